@@ -1,4 +1,4 @@
-"""Circuits with bidirectional amplifiers: solved without them in scaled coordinates, certified in volts."""
+"""Circuits with bidirectional amplifiers: solved in scaled coordinates without them, certified in volts."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class PreparedAmplified(NamedTuple):
     ----------
     circuit : Circuit
     image : Image
-        The circuit in the coordinates in which amplifiers are wires.
+        The circuit in coordinates in which amplifiers are wires.
     inner : Prepared
-        The image's circuit, analysed.
+        The image's prepared circuit.
     """
 
     circuit: Circuit
@@ -48,7 +48,7 @@ class PreparedAmplified(NamedTuple):
             places = [circuit.element_index(name) for name in values]
             sources = (kind == VOLTAGE) | (kind == CURRENT)
             if (kind[places] == AMPLIFIER).any():
-                # Other gains scale every source after them.
+                # Other gains change the scaling of every later source.
                 image = without_amplifiers(circuit)
                 places += np.flatnonzero(sources).tolist()
             scaled = np.where(sources, value / image.element, value)
@@ -74,7 +74,7 @@ def _physical(circuit: Circuit, image: Image, point: OperatingPoint, tolerance: 
     with np.errstate(over="ignore", invalid="ignore"):
         voltages, currents = image.node * point.voltages, image.element * point.currents
         kind, first, second, _, _ = circuit.arrays()
-        # An element lies within one section, whose gain scales its drop; amplifiers and capacitors may join two.
+        # An element lies within one section, whose gain scales its drop; amplifiers and capacitors may connect two.
         joins = (kind == AMPLIFIER) | (kind == CAPACITOR)
         drops = np.where(joins, voltages[first] - voltages[second], image.element * point.drops)
         certificate = certify_amplified(circuit.arrays(), voltages, currents, drops, tolerance)
@@ -102,9 +102,9 @@ def certify_amplified(
 ) -> Certificate:
     """The certificate of a circuit with amplifiers, in volts and amperes.
 
-    Each amplifier is replaced by its sources, at the values that its equations demand: one that draws i_L from its
-    left terminal, and a source of a v_L at its right terminal that delivers a i_L. So "source" measures v_R = a v_L,
-    "kcl" measures i_R = a i_L, and nothing of the coordinates it was solved in enters.
+    Each amplifier is replaced by sources of the values that its equations prescribe: a current source that draws i_L
+    from its left terminal, and at its right terminal a voltage source of a v_L with a current source of a i_L. So
+    "source" measures v_R = a v_L, "kcl" measures i_R = a i_L, independently of the coordinates of the solution.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def certify_amplified(
     gain, left, right = value[amplifiers], first[amplifiers], second[amplifiers]
     drawn = currents[amplifiers]
     ground = np.full(amplifiers.size, GROUND)
-    # In place of each amplifier what draws i_L; after all elements what delivers a i_L at a v_L.
+    # For each amplifier a source that draws i_L; after all elements those that deliver a i_L at a v_L.
     kind, second, value = kind.copy(), second.copy(), value.copy()
     kind[amplifiers], second[amplifiers], value[amplifiers] = CURRENT, GROUND, drawn
     whole = CircuitArrays(

@@ -1,8 +1,8 @@
-"""Many samples of one circuit: sources change, the structure does not.
+"""Batches of samples of one circuit: sources change, the structure does not.
 
-Everything that changes from sample to sample is a right-hand side: source values, currents pushed into the outputs.
-Resistances are shared by a batch. Each sample is an operating point of the circuit with its nudges as elements, solved
-and certified as any other; samples of large circuits without diodes are columns of one factor.
+Samples differ only in right-hand sides: source values, currents injected at the outputs. Resistances are common to a
+batch. Each sample is an operating point of the circuit with its nudges as elements, solved and certified like any
+other; samples of large circuits without diodes are columns of one linear solve.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from circuitsim.analysis.batch_solution import BatchSolution
 from circuitsim.analysis.convex import Prepared
-from circuitsim.analysis.newton import OPEN, Ports, Smooth, Start, Way, iterate, tangents
+from circuitsim.analysis.newton import OPEN, NewtonOptions, Ports, Smooth, Start, iterate, tangents
 from circuitsim.analysis.small_circuit import LazyOperatingPoint, SmallCircuitSolver
 from circuitsim.analysis.smooth_proof import proof
 from circuitsim.analysis.smooth_small import SmallNewton, Solved
@@ -38,14 +38,14 @@ from circuitsim.points import processors
 from circuitsim.solvers.protocol import Factored
 
 BLOCK = 16
-"""Samples that one thread treats together: each but the first starts at the one before; columns of one substitution."""
+"""Number of samples in one task: each but the first starts from the previous one; columns of one substitution."""
 
 SHARE = 5_000
-"""Minimum number of node-samples that are worth a thread of their own: to start one takes as long as 2,000 of them."""
+"""Minimum number of node-samples per thread; starting a thread takes as long as 2,000 of them."""
 
 
 class _Sample(NamedTuple):
-    """A sample of an earlier batch: potentials, V, currents, A, drops, V."""
+    """A sample of an earlier batch: node voltages, V, currents, A, drops, V."""
 
     voltages: np.ndarray
     currents: np.ndarray
@@ -54,20 +54,20 @@ class _Sample(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BatchSolver:
-    """A circuit of elementary elements ready for batches; make it with `circuitsim.batched`.
+    """A circuit of elementary elements prepared for batches; made by `circuitsim.batched`.
 
     Attributes
     ----------
     circuit : Circuit
     tolerance : float
     inputs : (k,) int array
-        Elements (sources) whose values each sample brings.
+        Elements (sources) whose values vary by sample.
     outputs : (q, 2) int array
         Node pairs.
     value : (m,) float array
-        Element values, Ω, V, A; those of the tangents' elements are replaced.
+        Element values, Ω, V, A; those of companion models are overwritten.
     smooth : Smooth or None
-        The smooth devices, whose tangents are among the elements.
+        The smooth devices, whose companion models are among the elements.
     """
 
     circuit: Circuit
@@ -116,23 +116,23 @@ class BatchSolver:
         Parameters
         ----------
         values : (samples, k) float array, optional
-            Values of the inputs, V or A; without them as many samples as ``injected`` has, at the circuit's own values.
+            Values of the inputs, V or A; by default the circuit's own, for as many samples as ``injected`` has.
         injected : (samples, q) float array, optional
-            Current pushed into the first node of each output pair and out of the second, A.
+            Current injected into the first node of each output pair and out of the second, A.
         stiffness : float
             Conductance across each output pair, S; negative while the energy stays convex.
         start : BatchSolution, optional
-            Where to start: a solution of as many samples. Without it each sample of a circuit that one kernel solves
-            starts at the one before it, but the first of every 16 from nothing.
+            Initial guess: a solution with as many samples. By default each sample of a circuit that one kernel solves
+            starts from the previous one, the first of every 16 from zero.
         threads : int, optional
-            Most threads; as many as the process may use, if not given. The result is the same.
+            Maximum number of threads; by default as many as the process may use. The result does not depend on it.
 
         Raises
         ------
         UnboundedError
-            A negative stiffness takes more conductance from the outputs than `stiffness_limit` allows.
+            A negative stiffness exceeds `stiffness_limit`.
         UsageError
-            A negative stiffness in a circuit that is too large for one kernel.
+            A negative stiffness in a circuit too large for one kernel.
         TopologyError
             Arrays of wrong shapes.
         """
@@ -153,12 +153,12 @@ class BatchSolver:
         sources = np.concatenate([self.inputs, np.arange(m - len(self.outputs), m)])
         v, current, error = np.zeros((count, n)), np.zeros((count, m)), np.full(count, np.inf)
         closed, iterations = np.zeros((count, diodes.size), dtype=bool), np.zeros(count, dtype=np.int64)
-        # Potentials of parts without a path to ground are those against a reference node.
+        # Potentials of parts without a path to ground are relative to a reference node.
         solve = partial(_plain, ready, diodes, stiffness < 0.0 or not ready.structure.references.size)
         if smooth is not None:
-            # A negative resistor is not part of the energy of the circuit.
-            way = Way(Ports(ready.circuit, smooth).resistances) if stiffness < 0.0 else None
-            solve = partial(_newton, ready, smooth, None if small is None else SmallNewton(small, smooth), way)
+            # A negative resistor is not part of the circuit's energy.
+            options = NewtonOptions(Ports(ready.circuit, smooth).resistances) if stiffness < 0.0 else None
+            solve = partial(_newton, ready, smooth, None if small is None else SmallNewton(small, smooth), options)
 
         def run(begin: int, end: int) -> None:
             near, devices = None, None
@@ -172,7 +172,7 @@ class BatchSolver:
                     devices = None if smooth is None else self._devices(start, s, m)
                 try:
                     point, error[s], iterations[s], devices = solve(column, near, devices)
-                except CircuitError:  # no operating point, or none that can be certified
+                except CircuitError:  # no operating point, or an uncertified one
                     near, devices = None, None
                     continue
                 v[s], current[s] = point.voltages, point.currents
@@ -199,7 +199,7 @@ class BatchSolver:
         )
 
     def _devices(self, solution: BatchSolution, s: int, m: int) -> Start:
-        """Sample ``s`` of an earlier batch as a start of the smooth devices, with currents of m elements."""
+        """Sample ``s`` of an earlier batch as an initial guess of the smooth devices, with currents of m elements."""
         assert self.smooth is not None
         _, first, second, _, _ = self.circuit.arrays()
         slope, rest, own = self.smooth.slope, self.smooth.rest, solution.currents[s]
@@ -217,7 +217,7 @@ class BatchSolver:
         rows: tuple[np.ndarray, ...],
         threads: int | None,
     ) -> None:
-        """Fill in samples of a linear circuit, those that its one factor proves."""
+        """Fill in samples of a linear circuit from its one factor, where that proves them."""
         keep_memory()
         v, current, error, iterations = rows
         net = _network(ready, shared)
@@ -238,7 +238,7 @@ class BatchSolver:
         _side_by_side(some, len(x), v.shape[1], threads)
 
     def samples(self, values: np.ndarray | None, injected: np.ndarray | None) -> np.ndarray:
-        """Values of the inputs beside the currents into the outputs, (samples, k + q)."""
+        """Values of the inputs next to the currents into the outputs, (samples, k + q)."""
         k, q = self.inputs.size, len(self.outputs)
         if values is None:
             count = 1 if injected is None else len(injected)
@@ -256,8 +256,8 @@ class BatchSolver:
         return np.concatenate([values, injected], axis=1)
 
     def _ready(self, stiffness: float) -> Prepared:
-        """The circuit with its nudges: for every output a resistor across it, if there is a stiffness, then for every
-        output a source of the current out of it."""
+        """The circuit with its nudges: a resistor across every output if there is a stiffness, then a source of the
+        current out of every output."""
         nudged, column = stiffness != 0.0, self._column(abs(stiffness))
         made = self._made.get(nudged)
         if made is None:
@@ -277,7 +277,7 @@ class BatchSolver:
         return made
 
     def _column(self, stiffness: float) -> np.ndarray:
-        """Values of the circuit with its nudges, no injected current."""
+        """Values of the circuit with its nudges, without injected current."""
         q = len(self.outputs)
         return np.concatenate([self.value, np.full(q if stiffness else 0, 1.0 / (stiffness or 1.0)), np.zeros(q)])
 
@@ -285,8 +285,8 @@ class BatchSolver:
     def adjoint(
         self, solution: BatchSolution, cotangent: np.ndarray, threads: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Linear response at a solution: H λ = −Bᵀ cotangent, conducting diodes held merged, smooth devices as their
-        tangents, sources at zero.
+        """Adjoint of a solution: H λ = −Bᵀ cotangent, with conducting diodes as shorts, smooth devices linearised,
+        sources at zero.
 
         For a cost C with ∂C/∂output = cotangent: dC/dg of a resistor is Δv Δλ, dC/dI of a current source a → b is
         λ_a − λ_b, dC/dV of a voltage source is minus its (SPICE) current in the response.
@@ -314,7 +314,7 @@ class BatchSolver:
         at: BatchSolution | None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Responses to currents into the outputs, (samples, q), A: sources at zero, conducting diodes as shorts, smooth
-        devices as their tangents at a solution; without one the engine solves for them, whatever the circuit.
+        devices linearised at a solution; without one the engine solves for them, for any circuit.
 
         Raises
         ------
@@ -355,15 +355,15 @@ class BatchSolver:
             _side_by_side(small, count, n, threads)
         else:
             kind = ready.circuit.arrays().kind
-            # Samples with equal diodes one after the other have one factor.
+            # Consecutive samples with the same conducting diodes share a factor.
             rows = sorted(range(count), key=lambda s: closed[s].tobytes())
             _side_by_side(large, count, n, threads)
         return v, current
 
     def stiffness_limit(self) -> float:
-        """The conductance, S, that a negative nudge at the outputs must stay below whatever the diodes do: the least
-        eigenvalue of S = (B H⁻¹ Bᵀ)⁻¹ with all diodes blocking and smooth devices open; 0 where only diodes connect
-        the two nodes of an output.
+        """Bound, S, on a negative stiffness at the outputs for which the energy stays convex in any diode states: the
+        smallest eigenvalue of S = (B H⁻¹ Bᵀ)⁻¹ with all diodes blocking and smooth devices open; 0 where only diodes
+        connect the two nodes of an output.
         """
         return self._limit
 
@@ -398,7 +398,7 @@ class BatchSolver:
 
 
 Found = tuple[Any, float, int, Start | None]
-"""A sample: the operating point, its worst violation, linear circuits or steps, the start that it is for others."""
+"""A sample: operating point, largest relative residual, linear circuits or steps, initial guess for others."""
 
 
 def _plain(
@@ -419,12 +419,12 @@ def _newton(
     ready: Prepared,
     smooth: Smooth,
     small: SmallNewton | None,
-    way: Way | None,
+    options: NewtonOptions | None,
     column: np.ndarray,
     near: np.ndarray | None,
     devices: Start | None,
 ) -> Found:
-    """A sample of a circuit with smooth devices, by Newton's method: in one kernel where that certifies it."""
+    """A sample of a circuit with smooth devices by Newton's method, in one kernel where that certifies it."""
     solved: Any = None
     for start in (devices, None)[devices is None :]:
         if small is not None and not isinstance(solved, Solved):
@@ -434,10 +434,10 @@ def _newton(
         worst = max(point.certificate.worst, float(own[DISTANCE].max()))
         return point, worst, solved.steps, Start(point, own[VOLTS], own[AMPERES])
     start, worst, tolerance = solved or devices, np.inf, ready.tolerance
-    for _ in range(2):  # tangents that touch where the first steps end leave potentials with more digits
+    for _ in range(2):  # tangents at the final points of the first pass give potentials with more digits
         if worst <= tolerance:
             break
-        ended = iterate(ready.solve, ready.circuit, smooth, column.copy(), start, tolerance, way)
+        ended = iterate(ready.solve, ready.circuit, smooth, column.copy(), start, tolerance, options)
         worst = proof(ended, ready.circuit.arrays(), smooth).worst
         start = Start(ended.point, ended.voltage, ended.current, ended.steps)
     return ended.point, worst, ended.steps, start
@@ -467,7 +467,7 @@ def _respond(
         if point.converged and point.closed[on].all() and not point.tree.root_of.any():
             v[:], current[:] = point.v, point.current
             return point.factored
-    # Loops without a resistance, or parts without a path to ground: sources of 0 V as conducting diodes.
+    # Loops without resistance, or parts without a path to ground: conducting diodes become sources of 0 V.
     arrays = structure.arrays
     kind, there = arrays.kind.copy(), np.ones(value.size, dtype=bool)
     diode = np.flatnonzero(kind == DIODE)
@@ -479,7 +479,7 @@ def _respond(
 
 
 def _side_by_side(run: Callable[[int, int], None], count: int, nodes: int, threads: int | None) -> None:
-    """Run over ``count`` samples, a block at a time, on as many threads as are worth having."""
+    """Process ``count`` samples in blocks, on as many threads as pay off."""
     begins = range(0, count, BLOCK)
     ends = [min(begin + BLOCK, count) for begin in begins]
     parts = min(threads or processors(), nodes * count // SHARE, len(ends))

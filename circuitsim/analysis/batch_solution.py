@@ -22,13 +22,14 @@ class BatchSolution:
     closed : (samples, d) bool array
         Diodes (in the order of the circuit) that conduct: a set without loops.
     relative : (samples,) float array
-        Worst violation of the circuit's equations against local scales (`circuitsim.certificate`), nudges included.
+        Largest relative residual of the circuit's equations on local scales (`circuitsim.certificate`), nudges
+        included.
     certified : (samples,) bool array
         Whether that is within the tolerance.
     output : (samples, outputs) float array
         Voltage between the two nodes of each output pair, V.
     iterations : (samples,) int array
-        Linear circuits solved; 0 where the engine had to step in.
+        Linear circuits solved; 0 where the engine was needed.
     stiffness : float
         Conductance across the outputs while these were solved, S.
     """

@@ -1,4 +1,4 @@
-"""Circuit → batch solver, by what the circuit consists of."""
+"""Choice of the batch solver for a circuit."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def batched(
     ----------
     circuit : Circuit
     inputs : sequence of str
-        Voltage and current sources whose values each sample brings.
+        Voltage and current sources whose values vary by sample.
     outputs : sequence of (str, str)
-        Node pairs whose voltages are read and may be nudged.
+        Node pairs whose voltages are outputs and may be nudged.
     tolerance : float
         Tolerance of every certificate, relative to local scales.
 
@@ -58,8 +58,8 @@ def batched(
 def with_devices(
     made: BatchSolver | ControlledBatch, circuit: Circuit, expansion: Expansion, smooth: Smooth | None
 ) -> BatchSolver | ControlledBatch:
-    """The batch solver ``made`` of the elementary elements of a circuit, with its smooth devices in place of their
-    tangents."""
+    """The batch solver ``made`` for the elementary elements of a circuit, with smooth devices in place of companion
+    models."""
     if smooth is None:
         return made
     if isinstance(made, BatchSolver):
@@ -83,7 +83,7 @@ def _elementary(
 class ExpandedBatch:
     """A circuit with devices ready for batches; same interface as `BatchSolver`.
 
-    Currents of devices are those of their parts at the first terminal; ``closed`` of its solutions are the ideal
+    Currents of devices are those of their parts at the first terminal; ``closed`` of its solutions refers to the ideal
     diodes of the elementary circuit.
 
     Attributes
@@ -136,7 +136,7 @@ class ExpandedBatch:
         return self._own(*self.inner.adjoint(self._wide(solution), cotangent, threads))
 
     def _wide(self, solution: BatchSolution) -> BatchSolution:
-        """A solution in the places of the circuit of elementary elements; what belongs to others of them is zero."""
+        """A solution in terms of the elementary elements; entries without a counterpart are zero."""
         voltages = np.zeros((len(solution), self.inner.circuit.arrays().n_nodes))
         currents = np.zeros((len(solution), len(self.inner.circuit)))
         voltages[:, : solution.voltages.shape[1]] = solution.voltages
@@ -148,7 +148,7 @@ class ExpandedBatch:
         return self.inner.stiffness_limit()
 
     def _own(self, voltages: np.ndarray, currents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What belongs to the circuit's own nodes and elements."""
+        """The entries of the circuit's own nodes and elements."""
         own = currents[:, : len(self.circuit)].copy()
         for k, device in self.circuit.devices.items():
             places = self.expansion.parts[k]

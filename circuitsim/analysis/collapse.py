@@ -1,5 +1,5 @@
-"""Circuits with devices: their operating points, from those of their elementary elements, held against the devices' own
-laws."""
+"""Circuits with devices: their operating points from those of their elementary elements, checked against the devices'
+characteristics."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from circuitsim.models import Device, Region
 from circuitsim.models.smooth import SmoothDevice
 
 ROUNDED = 1e-6
-"""Minimum current of the parts of a device that a tolerance is relative to, of the largest current of a circuit with
-controlled sources: their equations have the rounding of the whole circuit."""
+"""Minimum current of a device's parts as a scale, relative to the largest current of a circuit with controlled sources,
+whose equations have the rounding of the whole circuit."""
 
 
 Prove = Callable[[Found, CircuitArrays, Smooth], Certificate]
@@ -33,12 +33,12 @@ Prove = Callable[[Found, CircuitArrays, Smooth], Certificate]
 def assembled(
     circuit: Circuit, expansion: Expansion, smooth: Smooth, found: Found, tolerance: float, prove: Prove = proof
 ) -> OperatingPoint:
-    """The operating point of a circuit with smooth devices, from where Newton's method ended.
+    """The operating point of a circuit with smooth devices, from the last step of Newton's method.
 
     Raises
     ------
     ConvergenceError
-        It has no certificate.
+        It fails its certificate.
     """
     certificate = prove(found, expansion.circuit.arrays(), smooth)
     if not certificate.certified:
@@ -58,7 +58,7 @@ def assembled(
 
 
 class _Parts(NamedTuple):
-    """What an operating point of elementary elements says about a circuit with devices; see `OperatingPoint`."""
+    """Data of an operating point for a circuit with devices, from its elementary elements; see `OperatingPoint`."""
 
     voltages: np.ndarray
     currents: np.ndarray
@@ -89,7 +89,7 @@ def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tol
     Raises
     ------
     ConvergenceError
-        A device whose voltage and current do not lie on its law to the tolerance.
+        A device whose voltage and current are off its characteristic by more than the tolerance.
     """
     parts = _parts(circuit, expansion, point, tolerance)
     result = parts.point(circuit, point.certificate, point.solver)
@@ -107,7 +107,7 @@ def _parts(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tolera
     drops, regions, exact = point.drops[:m].copy(), dict[int, Region](), dict[int, Device]()
     for k, device in devices.items():
         unique[k] = point.unique[list(expansion.parts[k])].all()
-        if not isinstance(device, SmoothDevice):  # those have the values that Newton's method has found
+        if not isinstance(device, SmoothDevice):  # those have the values of Newton's method
             exact[k] = device
     least = NOTHING if len(exact) < len(devices) else SMALLEST
     around = ROUNDED * float(np.abs(point.currents).max(initial=0.0)) if circuit.laws and exact else 0.0
@@ -127,10 +127,11 @@ def _parts(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tolera
 def _hold(
     name: str, device: Device, ends: tuple[float, float], amperes: tuple[float, float], tolerance: float, least: float
 ) -> None:
-    """Hold a device against its law: a point of the curve lies within the tolerance of its voltage and current.
+    """Check a device against its characteristic: a point of the curve lies within the tolerance of its voltage and
+    current.
 
-    ``ends`` are its terminals' potentials, V; ``amperes`` its current and the largest of its parts' currents; what is
-    below ``least``, V or A, counts as zero.
+    ``ends`` are its terminals' potentials, V; ``amperes`` its current and the largest of its parts' currents; values
+    below ``least``, V or A, count as zero.
     """
     voltage, (current, largest) = ends[0] - ends[1], amperes
     dv, di = tolerance * max(map(abs, ends)) + least, tolerance * largest + least

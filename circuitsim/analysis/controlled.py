@@ -1,4 +1,4 @@
-"""Circuits with controlled sources: their operating points, certified, with a verdict of uniqueness."""
+"""Circuits with controlled sources: certified operating points, with a verdict on uniqueness."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, TopologyError
 
 CHANGES = 8
-"""Maximum number of changes of the diodes' states after refinement."""
+"""Maximum number of changes of diode states after refinement."""
 
 SHORTED = 1e-9
-"""Voltage of a conducting diode, as a fraction of the largest of a diode, that is no rounding of zero."""
+"""Voltage of a conducting diode, relative to the largest of a diode, that is not rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedControlled:
-    """A circuit with controlled sources, ready for many solves; same interface as `Prepared`.
+    """A prepared circuit with controlled sources; same interface as `Prepared`.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class PreparedControlled:
     tolerance : float
         Tolerance of the certificate, relative to local scales.
     any_one : bool
-        Whether there is no search for other operating points, and no verdict, where all of them differ in nothing that
+        Whether to omit the search for other operating points, and the verdict, where all of them differ in nothing that
         dissipates (`ControlledSystem.monotone`).
     """
 
@@ -67,7 +67,7 @@ class PreparedControlled:
     _known: dict[bytes, ControlledSystem] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[type[PreparedControlled], tuple[Circuit, float, bool]]:
-        return PreparedControlled, (self.circuit, self.tolerance, self.any_one)  # factors stay where they are
+        return PreparedControlled, (self.circuit, self.tolerance, self.any_one)  # without factors
 
     def solve(
         self,
@@ -80,17 +80,17 @@ class PreparedControlled:
         Parameters
         ----------
         start : OperatingPoint, optional
-            Where there are several, the branch through this one is continued to the new values; a branch that ends on
-            the way is a warning (``jump``).
+            If there are several, the branch through this one is continued to the new values; a branch that ends before
+            them gives a warning (``jump``).
         verdict : bool
-            Whether others are searched for in rational arithmetic.
+            Whether to search for other operating points in rational arithmetic.
 
         Raises
         ------
         NoOperatingPointError
-            None was found; the error names the smallest sub-circuit without one.
+            None was found; names the smallest sub-circuit without one.
         ConvergenceError
-            None that its certificate proves.
+            None passes its certificate.
         """
         circuit = self._with(values)
         arrays = circuit.arrays()
@@ -126,11 +126,11 @@ class PreparedControlled:
     def near(
         self, column: np.ndarray, start: OperatingPoint | None = None, search: bool = True, noise: float = 0.0
     ) -> OperatingPoint:
-        """An operating point for values of all elements, near ``start`` where one is; see `solve` for errors.
+        """An operating point for values of all elements, near ``start`` if given; see `solve` for errors.
 
-        Without a search for others: its verdict is None unless the search was needed, which ``search`` allows. Its
-        certificate may fail: a step of Newton's method needs none. Below the share ``noise`` of the largest, voltages
-        and currents are zero.
+        Others are not searched for: the verdict is None unless the search was needed, which ``search`` permits. The
+        certificate may fail, as a step of Newton's method needs none. Voltages and currents below the fraction
+        ``noise`` of the largest are zero.
         """
         circuit = self.circuit.with_column(column)
         system = self.system(circuit.arrays())
@@ -148,7 +148,7 @@ class PreparedControlled:
 
     @cached_property
     def sections(self) -> Sections | None:
-        """The convex sections of a circuit whose control graph has no loop."""
+        """The convex sections of a circuit with an acyclic control graph."""
         return sections(self.circuit.arrays(), self.circuit.laws)
 
     def _convex(self, part: Circuit) -> OperatingPoint:
@@ -164,7 +164,7 @@ class PreparedControlled:
         return self.circuit.with_column(self.circuit.column(values))
 
     def system(self, arrays: CircuitArrays) -> ControlledSystem:
-        """Equations for these values; those of the last ones serve again where only sources changed."""
+        """Equations for these values; the previous ones are reused where only sources changed."""
         source = (arrays.kind == VOLTAGE) | (arrays.kind == CURRENT)
         key = np.where(source, 0.0, arrays.value).tobytes()
         if key not in self._known:
@@ -174,8 +174,8 @@ class PreparedControlled:
 
 
 def always_one(circuit: Circuit, curves: np.ndarray) -> bool:
-    """Whether it is proven that a circuit has at most one operating point, whatever its sources are and whatever
-    monotone curves its diodes have, of the kinds ``curves`` (d,) (`circuitsim.controlled.rational`).
+    """Whether a circuit provably has at most one operating point for any sources and any monotone curves of its diodes,
+    of the kinds ``curves`` (d,) (`circuitsim.controlled.rational`).
 
     Raises
     ------
@@ -188,8 +188,8 @@ def always_one(circuit: Circuit, curves: np.ndarray) -> bool:
 
 
 def loaded_ports(circuit: Circuit, most: int) -> tuple[Ports, np.ndarray, np.ndarray] | None:
-    """The circuit seen from its diodes, the resistances ρ (Ω), and the diodes' places; None where that is singular, or
-    has more than ``most`` of them."""
+    """The ports of the circuit's diodes, their resistances ρ (Ω), and the diodes' positions; None where these are
+    singular or more than ``most``."""
     arrays = circuit.arrays()
     system = ControlledSystem(circuit, arrays, law_arrays(circuit.laws))
     eq = system.eq
@@ -223,9 +223,9 @@ def prepared_controlled(circuit: Circuit, tolerance: float) -> PreparedControlle
 
 
 def _searched(system: ControlledSystem, value: np.ndarray, start: np.ndarray | None, verdict: bool) -> Outcome:
-    """What the search finds, for a ``verdict`` on a small circuit in rational arithmetic.
+    """Result of the search; for a ``verdict`` on a small circuit in rational arithmetic.
 
-    Values are doubles then, or the decimals that these represent: what is proven holds for both.
+    Values are then doubles, or the decimals that these represent: proofs hold for both.
     """
     if not (verdict and system.decidable):
         right = system.sources.of(value)
@@ -241,8 +241,8 @@ def _searched(system: ControlledSystem, value: np.ndarray, start: np.ndarray | N
 
 
 def _decided(system: ControlledSystem, value: np.ndarray, start: np.ndarray | None, read: Read) -> Outcome:
-    """What the search finds in rational arithmetic: block by block, and where a block leaves something open that those
-    behind it may settle, in all blocks at once."""
+    """Result of the search in rational arithmetic: block by block, and where a block leaves an indeterminacy that later
+    ones may resolve, for all blocks at once."""
     right, exact = system.sources.of(value), system.sources.exact(value, read)
     found = Search(system.eq, system.order(read), right, exact, start, not system.arbitrary).run()
     if found.proven or system.arbitrary or system.eq.size > LARGEST or system.eq.diode.size > PORTS:
@@ -306,7 +306,7 @@ def _point(
             if point.certificate.certified:
                 point.solver["blocks"] = len(system.raw)
                 return point
-        # At a kink, rounding may have chosen the states: those with a wrong sign change.
+        # At a degenerate point rounding may have chosen the states: change those with a wrong sign.
         i, v = point.currents[system.eq.diode], point.drops[system.eq.diode]
         wrong = (conducting & (i < 0.0)) | (~conducting & (v > 0.0))
         if not wrong.any():
@@ -324,14 +324,15 @@ def _changed(
     quick: bool = False,
     noise: float = 0.0,
 ) -> OperatingPoint | None:
-    """An operating point, by changing all diodes in a wrong state at once; None where that does not end. Below the
-    share ``noise`` of the largest, voltages and currents are zero; below `NOISE` where that alone has a certificate."""
+    """An operating point, by changing all wrong diode states at once; None where that does not terminate. Voltages and
+    currents below the fraction ``noise`` of the largest are zero, or below `NOISE` where only that passes a
+    certificate."""
     eq = system.eq
     conducting = np.zeros(eq.diode.size, dtype=bool) if start is None else start.currents[eq.diode] > 0.0
     every = np.arange(eq.diode.size)
 
     def wrong_in(x: np.ndarray, clear: float) -> tuple[np.ndarray, bool]:
-        """Diodes whose current or voltage has the wrong sign; whether one is above this fraction of the largest."""
+        """Diodes whose current or voltage has the wrong sign; whether one exceeds this fraction of the largest."""
         v, i = port_values(eq, every, x)
         wrong, size = np.where(conducting, i < 0.0, v > 0.0), np.abs(np.where(conducting, i, v))
         return wrong, bool((size[wrong] > clear * size.max(initial=0.0)).any())
@@ -349,7 +350,7 @@ def _changed(
         if not clear:
             v = np.abs(port_values(eq, every, x.high)[0])
             if (v[conducting] > SHORTED * v.max(initial=0.0)).any():
-                return None  # a source whose voltage conducting diodes short
+                return None  # a voltage source shorted by conducting diodes
             for share in (noise, NOISE):
                 point = measured(system, circuit, x, conducting, (tolerance, share))
                 if point.certificate.certified:
@@ -361,18 +362,18 @@ def _changed(
 
 
 def _determined(system: ControlledSystem, right: np.ndarray, choice: Choice) -> bool:
-    """Whether the potentials and currents of a choice are more than an effect of the rounding of values."""
+    """Whether the potentials and currents of a choice are determined beyond the rounding of values."""
     if not choice.determined:
-        return True  # they follow from signs
+        return True  # by their signs
     try:
         factor = system.factor(choice.conducting)
         return factor.determined(factor.solve(right).high)
     except ArithmeticError:
-        return False  # singular: whether there is a solution, and where, is decided by rounding
+        return False  # singular: existence and position of a solution depend on rounding
 
 
 def _loaded(system: ControlledSystem, right: np.ndarray, choice: Choice) -> Pair:
-    """The solution behind loaded ports, where that for the diodes' states alone is not unique."""
+    """The solution with loaded ports, where that for the diode states alone is not unique."""
     eq = system.eq
     v, i = port_values(eq, np.arange(eq.diode.size), choice.x)
     z = np.where(choice.conducting, -i, v)

@@ -1,4 +1,4 @@
-"""Batches of circuits with controlled sources: sample by sample, without nudges, with the transposed equations."""
+"""Batches of circuits with controlled sources: one sample at a time, without nudges, with the transposed equations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SmoothDevices(NamedTuple):
-    """The circuit with its smooth devices, its expansion, and the places of their tangents."""
+    """The circuit with its smooth devices, its expansion, and the positions of the companion models."""
 
     circuit: Circuit
     expansion: Expansion
@@ -30,7 +30,7 @@ class SmoothDevices(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ControlledBatch:
-    """A circuit with controlled sources ready for batches; same interface as `BatchSolver`.
+    """A circuit with controlled sources prepared for batches; same interface as `BatchSolver`.
 
     Attributes
     ----------
@@ -38,9 +38,9 @@ class ControlledBatch:
     inputs : (k,) int array
         Elements that change from sample to sample.
     outputs : (q, 2) int array
-        Node pairs that are read.
+        Output node pairs.
     devices : SmoothDevices, optional
-        The devices whose tangents are among the elements.
+        The devices whose companion models are among the elements.
     """
 
     ready: PreparedControlled
@@ -60,7 +60,7 @@ class ControlledBatch:
         return replace(self, ready=prepared_controlled(changed, self.ready.tolerance))
 
     def rows(self, values: np.ndarray | None, injected: np.ndarray | None) -> np.ndarray:
-        """(batch, inputs) source values; those of the circuit where none are given."""
+        """(batch, inputs) source values; by default the circuit's."""
         own = self.circuit.arrays().value[self.inputs]
         count = len(values) if values is not None else (1 if injected is None else len(injected))
         rows = np.asarray(np.broadcast_to(own, (count, own.size)) if values is None else values, dtype=float)
@@ -76,12 +76,12 @@ class ControlledBatch:
         start: BatchSolution | None = None,
         threads: int | None = None,
     ) -> BatchSolution:
-        """Operating points of a batch; see `BatchSolver.solve`. ``start`` and ``threads`` change nothing.
+        """Operating points of a batch; see `BatchSolver.solve`. ``start`` and ``threads`` have no effect.
 
         Raises
         ------
         NoEnergyError
-            A nudge: there is no energy that it could be added to.
+            A nudge: there is no energy to add it to.
         """
         from circuitsim.analysis.batch_solution import BatchSolution
 
@@ -97,7 +97,7 @@ class ControlledBatch:
             try:
                 point = self.point(column)
             except CircuitError:
-                continue  # no operating point, or none that is certified: the sample stays uncertified
+                continue  # no certified operating point: the sample stays uncertified
             v[s], current[s], relative[s], iterations[s] = *point, 1
         output = v[:, self.outputs[:, 0]] - v[:, self.outputs[:, 1]]
         closed = current[:, own.kind == DIODE] > 0.0
@@ -105,7 +105,7 @@ class ControlledBatch:
         return BatchSolution(self.circuit, v, current, closed, relative, certified, output, iterations, 0.0)
 
     def point(self, column: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        """Potentials (V), currents (A) and the worst relative violation for values of all elements.
+        """Node voltages (V), currents (A) and largest relative residual for values of all elements.
 
         Raises
         ------
@@ -122,7 +122,7 @@ class ControlledBatch:
         return point.voltages, point.currents, found.certificate.worst
 
     def column(self, solution: BatchSolution, s: int) -> np.ndarray:
-        """The values with which sample ``s`` is linear."""
+        """The values for which sample ``s`` is linear."""
         column = self.circuit.arrays().value
         if self.devices is None:
             return column
@@ -137,7 +137,7 @@ class ControlledBatch:
     def adjoint(
         self, solution: BatchSolution, cotangent: np.ndarray, threads: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Response of the transposed equations at a solution, in the signs of `BatchSolver.adjoint`."""
+        """Adjoint of a solution by the transposed equations, with the signs of `BatchSolver.adjoint`."""
         own = self.circuit.arrays()
         n = own.n_nodes
         response, currents = np.zeros((len(solution), n)), np.zeros((len(solution), own.kind.size))

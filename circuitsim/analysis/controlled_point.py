@@ -16,7 +16,7 @@ from circuitsim.controlled.law_arrays import demanded_of_currents
 from circuitsim.controlled.linear import Pair
 
 NOISE = 2.0**-80
-"""Fraction of the largest current, or voltage, below which others count as zero where noise would be their scale."""
+"""Fraction of the largest current or voltage below which others are zero where noise would be their scale."""
 
 Branches = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Potentials, their low-order parts (n_nodes,), V, currents, A, and drops, V (m,)."""
@@ -25,7 +25,7 @@ Branches = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 def branches(
     system: ControlledSystem, value: np.ndarray, x: Pair, conducting: np.ndarray, noise: float = 0.0
 ) -> Branches:
-    """What unknowns say for the values (m,) of all elements; below the share ``noise`` of the largest, zero."""
+    """Branch quantities from the unknowns, for the values (m,) of all elements; zero below the fraction ``noise``."""
     roles, arrays, eq = system.roles, system.arrays, system.eq
     first, second, n = arrays.first, arrays.second, arrays.n_nodes
     voltages, low = np.zeros(n), np.zeros(n)
@@ -57,8 +57,8 @@ def branches(
 
 
 def largest_voltage(arrays: CircuitArrays, value: np.ndarray, voltages: np.ndarray) -> float:
-    """The largest node voltage, V, of the nodes between an `OPEN` resistance and a source of voltage, inside a tangent,
-    aside: with values (m,) and voltages (n_nodes,)."""
+    """The largest node voltage, V, except at nodes inside a companion model, between an `OPEN` resistance and a voltage
+    source; with values (m,) and voltages (n_nodes,)."""
     kind, first, second, _, n = arrays
     nothing, source = (kind == RESISTOR) & (value >= OPEN), kind == VOLTAGE
     parts, of_tangent = (
@@ -81,7 +81,7 @@ def measured(
 
 
 def point_of(system: ControlledSystem, circuit: Circuit, found: Branches, certificate: Certificate) -> OperatingPoint:
-    """The operating point of what `branches` has found."""
+    """The operating point from the result of `branches`."""
     voltages, low, currents, drops = found
     info: dict[str, object] = {
         "name": "complementary-pivoting",

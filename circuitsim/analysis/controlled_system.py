@@ -28,27 +28,27 @@ from circuitsim.controlled.ties import OnePotential, Ties
 from circuitsim.errors import NoOperatingPointError
 
 SMALL = 200
-"""Most unknowns of a circuit whose operating points are found in rational arithmetic: its numbers have 3,000 digits."""
+"""Maximum number of unknowns for rational arithmetic, whose numbers then have 3,000 digits."""
 
 KEPT = 8
-"""Factors that are kept, one for each set of conducting diodes."""
+"""Maximum number of factors kept, one for each set of conducting diodes."""
 
 
 class Roles(NamedTuple):
-    """Places of elements (k,), but of ``transfer`` and ``owners``, which are places of laws.
+    """Positions of elements (k,); ``transfer`` and ``owners`` are positions of equations.
 
     Attributes
     ----------
     inside : int array
-        Whose current is an unknown.
+        Elements whose current is an unknown.
     nodal, ohmic : int arrays
         Resistors whose current follows from their drop, and whose drop follows from their current.
     held, given : int arrays
-        Sources of voltage, of current.
+        Voltage sources; current sources.
     transfer : int array
-        Laws of voltages that currents alone control.
+        Equations of voltages controlled by currents alone.
     owners : int array
-        The law of each controlling current.
+        The equation of each controlling current.
     """
 
     inside: np.ndarray
@@ -61,8 +61,8 @@ class Roles(NamedTuple):
 
 
 class ControlledSystem:
-    """Equations and blocks of a circuit, for one set of values other than those of sources; ``varying`` resistances:
-    see `circuitsim.controlled.equations.equations`."""
+    """Equations and blocks of a circuit, for one set of values except those of sources; ``varying`` resistances: see
+    `circuitsim.controlled.equations.equations`."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class ControlledSystem:
 
     @cached_property
     def roles(self) -> Roles:
-        """Which elements get their currents and drops how."""
+        """How each element's current and drop are obtained."""
         kind, inside = self.arrays.kind, self.eq.own >= 0
         resistor, places = kind == RESISTOR, np.flatnonzero
         return Roles(
@@ -104,7 +104,7 @@ class ControlledSystem:
 
     @property
     def raw(self) -> list[RawBlock]:
-        """Equations, unknowns and diodes of the blocks, each after those that it depends on."""
+        """Equations, unknowns and diodes of the blocks in topological order."""
         if self._raw is None:
             try:
                 self._raw = blocks(self.eq, self.pattern)
@@ -118,8 +118,8 @@ class ControlledSystem:
         return self.eq.size <= SMALL and all(b.rows.size <= LARGEST and b.diodes.size <= PORTS for b in self.raw)
 
     def order(self, read: Read | None = None, whole: bool = False) -> list[Block]:
-        """The blocks, ready for the search: in double precision, or in rational arithmetic with ``read`` values; as one
-        block if ``whole``."""
+        """The blocks for the search: in double precision, or in rational arithmetic with ``read`` values; as one block
+        if ``whole``."""
         key = read, whole
         if key not in self._orders:
             loaded, raws, made = self.pattern.terms(None), [self.everything] if whole else self.raw, []
@@ -159,8 +159,8 @@ class ControlledSystem:
 
     @cached_property
     def inverse(self) -> dict[int, Inverse]:
-        """The inverses of blocks, by their numbers: of all that are small, or only of those with diodes where these are
-        too many."""
+        """The inverses of blocks, by number: of all small ones, or only of those with diodes where these would be too
+        many."""
         small = [b for b, raw in enumerate(self.raw) if raw.rows.size <= INVERTED]
         if sum(self.raw[b].rows.size ** 2 for b in small) > ENTRIES:
             small = [b for b in small if self.raw[b].diodes.size]
@@ -170,33 +170,33 @@ class ControlledSystem:
 
     @cached_property
     def regular(self) -> bool:
-        """Whether it is proven that there is one operating point, whatever the sources are."""
+        """Whether there is provably one operating point for any sources."""
         if self.arbitrary:
             return False
         try:
             return all_regular(self.eq, self.pattern.terms(None), self.exact, self.raw, self.inverse)
         except NoOperatingPointError:
-            return False  # sections may name the reason
+            return False  # sections may give the reason
 
     @cached_property
     def arbitrary(self) -> list[int]:
-        """Controlled elements whose laws depend on the potential of a part that nothing ties to ground."""
+        """Controlled elements that depend on the potential of a part not tied to ground."""
         return floating_controls(self.arrays, self.circuit.laws)
 
     @cached_property
     def monotone(self) -> bool:
-        """Whether the rest of the circuit takes no power from its diodes; see `all_monotone`."""
+        """Whether the rest of the circuit draws no power from its diodes; see `all_monotone`."""
         try:
             return all_monotone(self.eq, self.raw, self.inverse)
         except NoOperatingPointError:
             return False  # as for `regular`
 
     def factor(self, conducting: np.ndarray | None, quick: bool = False) -> Factor:
-        """Factors of the matrix for these diodes, kept for the next time; see `Factor`."""
+        """Factors of the matrix for these diodes, cached; see `Factor`."""
         return self._kept(conducting, quick, False)
 
     def tied(self, conducting: np.ndarray, quick: bool = False) -> Factor:
-        """`factor`, of what these diodes leave open too; see `circuitsim.controlled.ties`."""
+        """`factor`, with what these diodes leave indeterminate resolved; see `circuitsim.controlled.ties`."""
         return self._kept(conducting, quick, self.ties.terms(conducting) is not None)
 
     def tied_terms(self, conducting: np.ndarray) -> Terms:
@@ -217,7 +217,7 @@ class ControlledSystem:
         return self.factors[key]
 
     def singular(self, rows: np.ndarray) -> NoOperatingPointError:
-        """The error of equations without a unique solution, whatever the diodes do."""
+        """The error for equations without a unique solution in any diode states."""
         elements, nodes = self.members(rows, rows[:0])
         return NoOperatingPointError(
             f"the equations of {listed(elements, nodes)} do not determine currents and voltages (a loop of voltage "
@@ -227,8 +227,8 @@ class ControlledSystem:
         )
 
     def driven(self, value: np.ndarray) -> NoOperatingPointError | None:
-        """The error of a part without ground into which current sources drive a current, for these values (m,); None
-        where there is none."""
+        """The error for a part without ground into which current sources drive a net current, at these values (m,);
+        None without one."""
         label, (kind, first, second, _, _) = parts(self.arrays), self.arrays
         source = np.flatnonzero(kind == CURRENT)
         for node in self.eq.pinned.tolist():
@@ -251,7 +251,7 @@ class ControlledSystem:
         return None
 
     def given(self, block: Block) -> str:
-        """The potentials and currents that a block takes from others, listed."""
+        """List the potentials and currents that a block takes from others."""
         outside = np.setdiff1d(self.pattern.matrix(None)[block.rows].indices, block.columns)
         n, own = self.arrays.n_nodes, {int(u): k for k, u in enumerate(self.eq.own) if u >= 0}
         names = [
@@ -262,7 +262,7 @@ class ControlledSystem:
         return some(names)
 
     def members(self, rows: np.ndarray, columns: np.ndarray) -> tuple[list[str], list[str]]:
-        """Elements and nodes of some equations and unknowns."""
+        """Elements and nodes of given equations and unknowns."""
         n = self.arrays.n_nodes
         _, first, second, _, _ = self.arrays
         own = {int(u): k for k, u in enumerate(self.eq.own) if u >= 0}

@@ -1,4 +1,4 @@
-"""Circuits of resistors, sources and ideal diodes: prepared once, solved for many values, each point certified."""
+"""Circuits of resistors, sources and ideal diodes: prepared once, solved for many values, each result certified."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from circuitsim.program import QuadraticProgram, Structure, analyse, check_bound
 from circuitsim.solvers import Exact, Solution, Solver, choose
 
 SMALL = ("auto", "active-set")
-"""Solvers whose work the small driver does where it can."""
+"""Solvers that may use the small driver."""
 
 ITERATIONS = 400
 """Maximum number of linear circuits of the active-set engine."""
 
 CORRECTIONS = 100
-"""Maximum number of linear circuits to make the answer of an approximate method exact."""
+"""Maximum number of linear circuits to refine the result of an approximate method."""
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A circuit whose structure is analysed: solve it for many source values and resistances.
+    """A prepared circuit: its structure is analysed once, for many source values and resistances.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Prepared:
     tolerance : float
         Tolerance of the certificate, relative to local scales.
     small : SmallCircuitSolver or str
-        For circuits small enough for one compiled kernel, else why there is none.
+        For circuits small enough for one compiled kernel, otherwise the reason why not.
     """
 
     circuit: Circuit
@@ -56,22 +56,22 @@ class Prepared:
 
     @cached_property
     def structure(self) -> Structure:
-        """The topology as the engine sees it, analysed when first needed."""
+        """The topology for the engine, analysed on first use."""
         return analyse(self.circuit)
 
     @cached_property
     def wiring(self) -> Wiring:
-        """What the networks of all values have in common, for the engine."""
+        """What the networks of all values share, for the engine."""
         return Wiring(self.structure)
 
     @cached_property
     def resistances(self) -> Resistances:
-        """What networks of the circuit's own resistances have in common."""
+        """What networks with the circuit's own resistances share."""
         return self.wiring.at(self.structure.arrays.value)
 
     def at(self, value: np.ndarray) -> Prepared:
-        """The circuit with the values (m,) as its own, and with the analysis of this one: factors of its resistances
-        are kept."""
+        """The circuit with the values (m,) as its own, sharing this one's analysis; factors of its resistances are
+        cached."""
         made = Prepared(self.circuit.with_column(value), self.solver, self.tolerance, self.small)
         arrays, old = made.circuit.arrays(), self.structure.arrays
         if (((arrays.value == 0.0) == (old.value == 0.0)) | (arrays.kind != RESISTOR)).all():
@@ -89,10 +89,10 @@ class Prepared:
         Parameters
         ----------
         values : mapping or (m,) array, optional
-            New values (Ω, V, A): some by element name, or those of all elements in the order of ``circuit.names``
-            (as ``circuit.arrays().value``, entries of diodes ignored), which costs least. An array is copied.
+            New values (Ω, V, A): some by element name, or, fastest, those of all elements in the order of
+            ``circuit.names`` (as ``circuit.arrays().value``, entries of diodes ignored). An array is copied.
         start : OperatingPoint, optional
-            Of the same circuit with other values: its conducting diodes are the first guess.
+            For the same circuit with other values: its conducting diodes are the initial guess.
 
         Raises
         ------
@@ -113,10 +113,10 @@ class Prepared:
         value : (m,) float array
             Ω, V, A.
         currents : (m,) float array or None
-            Branch currents, A: diodes with positive ones are the first guess.
+            Branch currents, A: diodes with positive ones are the initial guess.
         free : bool
-            Whether potentials that only blocking diodes hold may be any that these allow, and currents in loops of
-            diodes those of some forest.
+            Whether potentials held only by blocking diodes may be any feasible ones, and currents in loops of diodes
+            those of some forest.
 
         Raises
         ------
@@ -148,14 +148,14 @@ class Prepared:
         return value
 
     def _general(self, value: np.ndarray, why: str, on: np.ndarray, guess: np.ndarray) -> OperatingPoint:
-        """The answer of the active-set engine from the conducting diodes ``on`` and the currents ``guess``."""
+        """The result of the active-set engine from the conducting diodes ``on`` and the currents ``guess``."""
         if value.size > COMPILED:
             keep_memory()
         circuit = self.circuit.with_column(value)
         structure = self.structure
         if circuit is not self.circuit:
             arrays = circuit.arrays()
-            # A resistance that became zero, or ceased to be, changes the nodes that are one.
+            # A resistance that becomes zero or nonzero changes the super-nodes.
             if (((arrays.value == 0.0) != (structure.arrays.value == 0.0)) & (arrays.kind == RESISTOR)).any():
                 return prepared_convex(circuit, self.solver, self.tolerance).solve()
             structure = structure._replace(circuit=circuit, arrays=arrays)
@@ -177,9 +177,9 @@ def _operating_point(
     on: np.ndarray,
     guess: np.ndarray,
 ) -> OperatingPoint:
-    """The operating point, found from the conducting diodes ``on`` (m,) and branch currents ``guess`` (m,), A."""
+    """The operating point, starting from the conducting diodes ``on`` (m,) and branch currents ``guess`` (m,), A."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-        # Active sets need the constraints alone, to refuse circuits without a steady state.
+        # Active sets need only the constraints, to reject circuits without a steady state.
         wanted = structure.without_resistors() if solver is Exact.ACTIVE_SET else structure
         program, feasible = feasible_program(structure, quadratic_program(wanted))
         check_bounded(structure, program)
@@ -210,8 +210,8 @@ def _operating_point(
 
 
 class _Start(NamedTuple):
-    """The start of the engine: conducting diodes, branch currents (m,), A, potentials of components without a path to
-    ground (n_nodes,), V, and the most linear circuits to solve."""
+    """Initial guess of the engine: conducting diodes, branch currents (m,), A, potentials of components without a path
+    to ground (n_nodes,), V, and the maximum number of linear circuits."""
 
     closed: np.ndarray
     guess: np.ndarray
@@ -222,7 +222,7 @@ class _Start(NamedTuple):
 def _steady_state(
     resistances: Resistances, structure: Structure, start: _Start, tolerance: float
 ) -> tuple[SteadyState, Certificate, str]:
-    """The steady state, its certificate, and the kind of linear solver: factors where iterations do not converge."""
+    """The steady state, its certificate, and the kind of linear solver; direct where iterative ones fail."""
     net = resistances.network(structure)
     try:
         found = steady_state(net, *start)
@@ -243,10 +243,10 @@ def _certificate(structure: Structure, found: SteadyState, tolerance: float) -> 
 
 
 def _identified(structure: Structure, program: QuadraticProgram, solution: Solution) -> _Start:
-    """The conducting diodes, the largest current first, and the branch currents that an approximate solution tells.
+    """The conducting diodes, the largest current first, and the branch currents from an approximate solution.
 
-    A diode conducts whose ends are close to equal or, where currents are known, whose fraction of the largest current
-    exceeds the fraction of its voltage in the largest potential.
+    A diode conducts if its ends are nearly equal or, where currents are known, if its current relative to the largest
+    exceeds its voltage relative to the largest potential.
     """
     kind, first, second, value, _ = structure.arrays
     voltages = np.append(solution.x, 0.0)[structure.coordinate] + program.offset

@@ -1,9 +1,9 @@
 """The I–V curve of a two-terminal circuit, with the breakpoints of piecewise-linear ones.
 
-Values at given voltages are operating points with a voltage source between the two nodes. Breakpoints are those along
-a load line w = v + r i, which meets every monotone curve once, its vertical pieces, too: between two operating points
-with the same conducting diodes the curve is straight, so halving ends at the breakpoints, and the lines on both sides
-meet there.
+Values at given voltages are operating points with a voltage source between the two nodes. Breakpoints are located along
+load lines w = v + r i, which intersect every monotone curve once, vertical pieces included: between two operating
+points with the same conducting diodes the curve is straight, so bisection ends at the breakpoints, where the lines on
+both sides intersect.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NEAR = 1e-12
-"""Fraction of a load line's range within which one piece ends and the next begins."""
+"""Fraction of a load line's range within which a breakpoint is bracketed."""
 
 MOST = 2000
 """Maximum number of breakpoints."""
 
 DOUBLINGS = 60
-"""How often the load line's range is doubled to reach a voltage."""
+"""Maximum number of doublings of the load line's range to reach a voltage."""
 
 STRAIGHT = 1e-9
-"""Relative difference of slopes below which two pieces are one."""
+"""Relative difference of slopes below which two pieces are collinear."""
 
 
 class Breakpoint(NamedTuple):
-    """Where a piecewise-linear curve bends: voltage (V), current (A), and the slopes below and above (S; infinite on
-    a vertical piece)."""
+    """A breakpoint of a piecewise-linear curve: voltage (V), current (A), and the slopes below and above (S; infinite
+    for a vertical piece)."""
 
     voltage: float
     current: float
@@ -66,7 +66,7 @@ class Curve(Result):
     points : Sweep
         Axis ``v``, column ``i``; rows without an operating point, where the current has no bound, are marked.
     breakpoints : tuple of Breakpoint, or None
-        In the order of voltages; None where the curve is not piecewise linear, or nothing says that it is monotone.
+        In ascending order; None where the curve is not piecewise linear or not known to be monotone.
     """
 
     between: tuple[str, str]
@@ -162,7 +162,7 @@ def device_curve(circuit: Circuit, name: str, voltages: Sequence[float], toleran
 
 
 def _check_free(circuit: Circuit, between: tuple[str, str], ends: Sequence[int]) -> None:
-    """Refuse nodes whose voltage the circuit itself fixes."""
+    """Refuse nodes whose voltage the circuit fixes."""
     kind, first, second, value, n = circuit.arrays()
     fixes = (kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & (value == 0.0))
     label = component_labels(n, first[fixes], second[fixes])
@@ -201,7 +201,7 @@ def _only(circuit: Circuit, places: Sequence[int]) -> Circuit:
 
 
 def _free(circuit: Circuit, name: str) -> str:
-    """A name that no element has."""
+    """An unused element name."""
     while name in circuit:
         name += "_"
     return name
@@ -233,7 +233,7 @@ class _LoadLine:
         self.ready = prepared(driven, tolerance=tolerance)
 
     def at(self, w: float) -> _Sample:
-        """The point on the line through w volts without current."""
+        """The point on the load line with open-circuit voltage w."""
         point = self.ready.solve({self.source: w})
         i = point.current(self.resistor)
         return _Sample(w, w - self.ohms * i, i, _states(point))
@@ -249,7 +249,7 @@ def _states(point: OperatingPoint) -> bytes:
 def _breakpoints(
     circuit: Circuit, between: tuple[str, str], limits: tuple[float, float], tolerance: float
 ) -> tuple[Breakpoint, ...] | None:
-    """All breakpoints between two voltages; None where there are too many, or some load line has no operating point."""
+    """All breakpoints between two voltages; None where there are too many, or a load line has no operating point."""
     line = _LoadLine(circuit, between, tolerance)
     try:
         low, high = _reach(line, limits[0], -1.0), _reach(line, limits[1], 1.0)
@@ -275,7 +275,7 @@ def _breakpoints(
 
 
 def _reach(line: _LoadLine, voltage: float, sign: float) -> _Sample:
-    """A point of the curve at or beyond a voltage, or on the piece that never gets there."""
+    """A point of the curve at or beyond a voltage, or on the last piece if it never gets there."""
     sample, step, still = line.at(voltage), abs(voltage) or 1.0, 0
     for _ in range(DOUBLINGS):
         if sign * (sample.v - voltage) >= 0.0 or still == 6:
@@ -287,7 +287,8 @@ def _reach(line: _LoadLine, voltage: float, sign: float) -> _Sample:
 
 
 def _samples(line: _LoadLine, low: _Sample, high: _Sample) -> list[_Sample] | None:
-    """Points in order: the conducting diodes change only between neighbours closer than `NEAR`; None beyond `MOST`."""
+    """Points in order, such that conducting diodes change only between neighbours closer than `NEAR`; None beyond
+    `MOST`."""
     near = NEAR * (high.w - low.w)
     found, waiting = [low], [high]
     while waiting:
@@ -303,9 +304,9 @@ def _samples(line: _LoadLine, low: _Sample, high: _Sample) -> list[_Sample] | No
 
 
 def _meeting(ohms: float, one: list[_Sample], other: list[_Sample]) -> Breakpoint | None:
-    """Where two pieces meet; None where they are one."""
+    """Intersection of two pieces; None where they are collinear."""
     (a, b), (c, d) = (one[0], one[-1]), (other[0], other[-1])
-    # Currents and voltages are affine in w, with slopes that differ by as much, for v + r i = w.
+    # Currents and voltages are affine in w; since v + r i = w, their slopes determine each other.
     left, right = (b.i - a.i) / (b.w - a.w), (d.i - c.i) / (d.w - c.w)
     below, above = (_slope(ohms, share) for share in (left, right))
     if abs(left - right) <= STRAIGHT / ohms:
@@ -317,7 +318,7 @@ def _meeting(ohms: float, one: list[_Sample], other: list[_Sample]) -> Breakpoin
 
 
 def _slope(ohms: float, share: float) -> float:
-    """Conductance of a piece from its current per volt of the load line, S."""
+    """Conductance of a piece, S, from its current per volt of the load line."""
     flat, steep = abs(share) * ohms <= STRAIGHT, abs(1.0 - share * ohms) <= STRAIGHT
     return 0.0 if flat else np.inf if steep else share / (1.0 - share * ohms)
 

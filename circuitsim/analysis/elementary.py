@@ -1,4 +1,4 @@
-"""Circuits of elementary elements: prepared, and the operating point about which small changes are linear."""
+"""Circuits of elementary elements, and the operating point at which a circuit is linearised."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def prepared_elementary(
 
 
 def elementary_point(point: OperatingPoint) -> OperatingPoint:
-    """The operating point of the elementary elements, smooth devices as their tangents at this point.
+    """The operating point of the elementary elements, with smooth devices linearised at this point.
 
     Raises
     ------
@@ -50,8 +50,8 @@ def elementary_point(point: OperatingPoint) -> OperatingPoint:
 
 
 def _touching(point: OperatingPoint, inner: OperatingPoint) -> OperatingPoint:
-    """The elementary point with tangents at the devices' own voltages and currents, in place of those of the last step
-    of Newton's method, which touch at the step before."""
+    """The elementary point with tangents at the devices' own voltages and currents, instead of those of Newton's last
+    step, which touch at the step before."""
     from circuitsim.analysis.newton import smooth_devices, tangents
 
     smooth = smooth_devices(point.circuit, expanded(point.circuit))

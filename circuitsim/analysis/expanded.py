@@ -1,6 +1,6 @@
 """Circuits with devices: expanded into elementary elements, solved, collapsed, checked against the devices' I–V curves.
 
-On a flat segment of its curve a device has the same current at any voltage, so it holds no node voltage.
+On a flat segment of its curve a device has the same current at any voltage, so it fixes no node voltage.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 
 def level_devices(circuit: Circuit, smooth: Smooth, junctions: np.ndarray) -> dict[int, tuple[float, float]]:
-    """The smooth devices that are at flat segments with junction voltages (s,), V, by number, and the ends of these
-    pieces, V."""
+    """The smooth devices on flat segments at the junction voltages (s,), V, by number, and the ends of these segments,
+    V."""
     found = {}
     for d, k in enumerate(smooth.elements.tolist()):
         device = circuit.devices[k]
@@ -50,10 +50,10 @@ def level_devices(circuit: Circuit, smooth: Smooth, junctions: np.ndarray) -> di
 
 
 def released(structure: Structure, smooth: Smooth, found: Found, level: dict[int, tuple[float, float]]) -> Found:
-    """Where Newton's method ended, with the ranges of potentials that flat segments leave open.
+    """The result of Newton's method, with the ranges of potentials that flat segments leave indeterminate.
 
-    The tangent of a flat segment is 1e100 Ω, whose drop is rounding: such devices have the difference of node voltages,
-    and voltages that they alone hold are what all of them and all blocking diodes allow.
+    The tangent of a flat segment is 1e100 Ω, so its drop is rounding: such devices take the difference of node
+    voltages, and voltages that only they fix may be any that all of them and all blocking diodes permit.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def released(structure: Structure, smooth: Smooth, found: Found, level: dict[int
     Raises
     ------
     ConvergenceError
-        Some device is not on its flat segment, or no potentials are allowed.
+        Some device is not on its flat segment, or no potentials are feasible.
     """
     point, chosen = found.point, np.array([*level])
     low, high = np.array([*level.values()]).T
@@ -77,7 +77,7 @@ def released(structure: Structure, smooth: Smooth, found: Found, level: dict[int
     across, drops = voltages[first[rest]] - voltages[second[rest]], point.drops.copy()
     rounding = point.certificate.tolerance * np.maximum(np.abs(voltages[first[rest]]), np.abs(voltages[second[rest]]))
     own = found.voltage[chosen]
-    across = np.where(np.abs(own - across) <= rounding, own, across)  # the own one has more digits
+    across = np.where(np.abs(own - across) <= rounding, own, across)  # ``own`` has more digits
     off = np.maximum(low - across, across - high) > rounding
     if off.any():
         raise ConvergenceError(f"Newton's method ended outside a constant-current segment ({across[off][0]:.6g} V)")
@@ -106,7 +106,7 @@ def released(structure: Structure, smooth: Smooth, found: Found, level: dict[int
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PreparedExpanded:
-    """A circuit with devices, ready for many solves; same interface as `Prepared`.
+    """A prepared circuit with devices; same interface as `Prepared`.
 
     Attributes
     ----------
@@ -114,15 +114,15 @@ class PreparedExpanded:
     expansion : Expansion
         The circuit of elementary elements.
     inner : Prepared or PreparedAmplified
-        That circuit, analysed.
+        That circuit, prepared.
     solver : str
         The requested method.
     tolerance : float
         Tolerance of certificate and I–V curves, relative to local scales.
     smooth : Smooth or None
-        The devices that Newton's method linearises.
+        The devices linearised by Newton's method.
     controlled : SmoothControlled or None
-        Where there are such devices beside controlled sources: what solves them.
+        The solver for such devices with controlled sources.
     """
 
     circuit: Circuit
@@ -135,7 +135,7 @@ class PreparedExpanded:
 
     @cached_property
     def _small(self) -> SmallNewton | None:
-        """Newton's method in one kernel, for circuits small enough for it."""
+        """Newton's method in one kernel, for sufficiently small circuits."""
         small = getattr(self.inner, "small", None)
         return SmallNewton(small, self.smooth) if self.smooth and isinstance(small, SmallCircuitSolver) else None
 
@@ -167,7 +167,7 @@ class PreparedExpanded:
                 changed |= self.expansion.values(k, circuit.devices[k])
         inner = None if start is None else start.elementary
         if inner is not None and len(inner.circuit) != len(self.expansion.circuit):
-            inner = None  # with other parameters its devices consisted of other elements
+            inner = None  # with other parameters its devices have other parts
         try:
             if smooth is None:
                 return collapsed(circuit, self.expansion, self.inner.solve(changed, inner), self.tolerance)
@@ -180,16 +180,16 @@ class PreparedExpanded:
             raise self.expansion.restated(error) from None
 
     def at(self, value: np.ndarray) -> PreparedExpanded:
-        """See `Prepared.at`; for a circuit without controlled sources."""
+        """See `Prepared.at`; only without controlled sources."""
         assert isinstance(self.inner, Prepared)
         own, column = self.circuit.arrays().value, self.expansion.circuit.arrays().value.copy()
         np.copyto(column[: own.size], value, where=own == own)
         return replace(self, inner=self.inner.at(column))
 
     def solve_next(self, value: np.ndarray, start: OperatingPoint | None) -> OperatingPoint:
-        """`solve` for the values of all elements (m,), beside an operating point of this circuit: one of many that
-        follow each other, each within the tolerance. The result's own circuit keeps its former values; beside
-        controlled sources there is no verdict.
+        """`solve` for the values of all elements (m,), from a nearby operating point of this circuit in a sequence,
+        each within the tolerance. The result's circuit keeps its previous values; with controlled sources there is no
+        verdict.
         """
         own, column = self.circuit.arrays().value, self.expansion.circuit.arrays().value.copy()
         np.copyto(column[: own.size], value, where=own == own)
@@ -213,7 +213,7 @@ class PreparedExpanded:
             try:
                 return self._from(circuit, smooth, column, solved)
             except ConvergenceError:
-                solved = None  # rounding at the start: the steps from elsewhere may end with more digits
+                solved = None  # rounding at the start: another start may give more digits
         if solved is None:
             return self._from(circuit, smooth, column, near)
         if smooth.elements.size == len(circuit.devices) and not level_devices(circuit, smooth, solved.own[NEAR]):
@@ -221,31 +221,31 @@ class PreparedExpanded:
         return self._assembled(circuit, smooth, solved.found())
 
     def _assembled(self, circuit: Circuit, smooth: Smooth, found: Found) -> OperatingPoint:
-        """The operating point from where Newton's method ended; see `assembled`."""
+        """The operating point from the result of Newton's method; see `assembled`."""
         level = level_devices(circuit, smooth, found.state.junctions)
         if level and isinstance(self.inner, Prepared):
             found = released(self.inner.structure, smooth, found, level)
         return assembled(circuit, self.expansion, smooth, found, self.tolerance)
 
     def _from(self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Start | None) -> OperatingPoint:
-        """The operating point by steps of certified operating points, from a start."""
+        """The operating point by Newton steps of certified operating points, from an initial guess."""
         column = column.copy()
         found = self._newton(circuit, smooth, column, start)
         try:
             return self._assembled(circuit, smooth, found)
-        except ConvergenceError:  # tangents that touch here, not far away, leave potentials with more digits
+        except ConvergenceError:  # tangents at this point, not far away, give potentials with more digits
             start = Start(found.point, found.voltage, found.current, found.steps)
             return self._assembled(circuit, smooth, self._newton(circuit, smooth, column, start))
 
     def _newton(self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Start | None) -> Found:
-        """Where Newton's method ends.
+        """The result of Newton's method.
 
         Raises
         ------
         ConvergenceError
-            A device whose voltage and current do not lie on its curve to the tolerance.
+            A device whose voltage and current are off its curve by more than the tolerance.
         UnboundedError
-            Devices pass less than a current without another path.
+            Devices cannot carry a current that has no other path.
         """
         found = iterate(self.inner.solve, self.expansion.circuit, smooth, column, start, self.tolerance)
         if not found.distance.max() <= self.tolerance:
@@ -253,7 +253,7 @@ class PreparedExpanded:
         return found
 
     def _at_once(self, value: np.ndarray) -> OperatingPoint | None:
-        """The operating point for the values of all elements (m,), where one kernel has it."""
+        """The operating point for the values of all elements (m,), if one kernel can find it."""
         if self._small is None or self.smooth is None or self.smooth.elements.size < len(self.circuit.devices):
             return None
         own, column = self.circuit.arrays().value, self.expansion.circuit.arrays().value.copy()

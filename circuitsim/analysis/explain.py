@@ -11,12 +11,12 @@ from circuitsim.program import analyse
 
 
 def explain(point: OperatingPoint) -> list[str]:
-    """Lines for people: the circuit as a solver sees it, the method with its reason, the work.
+    """Text lines: the circuit in the solver's terms, the method with its reason, the work.
 
     Parameters
     ----------
     point : OperatingPoint
-        Solved by any method.
+        From any method.
     """
     if point.elementary is not None:
         head = f"devices: {len(point.circuit.devices)}, solved as their elementary elements"

@@ -44,7 +44,7 @@ class Pad(NamedTuple):
     voltage : float
         Its voltage, V.
     current : float
-        Current that it delivers into the net, A; negative where it takes current out of it.
+        Current it delivers into the net, A; negative if it draws current.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Net(NamedTuple):
     nominal : float
         Voltage without load, V.
     nodes, pads : int
-        How many it has.
+        Their numbers.
     current : float
         Sum of its pads' currents, A.
     worst : float
@@ -89,13 +89,13 @@ class IrDrop(Result):
     point : OperatingPoint
         With its certificate.
     nets : tuple of Net
-        The largest first.
+        In descending order of size.
     pads : tuple of Pad
-        By current, the largest first.
+        In descending order of current.
     net : (n_nodes,) int64 array
-        Position of each node's net; -1 for nodes of none.
+        Position of each node's net; -1 for nodes outside all nets.
     drop : (n_nodes,) float array
-        V; nan for nodes of no net.
+        V; nan for nodes outside all nets.
     """
 
     def __init__(

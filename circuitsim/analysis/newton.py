@@ -1,10 +1,10 @@
-"""Newton's method on circuits: smooth devices as conductances and current sources of one prepared circuit.
+"""Newton's method on circuits: smooth devices become companion models in one prepared circuit.
 
-A step solves the circuit of elementary elements in which each smooth device is its tangent; ideal diodes and
-piecewise-linear devices are exact in every step. Voltage and current that a device gets there are carried over to its
-curve along a load line, whose resistance is that of the rest of the circuit seen from the device, bounded from below by
-the elements at its ends: where the next tangent touches. No conductance remains in the result: the least conductance
-of a tangent acts on the difference of two steps alone.
+A step solves the circuit of elementary elements with each smooth device replaced by its tangent; ideal diodes and
+piecewise-linear devices are exact in every step. The resulting voltage and current of a device are projected onto its
+curve along a load line, whose resistance is the driving-point resistance of the rest of the circuit, bounded from below
+by the elements at the device's ends. The next tangent touches there. No conductance is added to the result: the minimum
+conductance of a tangent acts only on the difference of two steps.
 """
 
 from __future__ import annotations
@@ -32,52 +32,54 @@ STEPS = 400
 """Maximum number of steps of Newton's method."""
 
 CIRCLING = 24
-"""Steps after which only half of a step is made, and after twice as many a quarter: where load lines led in circles."""
+"""Number of steps after which only half a step is taken, and after twice as many a quarter, because load lines
+cycled."""
 
 LEAD = 0.5
-"""Distance from the curves below which whole steps are made all the same."""
+"""Distance from the curves below which full steps are taken all the same."""
 
 DESCENT = 96
-"""Steps after which each goes to the least energy on its way, where there is an energy: slower, and certain."""
+"""Number of steps after which each step ends at the minimum of the energy, if there is one: slower, but convergent."""
 
 HUGE = 1e150
-"""A current above it counts as that much in the slope of the energy, A."""
+"""Currents above this, A, are truncated in the slope of the energy."""
 
 PARTS = 40
-"""Maximum number of evaluations of the laws on the way to the least energy."""
+"""Maximum number of evaluations of a line search."""
 
 PATIENT = 10
-"""Steps along the circuit's load lines; later ones alternate with load lines nearer to the tangents' own."""
+"""Number of steps along the circuit's load lines; later ones alternate with load lines closer to the tangents' own."""
 
 POLISHED = 1e-11
-"""Distance from the curves, of each device's own voltage and current, above which points are polished where nothing
-else, as an energy, tells two apart: a hundredth of the tolerance of certificates."""
+"""Distance from the curves, relative to each device's own voltage and current, above which points are refined where
+nothing else, such as an energy, distinguishes two: a hundredth of the tolerance of certificates."""
 
 MORE = 6
-"""Steps up to which currents through tangents with resistances of `FALLBACKS` are no end: later steps may need none."""
+"""Number of steps up to which currents through tangents limited by `FALLBACKS` are no error: later steps may not need
+them."""
 
 CLOSE = 2e-15
-"""Distance from the curves, relative, at which the iteration ends."""
+"""Relative distance from the curves at which the iteration ends."""
 
 ROUNDING = 1e-4
-"""Fraction of potentials and currents at a device's ends in the scales of its own voltage and current: with a tolerance
-of 1e-9 the rounding of these may be a thousand times that of doubles."""
+"""Weight of potentials and currents at a device's ends in the scales of its own voltage and current: at a tolerance of
+1e-9 their rounding may be a thousand times that of doubles."""
 
 LEAST_SLOPE = 1e-14
-"""Minimum conductance of a tangent, of current / voltage."""
+"""Minimum conductance of a tangent, relative to current / voltage."""
 
 BEYOND = 1e200
-"""A current or slope of a tangent above which solutions leave the range of doubles."""
+"""Currents and slopes of tangents above this bound lead out of the range of doubles."""
 
 NOTHING = 1e-90
-"""Currents and voltages below this, A and V, count as zero: so small are those that `OPEN` makes."""
+"""Currents and voltages below this, A and V, count as zero: `OPEN` causes values of this size."""
 
 OPEN = 1e-100
 """Minimum conductance of any tangent, S."""
 
 
 FALLBACKS = (1e25, 1e19, 1e14)
-"""Largest resistances of tangents, Ω, in steps that are not solved with the resistances as they are."""
+"""Largest resistances of tangents, Ω, tried in steps that cannot be solved otherwise."""
 
 
 class Solved(Protocol):
@@ -92,19 +94,19 @@ class Solved(Protocol):
 
 
 Solve = Callable[[np.ndarray, Any], Any]
-"""From values of all elements and the operating point before to an operating point (`Solved`)."""
+"""Maps values of all elements and the previous operating point to an operating point (`Solved`)."""
 
 
-Seen = Callable[[np.ndarray, Any, np.ndarray], np.ndarray]
-"""From values of all elements, a solution and the conductances of the tangents to the resistance of the rest of the
-circuit as each device sees it, Ω (s,)."""
+PortResistance = Callable[[np.ndarray, Any, np.ndarray], np.ndarray]
+"""Maps values of all elements, a solution and the conductances of the tangents to the driving-point resistance of the
+rest of the circuit at each device, Ω (s,)."""
 
 
-class Way(NamedTuple):
-    """How the iteration goes: the resistances of load lines, the most steps, whether there is an energy that the
-    circuit minimises, with the terms of its elements alone, and the least conductance of any tangent, S."""
+class NewtonOptions(NamedTuple):
+    """Settings of the iteration: resistances of load lines, maximum number of steps, whether the circuit minimises an
+    energy that is a sum over its elements, and minimum conductance of any tangent, S."""
 
-    seen: Seen
+    port_resistance: PortResistance
     steps: int = STEPS
     energy: bool = False
     least: float = OPEN
@@ -116,9 +118,9 @@ class Smooth(NamedTuple):
     Attributes
     ----------
     elements : (s,) int array
-        Their places in the circuit.
+        Their positions in the circuit.
     slope, touch, rest : (s,) int arrays
-        Places of conductance, voltage source and current source in the circuit of elementary elements.
+        Positions of conductance, voltage source and current source of the companion models in the elementary circuit.
     rows : (s, w) float array
         Their parameters (`circuitsim.newton.laws.numbered_rows`).
     """
@@ -130,31 +132,31 @@ class Smooth(NamedTuple):
     rows: np.ndarray
 
     def start(self, point: OperatingPoint, elementary: OperatingPoint) -> Start:
-        """A start at an operating point of the circuit, and that of its elementary elements."""
+        """An initial guess from an operating point of the circuit, and that of its elementary elements."""
         return Start(elementary, point.drops[self.elements], point.currents[self.elements])
 
 
 class State(NamedTuple):
-    """Points on the curves, one column a device: voltage (V), current (A), slope (S), slope of the junction (S); and
-    the junctions' voltages, V."""
+    """Points on the curves, one column per device: voltage (V), current (A), slope (S), slope of the junction (S); and
+    the junction voltages, V."""
 
     points: np.ndarray
     junctions: np.ndarray
 
 
 class Found(NamedTuple):
-    """Where the iteration ended.
+    """Result of the iteration.
 
     Attributes
     ----------
     point : Solved
-        What the last step gave.
+        The last step's operating point.
     voltage, current : (s,) float arrays
         Of the devices, V, A.
     state : State
         The nearest points of the curves.
     distance : (s,) float array
-        To these, relative to voltage and current.
+        Distance to these, relative to voltage and current.
     steps : int
     """
 
@@ -178,7 +180,7 @@ def smooth_devices(circuit: Circuit, expansion: Expansion) -> Smooth | None:
 def project(
     smooth: Smooth, voltage: np.ndarray, current: np.ndarray, resistance: np.ndarray, guess: np.ndarray
 ) -> State:
-    """From (voltage, current) of each device along its load line to its curve; ``guess``: junction voltages, V."""
+    """Project (voltage, current) of each device along its load line onto its curve; ``guess``: junction voltages, V."""
     state = State(np.empty((4, guess.size)), guess.copy())
     newton_kernel("project", 20 * guess.size)(smooth.rows, voltage, current, resistance, state.junctions, state.points)
     return state
@@ -192,36 +194,37 @@ def iterate(
     column: np.ndarray,
     start: Start | None,
     tolerance: float,
-    way: Way | None = None,
+    options: NewtonOptions | None = None,
 ) -> Found:
-    """Newton's method from zero volts or from a start, until all devices lie on their curves or the steps are done.
+    """Newton's method from zero volts or an initial guess, until all devices are on their curves or the steps are used
+    up.
 
     Parameters
     ----------
     solve : callable
-        An operating point of the circuit of elementary elements for their values, from the one before.
+        Solves the circuit of elementary elements for their values, starting from the previous operating point.
     circuit : Circuit
         Of elementary elements.
     column : (m,) float array
-        Their values; those of the tangents are replaced.
-    way : Way, optional
-        Where the resistances of load lines come from, and the most steps; `Ports` and `STEPS` if it is left out.
+        Their values; those of the companion models are overwritten.
+    options : NewtonOptions, optional
+        By default load lines of `Ports` and `STEPS` steps.
     """
     arrays = circuit.arrays()
     zero = np.zeros(smooth.slope.size)
     state = project(smooth, zero, zero, zero, zero) if start is None else start.state(smooth)
     point = None if start is None else start.point
-    way = Way(Ports(circuit, smooth).resistances, STEPS, True) if way is None else way
+    options = NewtonOptions(Ports(circuit, smooth).resistances, STEPS, True) if options is None else options
     best, left, last, found, before, polished = np.inf, np.inf, np.inf, None, None, None
     earlier = 0 if start is None else start.steps
-    for step in range(1, way.steps + 1):
-        conductance = tangents(state, column, smooth, way.least)
+    for step in range(1, options.steps + 1):
+        conductance = tangents(state, column, smooth, options.least)
         try:
             point = _solved(solve, column, smooth, point)
         except ConvergenceError:
             if found is None:
                 raise
-            break  # what the steps before have found says more than the circuit of tangents
+            break  # the previous steps are more informative than the linearised circuit
         voltage = _voltages(arrays, point, smooth, column, tolerance)
         current = column[smooth.rest] + point.currents[smooth.slope]
         scales = _scales(arrays, point, smooth, voltage, current)
@@ -233,7 +236,7 @@ def iterate(
         found = Found(point, voltage, current, near, distance, earlier + step)
         worst = float(distance.max())
         if worst <= CLOSE or (worst <= 0.5 * tolerance and worst > 0.25 * best):
-            if way.energy:
+            if options.energy:
                 limited = (column[smooth.slope] * conductance < 0.5).any()
                 if step > MORE or not limited:
                     break
@@ -247,7 +250,7 @@ def iterate(
             last, state = own, nearer
             continue
         best = min(best, worst)
-        if way.energy and step > DESCENT:
+        if options.energy and step > DESCENT:
             part = 1.0 if before is None else least_energy(arrays, smooth, column, before, point.drops, state)
             before = point.drops if before is None else before + part * (point.drops - before)
             there = project(smooth, _across(before, smooth), zero, zero, state.junctions)
@@ -255,7 +258,7 @@ def iterate(
                 state = there
                 continue
             before = None
-        resistance = way.seen(column, point, conductance)
+        resistance = options.port_resistance(column, point, conductance)
         if step > PATIENT:
             resistance = mean_resistance(resistance, conductance)
         share = 1.0 if step <= CIRCLING or worst < LEAD else 0.5 if step <= 2 * CIRCLING else 0.25
@@ -271,8 +274,8 @@ def iterate(
 
 
 def _voltages(arrays: CircuitArrays, point: Solved, smooth: Smooth, column: np.ndarray, tolerance: float) -> np.ndarray:
-    """Voltages of the devices (s,), V: of their tangents, whose drops have more digits than potentials; but a drop R i
-    of 1e100 Ω is rounding where i is lost beside other currents."""
+    """Voltages of the devices (s,), V, from their tangents, whose drops have more digits than potentials; except that a
+    drop R i of 1e100 Ω is rounding where i is lost among larger currents."""
     voltage = column[smooth.touch] + point.drops[smooth.slope]
     a, b = (point.voltages[ends[smooth.rest]] for ends in (arrays.first, arrays.second))
     lost = column[smooth.slope] > FALLBACKS[0]
@@ -295,8 +298,8 @@ def _settle(
 
 
 def own_distance(smooth: Smooth, voltage: np.ndarray, current: np.ndarray, guess: State) -> tuple[State, float]:
-    """The points of the curves nearest to the devices' voltages and currents in scales of their own, and the largest
-    distance: a leakage current beside amperes has its own digits."""
+    """The points of the curves nearest to the devices' voltages and currents, relative to each device's own scales, and
+    the largest distance: a leakage current next to amperes keeps its digits."""
     scale = np.abs(voltage) + NOTHING, np.abs(current) + NOTHING
     near = project(smooth, voltage, current, scale[0] / scale[1], guess.junctions)
     away = (np.abs(near.points[k] - x) / scale[k] for k, x in enumerate((voltage, current)))
@@ -311,10 +314,10 @@ def _across(drops: np.ndarray, smooth: Smooth) -> np.ndarray:
 def least_energy(
     arrays: CircuitArrays, smooth: Smooth, column: np.ndarray, before: np.ndarray, after: np.ndarray, state: State
 ) -> float:
-    """The fraction of a step at which the energy is least.
+    """The fraction of a step that minimises the energy.
 
-    On the way all drops are affine in the share t, and ideal diodes and voltage sources obey their laws; the slope of
-    the energy, Σ i(v) dv/dt over resistors, current sources and devices, rises with t.
+    Along the step all drops are affine in the fraction t, and ideal diodes and voltage sources satisfy their equations;
+    the slope of the energy, Σ i(v) dv/dt over resistors, current sources and devices, increases with t.
     """
     kind, change = arrays.kind, after - before
     own = np.zeros(kind.size, dtype=bool)
@@ -348,7 +351,8 @@ def least_energy(
 
 
 def _solved(solve: Solve, column: np.ndarray, smooth: Smooth, before: Any) -> Any:
-    """The operating point of a step; where conductances span too much for it, with a larger least conductance."""
+    """The operating point of a step; where its conductances span too wide a range, with a larger minimum
+    conductance."""
     while True:
         try:
             return solve(column, before)
@@ -360,8 +364,8 @@ def _solved(solve: Solve, column: np.ndarray, smooth: Smooth, before: Any) -> An
 
 
 class Start(NamedTuple):
-    """An operating point of the elementary elements, where there is one, with voltage (V) and current (A) of each
-    smooth device; the steps that led to it, if they count."""
+    """An operating point of the elementary elements, if known, with voltage (V) and current (A) of each smooth device;
+    the number of steps it took, if counted."""
 
     point: Any
     voltage: np.ndarray
@@ -369,14 +373,14 @@ class Start(NamedTuple):
     steps: int = 0
 
     def state(self, smooth: Smooth) -> State:
-        """The points of the curves near it."""
+        """The nearby points of the curves."""
         size = np.abs(self.current) + NOTHING
         guess = np.zeros(self.voltage.size)
         return project(smooth, self.voltage, self.current, np.abs(self.voltage) / size, guess)
 
 
 def tangents(state: State, column: np.ndarray, smooth: Smooth, least: float = OPEN) -> np.ndarray:
-    """Put the tangents at the points of the curves into the column of values; their conductances, S."""
+    """Put the companion models at the points of the curves into the column of values; returns their conductances, S."""
     v, i, g, _ = state.points
     g = np.maximum(g, np.maximum(LEAST_SLOPE * np.abs(i) / np.maximum(np.abs(v), 1e-3), least))
     column[smooth.slope], column[smooth.touch], column[smooth.rest] = 1.0 / g, v, i
@@ -386,8 +390,8 @@ def tangents(state: State, column: np.ndarray, smooth: Smooth, least: float = OP
 def _scales(
     arrays: CircuitArrays, point: Solved, smooth: Smooth, voltage: np.ndarray, current: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The scales of voltage and current of each device: its own, and a share of the largest voltage at its ends, and of
-    the largest current at the end where less flows."""
+    """The scales of voltage and current of each device: its own plus a fraction of the largest voltage at its ends, and
+    of the largest current at the end with the smaller one."""
     largest = np.zeros(arrays.n_nodes)
     size = np.abs(point.currents)
     size[smooth.slope], size[smooth.touch], size[smooth.rest] = 0.0, 0.0, np.abs(current)
@@ -395,13 +399,13 @@ def _scales(
     np.maximum.at(largest, arrays.second, size)
     a, b = arrays.first[smooth.rest], arrays.second[smooth.rest]
     reach = np.maximum(np.abs(point.voltages[a]), np.abs(point.voltages[b]))
-    local = np.minimum(largest[a], largest[b])  # the current law holds at both ends
+    local = np.minimum(largest[a], largest[b])  # Kirchhoff's current law holds at both ends
     local = np.maximum(local, [charging(row) for row in smooth.rows])
     return np.abs(voltage) + ROUNDING * reach + NOTHING, np.abs(current) + ROUNDING * local + NOTHING
 
 
 def _bounded(smooth: Smooth, moved: State, voltage: np.ndarray, current: np.ndarray, before: State) -> State:
-    """The points, of junctions across fixed voltages beyond the range of doubles those on a short load line."""
+    """The points; for junctions across fixed voltages beyond the range of doubles, those on a short load line."""
     with np.errstate(invalid="ignore"):
         far = ~((np.abs(moved.points[1]) < BEYOND) & (moved.points[2] < BEYOND))
     if not far.any():
@@ -412,11 +416,12 @@ def _bounded(smooth: Smooth, moved: State, voltage: np.ndarray, current: np.ndar
 
 
 class Ports:
-    """The rest of a circuit as seen from its smooth devices: resistances, from the elements at their ends.
+    """Driving-point resistances of the rest of a circuit at its smooth devices, estimated from the elements at their
+    ends.
 
     With all other nodes joined, the resistance between two nodes is 1/G + 1/G', with the sums G and G' of the
-    conductances there: a lower bound (Rayleigh) where no other element joins the two. Nodes that sources,
-    shorts and conducting diodes join are one.
+    conductances there: a lower bound (Rayleigh's monotonicity law) unless another element joins the two. Nodes joined
+    by sources, shorts and conducting diodes count as one.
     """
 
     def __init__(self, circuit: Circuit, smooth: Smooth) -> None:
@@ -439,7 +444,7 @@ class Ports:
         return np.where(p == q, 0.0, 1.0 / others[0] + 1.0 / others[1])
 
     def _labels(self, ohms: np.ndarray, conducting: np.ndarray) -> np.ndarray:
-        """The number of the joined node that each node belongs to."""
+        """The number of the merged node of each node."""
         joins = ~np.isin(self._kind, (RESISTOR, DIODE, CURRENT, CAPACITOR))
         joins[self._resistors[ohms == 0.0]] = True
         joins[self._diodes[conducting]] = True

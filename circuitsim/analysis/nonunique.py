@@ -1,4 +1,4 @@
-"""Nonunique node voltages: which nodes may move, and how far, at the same energy."""
+"""Nonunique node voltages: which nodes are indeterminate, and their ranges at equal energy."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from circuitsim.program import Structure
 from circuitsim.program.components import component_labels
 
 Ranges = dict[int, tuple[float, float]]
-"""Smallest and largest potential of nodes, V (±inf where open)."""
+"""Smallest and largest potential of nodes, V (±inf where unbounded)."""
 
 
 class Level(NamedTuple):
-    """Devices at flat segments of their curves: the voltage between two nodes may be anything from ``low`` to ``high``,
-    and the current is the same.
+    """Devices on flat segments of their curves: the voltage between two nodes may be anything from ``low`` to ``high``
+    at the same current.
 
     Attributes
     ----------
     slope : (k,) int array
-        Resistors of their tangents, which are no more than a place.
+        Resistors of their companion models, used as positions only.
     first, second : (k,) int arrays
     low, high : (k,) float arrays
         V.
@@ -36,10 +36,10 @@ class Level(NamedTuple):
 
 
 def nonunique_potentials(structure: Structure, voltages: np.ndarray, carries: np.ndarray) -> Ranges:
-    """Range of each node's potential over all steady states, for the nodes that have one.
+    """Range of each node's potential over all steady states, for nodes whose potential is not unique.
 
-    Parts joined by resistors, sources and diodes that carry current move together; between parts each diode that is off
-    leaves its reverse voltage as room. Nodes of a part without ground are measured against its reference.
+    Parts joined by resistors, sources and diodes that carry current move together; between parts each blocking diode
+    leaves its reverse voltage as slack. Nodes of a part without ground are relative to its reference.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ def nonunique_potentials(structure: Structure, voltages: np.ndarray, carries: np
 def released_potentials(
     structure: Structure, voltages: np.ndarray, carries: np.ndarray, level: Level
 ) -> tuple[np.ndarray, Ranges]:
-    """As `nonunique_potentials`, where devices at flat segments leave room, too; and potentials (n_nodes,) that all
-    these devices and the diodes allow: those given, or others where the steady state has none for such parts.
+    """As `nonunique_potentials`, with the slack of devices on flat segments; also potentials (n_nodes,) feasible for
+    all these devices and the diodes: those given, or others where they are infeasible.
 
     Raises
     ------
@@ -77,15 +77,15 @@ def released_potentials(
 
 
 Rooms = list[tuple[int, int, float]]
-"""Two parts, and how far the first may rise beside the second, V: below zero if it must fall. Part −1 is held."""
+"""Two parts, and the slack of the first relative to the second, V: negative if it must fall. Part −1 is fixed."""
 
 
 def _groups(structure: Structure, carries: np.ndarray, resistors: np.ndarray) -> np.ndarray:
-    """The part of each node (n_nodes,), −1 if it is held."""
+    """The part of each node (n_nodes,), −1 if it is fixed."""
     first, second, n_nodes = structure.arrays.first, structure.arrays.second, structure.arrays.n_nodes
     rigid = np.concatenate([resistors, structure.voltage_edges, carries])
     group = component_labels(n_nodes, first[rigid], second[rigid])
-    # A reference stands for ground in its part: nothing joins the two, so one label serves both.
+    # A reference acts as ground in its part: nothing joins the two, so they share a label.
     fixed = np.zeros(n_nodes, dtype=bool)
     fixed[group[GROUND]] = True
     fixed[group[structure.references]] = True
@@ -93,14 +93,14 @@ def _groups(structure: Structure, carries: np.ndarray, resistors: np.ndarray) ->
 
 
 def _loose(structure: Structure, group: np.ndarray) -> np.ndarray:
-    """Nodes that nothing holds."""
+    """Nodes in parts that are not fixed."""
     touched = np.zeros(group.size, dtype=bool)
     touched[structure.arrays.first] = touched[structure.arrays.second] = True
     return np.flatnonzero(touched & (group >= 0))
 
 
 def _rooms(structure: Structure, group: np.ndarray, voltages: np.ndarray, level: Level | None = None) -> Rooms:
-    """What diodes and devices at flat segments leave."""
+    """The slacks of diodes and of devices on flat segments."""
     d = structure.diodes
     first, second = structure.arrays.first[d], structure.arrays.second[d]
     rooms = [(group[first], group[second], voltages[second] - voltages[first])]
@@ -112,7 +112,7 @@ def _rooms(structure: Structure, group: np.ndarray, voltages: np.ndarray, level:
 
 
 def _ranges(loose: np.ndarray, group: np.ndarray, voltages: np.ndarray, rooms: Rooms) -> Ranges:
-    """How far each part may rise and fall beside what is held."""
+    """How far each part may rise and fall relative to the fixed ones."""
     import networkx
 
     up = networkx.DiGraph()
@@ -132,8 +132,8 @@ def _ranges(loose: np.ndarray, group: np.ndarray, voltages: np.ndarray, rooms: R
 
 
 def _shift(group: np.ndarray, rooms: Rooms) -> np.ndarray:
-    """What to add to the potentials of each part, V, and zero for the last one, what is held; shortest paths, by
-    Bellman and Ford."""
+    """Shifts of each part's potentials, V, zero for the last one, which is fixed; shortest paths by the Bellman–Ford
+    algorithm."""
     shift = np.zeros(group.max() + 2)
     if all(room >= 0.0 for _, _, room in rooms):
         return shift

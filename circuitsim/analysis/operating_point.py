@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from circuitsim.analysis.kinks import diode_margins
+from circuitsim.analysis.margins import diode_margins
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, DIODE, ELEMENTS, RESISTOR
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CONDUCTING, BLOCKING = Region("conducting", True), Region("blocking", False)
-"""Of an ideal diode."""
+"""Regions of an ideal diode."""
 
 
 class Status(enum.Enum):
@@ -71,10 +71,10 @@ class OperatingPoint(Result):
     warnings : tuple of Problem
         Notes about the deck and warnings about the solution.
     regions : mapping of int to Region
-        Of each device (`circuitsim.models`), by element: where on its law it is.
+        Of each device (`circuitsim.models`), by element: the region of its characteristic.
     elementary : OperatingPoint or None
-        With devices: that of the elementary elements they consist of, whose certificate this one has; smooth devices
-        are tangents there.
+        With devices: that of the elementary elements they consist of, which has the same certificate; smooth devices
+        are linearised there.
     junctions : mapping of int to float
         Voltage of the junction of each smooth device, V, by element.
     transformed : OperatingPoint or None
@@ -126,15 +126,15 @@ class OperatingPoint(Result):
 
     @cached_property
     def drops(self) -> np.ndarray:
-        """Branch voltages v(first) − v(second), V (m,): quantities of their own, accurate on their own scale where
-        potentials are too coarse to resolve them."""
+        """Branch voltages v(first) − v(second), V (m,), accurate on their own scale where node voltages are too coarse
+        to resolve them."""
         arrays = self.circuit.arrays()
         return self.voltages[arrays.first] - self.voltages[arrays.second]
 
     @cached_property
     def margin(self) -> np.ndarray:
-        """Of each ideal diode its current or voltage relative to its own scale, the larger of the two (m,); of a device
-        the smallest of its ideal diodes; NaN for other elements. See `circuitsim.analysis.kinks`.
+        """For each ideal diode the larger of current and voltage relative to local scales (m,); for a device the
+        smallest of its ideal diodes; NaN for other elements. See `circuitsim.analysis.margins`.
         """
         if self.transformed is not None:
             return self.transformed.margin
@@ -158,7 +158,7 @@ class OperatingPoint(Result):
     def powers(self) -> np.ndarray:
         """Power absorbed by each element, W (m,)."""
         kind, first, second, value, _ = self.circuit.arrays()
-        # What an amplifier takes up on its left it does not deliver on its right: v_L i_L − (a v_R) i_L.
+        # An amplifier absorbs on its left what it does not deliver on its right: v_L i_L − (a v_R) i_L.
         amplified = self.voltages[first] - np.where(kind == AMPLIFIER, value, 1.0) * self.voltages[second]
         return np.where(kind == AMPLIFIER, amplified, self.drops) * self.currents
 
@@ -227,7 +227,7 @@ class OperatingPoint(Result):
         return region.name
 
     def region(self, k: int) -> Region | None:
-        """Where on its law element ``k`` is; None where its law has one piece."""
+        """The region of element ``k`` on its characteristic; None where that has one piece."""
         if self.circuit.columns()[0][k] == DIODE:
             return CONDUCTING if self.currents[k] > 0.0 else BLOCKING
         return self.regions.get(k)
@@ -267,7 +267,7 @@ class OperatingPoint(Result):
         } | self._verdict()
 
     def _verdict(self) -> dict[str, object]:
-        """What is said of circuits with controlled sources only."""
+        """Keys for circuits with controlled sources only."""
         if self.uniqueness is None:
             return {}
         other = self.other and {"nodes": self.other._potentials(), "certificate": self.other.certificate.to_dict()}

@@ -17,23 +17,23 @@ from circuitsim.models import Device
 from circuitsim.models.smooth import SmoothDevice
 
 STEP = 1e-4
-"""Relative step of the difference quotients of a device's own law, of fourth order."""
+"""Relative step of the fourth-order difference quotients of a device's characteristic."""
 
 CENTRAL = ((-2.0, 1.0 / 12.0), (-1.0, -8.0 / 12.0), (1.0, 8.0 / 12.0), (2.0, -1.0 / 12.0))
 FORWARD = ((0.0, -25.0 / 12.0), (1.0, 4.0), (2.0, -3.0), (3.0, 4.0 / 3.0), (4.0, -0.25))
-"""Steps and weights of difference quotients of fourth order."""
+"""Steps and weights of fourth-order difference quotients."""
 
 
 class Change(NamedTuple):
-    """A direction of change: of element values (Ω, V, A, gains), and currents in parallel to elements, A; pairs of an
-    element's place and the amount."""
+    """A direction of change: of element values (Ω, V, A, gains), and of currents in parallel to elements, A; pairs of
+    an element's position and the amount."""
 
     values: Sequence[tuple[int, float]] = ()
     currents: Sequence[tuple[int, float]] = ()
 
 
 class DependsOn(NamedTuple):
-    """A number of the circuit.
+    """A parameter of the circuit.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class DependsOn(NamedTuple):
     value : float
     unit : str
     change : Change
-        Of the elementary circuit, per unit of the number.
+        Change of the elementary circuit per unit of the parameter.
     """
 
     name: str
@@ -52,7 +52,7 @@ class DependsOn(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """The numbers of a circuit as columns.
+    """The parameters of a circuit as columns.
 
     Attributes
     ----------
@@ -60,8 +60,8 @@ class Numbers(NamedTuple):
     values : (p,) float array
     units : (p,) tuple of str
     by_value, by_current : (p, m) sparse float arrays
-        Change of the elementary circuit per unit of each number: of the element values, and of currents in parallel to
-        elements, A.
+        Change of the elementary circuit per unit of each parameter: of the element values, and of currents in parallel
+        to elements, A.
     """
 
     names: tuple[str, ...]
@@ -83,7 +83,7 @@ class Numbers(NamedTuple):
         )
 
     def at(self, places: np.ndarray) -> Numbers:
-        """The numbers at these places."""
+        """The parameters at these positions."""
         chosen = places.tolist()
         names, units = (tuple(column[p] for p in chosen) for column in (self.names, self.units))
         return Numbers(names, self.values[places], units, self.by_value[places], self.by_current[places])
@@ -97,7 +97,7 @@ def _matrix(rows: Sequence[Sequence[tuple[int, float]]], m: int) -> csr_array:
 
 
 _VARIES = np.array([bool(e.parameter) and e.letter not in "LC" for e in ELEMENTS])
-"""Whether the value of an element of each kind acts at the operating point."""
+"""Whether the value of an element of each kind affects the operating point."""
 
 
 def dependencies(point: OperatingPoint) -> Numbers:
@@ -133,7 +133,7 @@ def dependencies(point: OperatingPoint) -> Numbers:
 
 
 def _of_device(point: OperatingPoint, k: int, parts: Sequence[int]) -> list[DependsOn]:
-    """The parameters of one device; one whose change adds or removes a part of the device is left out."""
+    """The parameters of one device, except those whose change adds or removes a part of the device."""
     circuit, found = point.circuit, []
     for name in circuit.devices[k].parameters():
         own = parameter(circuit, f"{circuit.names[k]}.{name}")
@@ -158,7 +158,7 @@ def _change(point: OperatingPoint, k: int, parts: Sequence[int], name: str, numb
 def law_slope(device: SmoothDevice, name: str, number: float, voltage: float) -> float | None:
     """Derivative of a smooth device's current, A, by a parameter at a voltage of the device, V.
 
-    That of the law by the numbers of its row is exact; these change with the parameter nearly in proportion.
+    The derivatives by the entries of its row are exact; these are nearly proportional to the parameter.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def law_slope(device: SmoothDevice, name: str, number: float, voltage: float) ->
 
     Returns
     -------
-    float, or None where no value of the parameter nearby gives a device
+    float, or None where no nearby value of the parameter gives a device
     """
 
     def row_of(other: Device) -> tuple[float, ...]:
@@ -187,7 +187,7 @@ def law_slope(device: SmoothDevice, name: str, number: float, voltage: float) ->
     by_row, slope = np.zeros(len(row)), type(device).junction(row, junction_voltage)[1]
     type(device).by_parameters(row, junction_voltage, by_row)
     by_row[0] = -current * slope
-    changed = by_row != 0.0  # a knee at infinity changes nothing
+    changed = by_row != 0.0  # a knee at infinity has no effect
     return float(by_row[changed] @ np.array(slopes)[changed]) / (1.0 + row[0] * slope)
 
 
@@ -202,7 +202,7 @@ def part_slopes(device: Device, name: str, number: float, scale: float) -> tuple
     number : float
         Its value.
     scale : float
-        What differences are relative to where the value is zero.
+        Scale of the differences where the value is zero.
 
     Returns
     -------
@@ -231,7 +231,7 @@ def quotient(
 
 
 def _weighted(weights: Sequence[float], values: Sequence[float]) -> float:
-    """Σ weight · value with weights that sum to zero; equal values, infinite ones too, have none."""
+    """Σ weight · value with weights that sum to zero; zero for equal values, infinite ones included."""
     if all(value == values[0] for value in values):
         return 0.0
     return sum(weight * value for weight, value in zip(weights, values))

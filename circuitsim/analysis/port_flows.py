@@ -1,4 +1,4 @@
-"""Passes over the resistors of a linear circuit, for several responses side by side: interpreted or compiled.
+"""Loops over the resistors of a linear circuit, for several responses at once: interpreted or compiled.
 
 Arrays of rows: one row per node, one column per response. `Branches` tells which rows a resistor joins.
 """
@@ -18,7 +18,7 @@ class Branches(NamedTuple):
     a, b : (r,) int arrays
         Super-nodes of their ends (`circuitsim.program.structure`), n for fixed potentials.
     at_a, at_b : (r,) int arrays
-        Rows of their ends among the nodes of super-nodes of several nodes; the last row, of zeros, for all others.
+        Rows of their ends among the grouped nodes (in super-nodes of several); the last row, of zeros, for all others.
     g : (r,) float array
         Conductances, S.
     """
@@ -30,12 +30,12 @@ class Branches(NamedTuple):
     g: np.ndarray
 
     def subset(self, which: np.ndarray) -> Branches:
-        """Some of them."""
+        """A selection."""
         return Branches(*(column[which] for column in self))
 
 
 def net_currents(branches, x, offset, net, size, at_net, at_size):
-    """Add up what resistors take from each super-node (``net``) and each node of one of several (``at_net``), A.
+    """Accumulate the currents that resistors draw from each super-node (``net``) and each grouped node (``at_net``), A.
 
     Parameters
     ----------
@@ -45,9 +45,9 @@ def net_currents(branches, x, offset, net, size, at_net, at_size):
     offset : (grouped + 1, c) float array
         Potentials of nodes relative to their super-nodes, V; the last row is zero.
     net, size : (n + 1, c) float arrays
-        Added to: net currents and the sums of their magnitudes, A.
+        Updated: net currents and the sums of their magnitudes, A.
     at_net, at_size : (grouped + 1, c) float arrays
-        The same by node; the last row is of no meaning.
+        The same by node; the last row is meaningless.
     """
     last = offset.shape[0] - 1
     for e in range(branches.a.size):
@@ -69,22 +69,21 @@ def net_currents(branches, x, offset, net, size, at_net, at_size):
 
 
 def weighted_residuals(injected, net, size, rounding, weight, x, bound, largest):
-    """Weighted sums of what net currents leave of the injected ones with the rounding of both, A, and the largest
-    magnitudes.
+    """Weighted sums of the residual currents with their rounding, A, and the largest magnitudes.
 
     Parameters
     ----------
     injected, net, size : (n + 1, c) float arrays
-        Currents into the super-nodes, what resistors take from them, and sums of magnitudes, A.
+        Currents into the super-nodes, currents drawn by resistors, and sums of magnitudes, A.
     rounding : (n + 1,) float array
         Fraction of the magnitudes.
     weight : (n, k) float array
     x : (n + 1, c) float array
         Potentials, V.
     bound : (k, c) float array
-        Filled.
+        Overwritten.
     largest : (2, c) float array
-        Filled: of ``size``, A, and of ``x``, V.
+        Overwritten: of ``size``, A, and of ``x``, V.
     """
     bound[:] = 0.0
     largest[:] = 0.0

@@ -1,9 +1,9 @@
-"""Responses of a linear circuit at its ports, from one factor of its nodal matrix.
+"""Responses of a linear circuit at its ports, from one factorisation of its nodal matrix.
 
-A port is a voltage source, a current source, or a pair of nodes that is read (a current source of 0 A). With drives d
-of the ports (V, A) the least energy of the circuit, E(d) = min ½ Σ g Δv² + Σ I Δv, is a quadratic form ½ dᵀ K d. The
-response of port p is ∂E/∂d_p: the current a voltage source delivers, the voltage across a current source. So K is
-symmetric, and ∂K_pq/∂g = Δv_p Δv_q, with the drops of the resistor at unit drives of p and of q (Cohn 1950).
+A port is a voltage source, a current source, or an output pair of nodes (a current source of 0 A). For drives d of the
+ports (V, A) the minimum energy of the circuit, E(d) = min ½ Σ g Δv² + Σ I Δv, is a quadratic form ½ dᵀ K d. The
+response of port p is ∂E/∂d_p: the current of a voltage source, the voltage across a current source. So K is symmetric,
+and ∂K_pq/∂g = Δv_p Δv_q, with the resistor's drops at unit drives of p and of q (Cohn 1950).
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from circuitsim.program.structure import Structure
 from circuitsim.solvers.protocol import Factored, LinearSolver
 
 GROUP = 8
-"""Right-hand sides of one pass of a substitution (`circuitsim.solvers.laplacian.solve`)."""
+"""Number of right-hand sides in one substitution (`circuitsim.solvers.laplacian.solve`)."""
 
 ENTRIES = 1_000_000
-"""Entries of one block of responses: so many nodes times columns. Blocks of 3,000,000 take 1.3 times as long: each of
-their arrays is new memory."""
+"""Number of entries (nodes times columns) of one block of responses. Blocks of 3,000,000 take 1.3 times as long,
+because their arrays are newly allocated."""
 EPSILON = 2.0**-52
 SAFETY = 1.01
-"""For rounding in bounds: sums of positive numbers, right to many digits."""
+"""Factor for rounding in bounds, which are accurate sums of positive numbers."""
 WEAK = 1e-4
-"""Minimum scale of a response, as a fraction of the largest voltage (current) in the circuit."""
+"""Minimum scale of a response, relative to the largest voltage (current) in the circuit."""
 
 
 class Response(NamedTuple):
-    """Potentials for some drives.
+    """Potentials for given drives.
 
     Attributes
     ----------
@@ -46,9 +46,9 @@ class Response(NamedTuple):
     x : (n + 1, c) float array
         Potentials of super-nodes, V.
     offset : (grouped + 1, c) float array
-        Potentials of nodes of super-nodes of several nodes relative to it, V.
+        Potentials of grouped nodes (in super-nodes of several) relative to their super-nodes, V.
     injected : (n + 1, c) float array
-        What current drives inject into super-nodes, A.
+        Currents injected into super-nodes by current drives, A.
     """
 
     drive: np.ndarray
@@ -58,14 +58,14 @@ class Response(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What ports show.
+    """Responses at the ports.
 
     Attributes
     ----------
     value : (ports, c) float array
         Responses, A at voltage sources, V at all other ports.
     size : (ports, c) float array
-        Sum of the magnitudes that each is a sum of, at least `WEAK` times the largest voltage or current.
+        Sum of the magnitudes of each one's terms, at least `WEAK` times the largest voltage or current.
     bound : (k, c) float array
         For each column of weights: bound on the sum of the errors of its ports' responses, for exact reading.
     """
@@ -77,7 +77,7 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PortNetwork:
-    """A linear circuit with its ports; every node has a path to ground, no fixed voltages form a loop.
+    """A linear circuit with its ports; every node has a path to ground, and fixed voltages form no loop.
 
     Attributes
     ----------
@@ -86,11 +86,11 @@ class PortNetwork:
     arrays : CircuitArrays
         At the present values.
     sources : (s,) int array
-        Elements that are voltage or current sources: the first ports.
+        Voltage and current sources: the first ports.
     pairs : (q, 2) int array
         Nodes of the other ports.
     closed : int array
-        Diodes that conduct: shorts. All others are absent.
+        Conducting diodes, which are shorts. All others are absent.
     """
 
     wiring: Wiring
@@ -106,12 +106,12 @@ class PortNetwork:
 
     @property
     def n_ports(self) -> int:
-        """Sources and pairs."""
+        """Number of sources and pairs."""
         return self.sources.size + len(self.pairs)
 
     @property
     def width(self) -> int:
-        """Responses to find side by side: a multiple of those of one pass of a substitution."""
+        """Number of responses to compute at once: a multiple of `GROUP`."""
         return GROUP * min(4, max(1, ENTRIES // GROUP // (self.structure.n + 1)))
 
     @cached_property
@@ -132,7 +132,7 @@ class PortNetwork:
 
     @cached_property
     def row(self) -> np.ndarray:
-        """Row of each node among those of super-nodes of several nodes; the last, of zeros, for all others."""
+        """Row of each node among the grouped nodes; the last, of zeros, for all others."""
         grouped = self.structure.derived.ends.grouped
         row = np.full(self.arrays.n_nodes, grouped.size, dtype=np.int64)
         row[grouped] = np.arange(grouped.size)
@@ -140,14 +140,14 @@ class PortNetwork:
 
     @cached_property
     def tree_port(self) -> np.ndarray:
-        """Port of each constraint of voltage; the number of ports for shorts."""
+        """Port of each voltage constraint; the number of ports for shorts."""
         port = np.full(self.arrays.kind.size, self.n_ports, dtype=np.int64)
         port[self.sources] = np.arange(self.sources.size)
         return port[self.structure.voltage_edges]
 
     @cached_property
     def branches(self) -> Branches:
-        """The resistors, shorts and those between a node and itself apart."""
+        """The resistors, except shorts and self-loops."""
         r = self.resistors
         first, second, coordinate = self.arrays.first[r], self.arrays.second[r], self.structure.coordinate
         g = 1.0 / self.arrays.value[r]
@@ -161,7 +161,7 @@ class PortNetwork:
 
     @cached_property
     def _held(self) -> Branches:
-        """Resistors at nodes of super-nodes of several nodes: voltage sources drive these."""
+        """Resistors at grouped nodes, which voltage sources drive."""
         last = self.structure.derived.ends.grouped.size
         return self.branches.subset((self.branches.at_a < last) | (self.branches.at_b < last))
 
@@ -172,12 +172,12 @@ class PortNetwork:
 
     @cached_property
     def solver(self) -> LinearSolver:
-        """Of the linear circuits at these resistances."""
+        """The solver for these resistances."""
         return self.wiring.pattern.direct(1.0 / self.arrays.value[self.structure.derived.ends.r])
 
     @cached_property
     def _rounding(self) -> np.ndarray:
-        """Fraction of the sum of magnitudes that a net current may be off by, from its number of summands (n + 1,)."""
+        """Relative rounding error of a net current to its sum of magnitudes, from the number of its terms (n + 1,)."""
         n = self.structure.n + 1
         degree = np.bincount(self.branches.a, minlength=n) + np.bincount(self.branches.b, minlength=n)
         return EPSILON * (degree + 6.0)
@@ -218,9 +218,9 @@ class PortNetwork:
     def weights(self, share: np.ndarray) -> np.ndarray:
         """(n, k) bounds on Σ_p share_p |φ_p| at each super-node, each from one response to shares ≥ 0 (ports, k).
 
-        Potentials at a unit drive of a source at ground lie between 0 and 1 V, and add up; those of a current are at
-        most those of its two ends, as currents from ground, together; those of a voltage source within a part that
-        only resistors join to ground lie between −1 and 1 V.
+        Potentials at a unit drive of a source at ground lie between 0 and 1 V, and add up; those of a current drive are
+        bounded by the sum of those of its two ends as currents from ground; those of a voltage source within a part
+        joined to ground only by resistors lie between −1 and 1 V.
         """
         first, second = (self.structure.coordinate[end] for end in self.ends)
         fixed = self.is_voltage & (first == self.structure.n)
@@ -249,7 +249,7 @@ class PortNetwork:
         return offset
 
     def _taken(self, offset: np.ndarray) -> np.ndarray:
-        """Currents (n + 1, c), A, that resistors take from super-nodes of potential zero with these offsets."""
+        """Currents (n + 1, c), A, drawn by resistors from super-nodes of potential zero with these offsets."""
         taken, x, size = np.zeros((3, self.structure.n + 1, offset.shape[1]))
         at, held = np.zeros((2, *offset.shape)), self._held
         kernel(flows.net_currents, held.a.size * offset.shape[1])(held, x, offset, taken, size, *at)
@@ -265,7 +265,7 @@ class PortNetwork:
         return injected
 
     def _add_currents(self, drive: np.ndarray, at_net: np.ndarray, at_size: np.ndarray) -> None:
-        """What current drives take from nodes of super-nodes of several nodes."""
+        """Currents drawn by current drives from grouped nodes."""
         current = ~self.is_voltage & drive.any(axis=1)
         for node, sign in zip(self.ends, (1.0, -1.0)):
             np.add.at(at_net, self.row[node[current]], sign * drive[current])
@@ -282,7 +282,7 @@ class PortNetwork:
         )
 
     def _delivered(self, at_net: np.ndarray, at_size: np.ndarray, value: np.ndarray, size: np.ndarray) -> None:
-        """Currents that voltage sources deliver: what the nodes beyond them take, up the trees of sources."""
+        """Currents of voltage sources: what the nodes beyond them draw, accumulated up the trees of sources."""
         forest, row = self.structure.forest, self.row
         for start, stop in zip(forest.level[-2::-1], forest.level[:0:-1]):
             nodes = forest.order[start:stop]

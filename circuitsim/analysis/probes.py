@@ -1,5 +1,5 @@
-"""Quantities by name, as ``.print`` and ``.save`` write them: ``v(out)``, ``v(a,b)``, ``i(R1)``, ``p(R1)``, ``r1:r``,
-``v(*)``, and expressions of them in braces.
+"""Quantities by name, in the syntax of ``.print`` and ``.save``: ``v(out)``, ``v(a,b)``, ``i(R1)``, ``p(R1)``,
+``r1:r``, ``v(*)``, and expressions of them in braces.
 """
 
 from __future__ import annotations
@@ -88,12 +88,12 @@ class Formula:
         return "{" + self.text + "}"
 
     def value(self, known: Mapping[Signal, float], names: Mapping[str, float]) -> float:
-        """The value where the quantities and the names of parameters have these values.
+        """The value for these values of the quantities and the parameters.
 
         Raises
         ------
         UsageError
-            It has none (a division by zero).
+            It is undefined (a division by zero).
         """
         from circuitsim.netlist.evaluate import Environment, Evaluator
         from circuitsim.netlist.expression import ExpressionError
@@ -104,7 +104,7 @@ class Formula:
             raise UsageError(f"{self}: {error.message}") from None
 
     def values(self, known: Mapping[Signal, np.ndarray], names: Mapping[str, float]) -> np.ndarray:
-        """The values (n,) where the quantities have these values (n,); see `value`."""
+        """The values (n,) for these values of the quantities (n,); see `value`."""
         from circuitsim.netlist.formula import values_at_once
 
         found = values_at_once(self.code, known, names)
@@ -115,13 +115,13 @@ class Formula:
 
     @property
     def decides(self) -> bool:
-        """Whether it has conditions, ``abs``, ``min``, ``max`` and the like: corners and jumps of its own."""
+        """Whether it has conditions, ``abs``, ``min``, ``max`` and the like, hence corners and jumps of its own."""
         from circuitsim.netlist.evaluate import decides
 
         return decides(self.code)
 
     def decisions(self, known: Mapping[Signal, np.ndarray], names: Mapping[str, float]) -> list[tuple[Any, ...]]:
-        """Its decisions where the quantities have these values (n,): between two changes of them it is smooth."""
+        """The branches taken for these values of the quantities (n,); it is smooth between two changes of them."""
         from circuitsim.netlist.evaluate import Environment, Evaluator
         from circuitsim.netlist.functions import CONSTANTS
 
@@ -135,10 +135,10 @@ class Formula:
 
 
 def parse_probes(text: str, circuit: Circuit) -> list[Probe | Formula]:
-    """The quantities that ``text`` names, separated by blanks or commas.
+    """Parse quantities separated by blanks or commas.
 
-    ``v(x1*)`` means all that begin so, ``x1:r1`` is ``x1.r1``, ``r1:r`` the value of an element. An expression in
-    braces may also read the deck's parameters.
+    ``v(x1*)`` is a wildcard, ``x1:r1`` is ``x1.r1``, ``r1:r`` the value of an element. An expression in braces may also
+    read the deck's parameters.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def _checked(kind: str, first: str, second: str | None, word: str, circuit: Circ
 
 
 def _flat(name: str, index: Callable[[str], int], circuit: Circuit) -> int:
-    """The number of a name; Xyce writes ``x1:r1`` for ``x1.r1``, and ``x1:port`` for what the port is connected to."""
+    """The number of a name; Xyce writes ``x1:r1`` for ``x1.r1``, and ``x1:port`` for the node at the port."""
     try:
         return index(name)
     except TopologyError:
@@ -228,13 +228,13 @@ def _flat(name: str, index: Callable[[str], int], circuit: Circuit) -> int:
 
 
 def all_probes(circuit: Circuit) -> list[Probe]:
-    """Every node's potential (ground apart) and every element's current."""
+    """Every node voltage (except ground) and every element current."""
     nodes = [Probe("v", name) for k, name in enumerate(circuit.node_names) if k != GROUND]
     return nodes + [Probe("i", name) for name in circuit.names]
 
 
 class Reader:
-    """Reads many probes from operating points of one circuit, as one vector."""
+    """Evaluates many probes at operating points of one circuit, as one vector."""
 
     def __init__(
         self, probes: Sequence[Probe | Formula], circuit: Circuit, names: Mapping[str, float] = MappingProxyType({})
@@ -270,7 +270,7 @@ class Reader:
     def columns(self, v: np.ndarray, i: np.ndarray, powers: np.ndarray | None = None) -> np.ndarray:
         """Voltages, currents and powers (…, n_probes), V, A, W, from potentials (…, n_nodes) and currents (…, m).
 
-        Powers are those of node voltages where they are not given (…, n_powers).
+        Powers are computed from node voltages unless given (…, n_powers).
         """
         found = np.empty((*v.shape[:-1], self.size))
         found[..., self._voltages] = v[..., self._plus] - np.where(self._minus < 0, 0.0, v[..., self._minus])

@@ -1,4 +1,4 @@
-"""Circuits whose control graph has no loop: section by section with the convex solver, exact."""
+"""Circuits with an acyclic control graph: section by section with the convex solver, exact."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Solve = Callable[[Circuit], OperatingPoint]
 
 
 class _Whole:
-    """Potentials, currents and drops as they become known."""
+    """Potentials, currents and drops, filled in section by section."""
 
     def __init__(self, circuit: Circuit) -> None:
         self.circuit, self.arrays = circuit, circuit.arrays()
@@ -34,7 +34,7 @@ class _Whole:
         self.floating: list[Problem] = []
 
     def demanded(self, k: int, law: Law) -> float:
-        """What a law gives its element, from what is known."""
+        """The value that a controlled element's equation gives, from known quantities."""
         value = float(self.arrays.value[k])
         terms = [c * (self.voltages[p] - self.voltages[m]) for c, p, m in law.voltages]
         terms += [c * self.currents[e] for c, e in law.currents]
@@ -65,12 +65,12 @@ class _Whole:
         self.floating += [problem for problem in point.warnings if problem.kind == "floating"]
 
     def value(self, k: int) -> float:
-        """The value of an element of a section: what a law gives it."""
+        """The value of an element of a section, by its equation if it is controlled."""
         law = self.circuit.laws.get(k)
         return float(self.arrays.value[k]) if law is None else self.demanded(k, law)
 
     def warnings(self) -> list[Problem]:
-        """What the sections leave open."""
+        """Warnings about what the sections leave indeterminate."""
         found = list(self.floating)
         if self.intervals:
             found.append(nonunique_potential(list(self.intervals)))
@@ -79,7 +79,7 @@ class _Whole:
         return found
 
     def held_currents(self) -> None:
-        """Currents of the elements that hold nodes, from the outermost nodes to ground, by Kirchhoff's current law."""
+        """Currents of the holding elements, from the outermost nodes to ground, by Kirchhoff's current law."""
         kind, first, second, value, _ = self.arrays
         held = {hold.element for hold in self.holds}
         between = ~self.known
@@ -97,7 +97,7 @@ class _Whole:
                 leaving.setdefault(int(first[k]), []).append(float(self.currents[k]))
                 leaving.setdefault(int(second[k]), []).append(-float(self.currents[k]))
         for hold in reversed(self.holds):
-            # Into the node flows what leaves it; the holder's current from first to second is minus that, signed.
+            # Kirchhoff's current law at the node gives the holder's current, with the sign of its direction.
             total = math.fsum(leaving.get(hold.node, ()))
             self.currents[hold.element] = -hold.sign * total
             leaving.setdefault(hold.other, []).append(total)
@@ -106,8 +106,8 @@ class _Whole:
 def section_circuit(
     circuit: Circuit, step: Section, value: Callable[[int], float], potential: Callable[[int], float]
 ) -> tuple[Circuit, list[int]]:
-    """A section as a circuit of independent sources, and the held nodes around it: its elements at the values given,
-    then sources that hold these nodes at the potentials given."""
+    """A section as a circuit of independent sources, and the held nodes around it: its elements at the given values,
+    then sources that hold these nodes at the given potentials."""
     kind, first, second, _, _ = circuit.arrays()
     names, inside, made, around = circuit.node_names, set(step.nodes.tolist()), Circuit(), []
     for k in step.elements.tolist():
@@ -122,7 +122,7 @@ def section_circuit(
 
 
 def outside(node: str) -> str:
-    """The name of the source that holds a node of another section: no name of an element has a blank."""
+    """The name of the source that holds a node of another section; element names have no blanks."""
     return f"v({node}) of another section"
 
 
@@ -145,7 +145,7 @@ def sectioned(
             whole.section(step, solve)
         except NoSteadyStateError as error:
             if whole.intervals or not whole.unique.all():
-                return None  # another choice in an earlier section may lead to one
+                return None  # another choice in an earlier section may have one
             own = [name for name in error.elements if name in circuit]
             raise type(error)(str(error), own, error.nodes) from None
     whole.held_currents()
@@ -175,8 +175,8 @@ def sectioned(
         (*circuit.notes, *whole.warnings()),
         whole.drops,
     )
-    # The potential of a part that nothing ties to ground is a matter of reference; that of one that controlled currents
-    # alone tie is not.
+    # The potential of a part not tied to ground is relative to its reference; that of a part tied by controlled
+    # currents alone is not.
     references = {circuit.node_names[k] for k in found.references}
     single = not whole.intervals and bool(whole.unique.all())
     single = single and all(problem.names[0] in references for problem in whole.floating)

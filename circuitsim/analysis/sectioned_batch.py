@@ -1,9 +1,9 @@
-"""Batches of circuits whose control graph has no loop: section by section, each a convex circuit of its own.
+"""Batches of circuits with an acyclic control graph: section by section, each a convex circuit.
 
-Forwards, a section's sources are affine in the potentials of those before it. A nudge goes backwards: the difference
-that it makes to ∂E/∂u of a section's sources u, times the gains, is the nudge of the sections that control them. To
-first order in the nudge that is the chain rule (Scellier & Mishra 2023 for buffers between passive networks; Nest &
-Ernoult 2024, Theorem 3.1, for chains of energy functions).
+In the forward pass, a section's sources are affine in the potentials of earlier ones. A nudge is propagated backwards:
+the change of ∂E/∂u of a section's sources u, times the gains, is the nudge of the sections that control them. To first
+order in the nudge this is the chain rule (Scellier & Mishra 2023 for buffers between passive networks; Nest & Ernoult
+2024, Theorem 3.1, for chains of energy functions).
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Part(NamedTuple):
     inside : (nodes,) int array
         The nodes in the section's own circuit.
     solver : BatchSolver
-        Its inputs: elements that change from sample to sample, then the held nodes around it; its outputs: all nodes
-        against ground.
+        Its inputs: elements that vary by sample, then the held nodes around it; its outputs: all nodes relative to
+        ground.
     changing : (k,) int array
         Elements of the whole circuit among its inputs.
     around : (h,) int array
@@ -45,9 +45,9 @@ class Part(NamedTuple):
     is_voltage : (k + h,) bool array
         Which inputs are voltages.
     sensed : (s,) int array
-        Which sensors, by their number in the circuit, are in the section.
+        Numbers of the sensors in the section.
     sensing : (s,) int array
-        Their places among the inputs.
+        Their positions among the inputs.
     """
 
     nodes: np.ndarray
@@ -63,14 +63,14 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SectionedBatch(ControlledBatch):
-    """A circuit whose control graph has no loop, ready for batches with nudges; same interface as `BatchSolver`.
+    """A circuit with an acyclic control graph prepared for batches with nudges; same interface as `BatchSolver`.
 
     Attributes
     ----------
     parts : tuple of Part
-        Each after those that control it.
+        In topological order.
     sensors : (s,) int array
-        Voltage sources whose currents are controls.
+        Voltage sources with controlling currents.
     """
 
     parts: tuple[Part, ...] = ()
@@ -78,7 +78,7 @@ class SectionedBatch(ControlledBatch):
 
     @cached_property
     def _controls(self) -> csr_array:
-        """(m, n_nodes + sensors) what sources get from potentials and currents of sensors."""
+        """Matrix (m, n_nodes + sensors) from potentials and sensor currents to controlled source values."""
         arrays, laws = self.circuit.arrays(), self.ready.laws
         gain = arrays.value[laws.element]
         gain = np.where(np.isnan(gain), 1.0, gain)
@@ -91,7 +91,7 @@ class SectionedBatch(ControlledBatch):
         return csr_array((entries, (rows, columns)), (arrays.kind.size, arrays.n_nodes + self.sensors.size))
 
     def _given(self, x: np.ndarray) -> np.ndarray:
-        """(batch, m) values of sources without what their controls add."""
+        """(batch, m) values of sources without the contributions of controls."""
         kind, _, _, value, _ = self.circuit.arrays()
         own = np.where((kind == VOLTAGE) | (kind == CURRENT), value, 0.0)
         own[self.ready.laws.element] = self.ready.laws.constant
@@ -100,7 +100,7 @@ class SectionedBatch(ControlledBatch):
         return given
 
     def _values(self, given: np.ndarray, y: np.ndarray, elements: np.ndarray) -> np.ndarray:
-        """(batch, k) values of sources, with what their controls add."""
+        """(batch, k) values of sources, with the contributions of controls."""
         return np.asarray(given[:, elements] + (self._controls[elements] @ y.T).T)
 
     def with_values(self, values: np.ndarray | Mapping[str, float]) -> SectionedBatch:
@@ -123,14 +123,14 @@ class SectionedBatch(ControlledBatch):
         start: BatchSolution | None = None,
         threads: int | None = None,
     ) -> BatchSolution:
-        """Operating points of a batch; see `BatchSolver.solve`. ``start`` changes nothing.
+        """Operating points of a batch; see `BatchSolver.solve`. ``start`` has no effect.
 
-        With a nudge each section is nudged while its sources keep the values that they have without.
+        With a nudge each section is nudged at the source values of the free state.
 
         Raises
         ------
         UsageError
-            A nudge by a conductance: sections are nudged by currents.
+            A nudge by a conductance; sections are nudged by currents.
         """
         if stiffness:
             raise UsageError(
@@ -143,15 +143,15 @@ class SectionedBatch(ControlledBatch):
         if injected is None or not np.any(injected):
             return free
         nudged, found, at_input = self._backward(rows, v, found, -np.asarray(injected), threads)
-        # Held nodes stay where they are, what holds them carries what it did; the derivative by a voltage input is
-        # minus its current.
+        # Held nodes and the currents of their holders keep their values; the derivative by a voltage input is minus its
+        # current.
         current = free.currents.copy()
         voltage = self.circuit.arrays().kind[self.inputs] == VOLTAGE
         current[:, self.inputs[voltage]] -= at_input[:, voltage]
         return self._whole(rows, nudged, found, replace(free, currents=current))
 
     def _forward(self, x: np.ndarray, threads: int | None) -> tuple[np.ndarray, list[BatchSolution]]:
-        """Potentials of all nodes, then currents of sensors; the sections' solutions."""
+        """Potentials of all nodes, then sensor currents; the sections' solutions."""
         given, found, parts = self._given(x), list[BatchSolution](), iter(self.parts)
         y = np.zeros((len(x), self.circuit.arrays().n_nodes + self.sensors.size))
         for step in _sections(self.ready).steps:
@@ -170,17 +170,17 @@ class SectionedBatch(ControlledBatch):
         return np.concatenate([self._values(given, y, part.changing), y[:, part.around]], axis=1)
 
     def _known(self, v: np.ndarray, part: Part, one: BatchSolution) -> None:
-        """Note the potentials and the sensors' currents of a section."""
+        """Store the potentials and sensor currents of a section."""
         v[:, part.nodes] = one.voltages[:, part.inside]
         v[:, self.circuit.arrays().n_nodes + part.sensed] = one.currents[:, part.solver.inputs[part.sensing]]
 
     def _backward(
         self, x: np.ndarray, free: np.ndarray, solutions: list[BatchSolution], pull: np.ndarray, threads: int | None
     ) -> tuple[np.ndarray, list[BatchSolution], np.ndarray]:
-        """Nudged potentials and solutions, and the derivative of the nudged energies by the inputs, less the free one.
+        """Nudged potentials and solutions, and the derivative of the nudged energies by the inputs, minus the free one.
 
-        ``pull`` is the derivative of the tilt by the outputs (batch, outputs). A current of a sensor is tilted by a
-        voltage in series with it, since ∂E/∂u = −i.
+        ``pull`` is the derivative of the nudge by the outputs (batch, outputs). A sensor current is nudged by a voltage
+        in series with it, since ∂E/∂u = −i.
         """
         n, given = self.circuit.arrays().n_nodes, self._given(x)
         y, found, at_node, at_source = free.copy(), list(solutions), np.zeros_like(free), np.zeros_like(given)
@@ -188,7 +188,7 @@ class SectionedBatch(ControlledBatch):
             np.add.at(at_node.T, end, sign * pull.T)
 
         def through(elements: np.ndarray, change: np.ndarray) -> None:
-            """Hand on the derivative by the values of sources to their controls."""
+            """Propagate the derivative by the values of sources to their controls."""
             at_source[:, elements] += change
             at_node[:] += (self._controls[elements].T @ change.T).T
 
@@ -214,7 +214,7 @@ class SectionedBatch(ControlledBatch):
         return y, found, at_source[:, self.inputs]
 
     def _input_change(self, part: Part, one: BatchSolution, other: BatchSolution) -> np.ndarray:
-        """(batch, inputs) ∂E/∂u at one state less that at the other."""
+        """(batch, inputs) ∂E/∂u at one state minus that at the other."""
         arrays, places = part.solver.circuit.arrays(), part.solver.inputs
         i = one.currents[:, places] - other.currents[:, places]
         v = one.voltages - other.voltages
@@ -223,8 +223,7 @@ class SectionedBatch(ControlledBatch):
     def _whole(
         self, x: np.ndarray, v: np.ndarray, found: list[BatchSolution], free: BatchSolution | None = None
     ) -> BatchSolution:
-        """The solution of the whole circuit; held potentials, and currents of what holds them, from ``free`` if it is
-        given."""
+        """The solution of the whole circuit; held potentials, and currents of their holders, from ``free`` if given."""
         circuit, count = self.circuit, len(x)
         kind, first, second, value, n = circuit.arrays()
         holds = [step for step in _sections(self.ready).steps if isinstance(step, Hold)]
@@ -257,15 +256,15 @@ class SectionedBatch(ControlledBatch):
         )
 
     def stiffness_limit(self) -> float:
-        """The least of the sections' limits, S: what a nudge is small against."""
+        """The smallest of the sections' limits, S: the scale of a small nudge."""
         return min(float(part.solver.stiffness_limit()) for part in self.parts)
 
 
 def sectioned_batch(ready: ControlledBatch, batched: Callable[..., Any]) -> ControlledBatch:
-    """The batch solver section by section where that is possible, else ``ready`` itself.
+    """The section-wise batch solver where applicable, otherwise ``ready`` itself.
 
-    It needs controls by voltages, or by currents of voltage sources, without a loop, and no diode between held nodes;
-    ``batched`` makes the batch solver of a section.
+    It requires controls by voltages, or by currents of voltage sources, without a loop, and no diode between held
+    nodes; ``batched`` makes the batch solver of a section.
     """
     found, circuit = ready.ready.sections, ready.circuit
     sensing = np.array(sensors(circuit.laws), dtype=np.int64)

@@ -1,8 +1,8 @@
 """Small circuits: one kernel from columns to a certified operating point.
 
-It answers where potentials are unique and all is certified. Where currents in loops of diodes are not unique and it
-cannot tell those of least norm (loops through sources, or large ones) it hands on its potentials; in any other case
-(loops of sources, free potentials, no steady state, digits lost) the active-set engine takes the circuit.
+It handles circuits with unique potentials that it can certify. Where currents in loops of diodes are not unique and it
+cannot find those of least norm (loops through sources, or large ones) it passes on its potentials; in all other cases
+(loops of sources, free potentials, no steady state, loss of digits) the active-set engine takes over.
 """
 
 from __future__ import annotations
@@ -31,20 +31,21 @@ from circuitsim.errors import Problem
 from circuitsim.program.components import unchangeable
 
 COARSE = 1e-3
-"""A voltage below this fraction of the potentials at its ends is taken as a sum of drops instead."""
+"""A voltage below this fraction of the potentials at its ends is computed as a sum of drops instead."""
 
 LARGEST = 20_000
-"""Most nodes of a circuit for which a plan is worth trying: beyond, few are sparse enough for scalar elimination."""
+"""Maximum number of nodes for which a plan is tried; larger circuits are rarely sparse enough for scalar
+elimination."""
 
 FOUND = (Outcome.CONVERGED, Outcome.NONUNIQUE_CURRENTS, Outcome.CANCELLING_SOURCES, Outcome.CANCELLING_NONUNIQUE)
 """Outcomes with a set of conducting diodes and potentials."""
 
 _CONVERGED, _NONUNIQUE, _SINGULAR = Outcome.CONVERGED, Outcome.NONUNIQUE_CURRENTS, Outcome.SINGULAR
-"""Looked up in the enumeration once: that takes a tenth of a microsecond."""
+"""Enumeration members looked up once, which saves a tenth of a microsecond."""
 
 MARGIN = 0.1
-"""Share of the tolerance that a solution of the kernel may use up: a voltage that is a difference of larger ones has a
-larger relative error than they have. Beyond it the engine refines."""
+"""Fraction of the tolerance available to the kernel: a voltage that is a difference of larger ones has a larger
+relative error. Beyond it the engine refines."""
 
 WHY = f"one kernel for the whole circuit: one elimination takes at most {UPDATES:,} updates"
 WHY_LOOPS = f"{WHY}; conducting diodes close loops, whose currents are those of least norm"
@@ -58,7 +59,7 @@ _DIGITS = "branch currents need refinement"
 
 
 class UncertifiedSolution(NamedTuple):
-    """What the kernel found without a certificate: conducting diodes (m,), branch currents (m,), A, and the reason."""
+    """The kernel's uncertified result: conducting diodes (m,), branch currents (m,), A, and the reason."""
 
     closed: np.ndarray
     current: np.ndarray
@@ -66,12 +67,12 @@ class UncertifiedSolution(NamedTuple):
 
 
 class SmallCircuitSolver:
-    """A circuit planned for the kernel, with memory in which it solves; made by `small_circuit_solver`.
+    """A circuit planned for the kernel, with its workspace; made by `small_circuit_solver`.
 
     Attributes
     ----------
     circuit : Circuit
-        As it was when planned.
+        As it was planned.
     tolerance : float
         Tolerance of certificates.
     """
@@ -82,26 +83,26 @@ class SmallCircuitSolver:
         self._packed = packed
         self._diode = part(packed, 8)
         self._nodes = circuit.arrays().n_nodes
-        # Where things are in the block that a solve fills in, see `solve_once`.
+        # Layout of the output block of `solve_once`.
         m = self.value.size
         end = m + self._nodes
         self.voltages, self.currents, self.measured = slice(m, end), slice(end, end + m), slice(end + m, end + m + 14)
         self.iterations = end + m + 14
         self.size = self.iterations + 1 + self._diode.size
-        # Memory that no call is using: a call takes one (or makes one) and puts it back, so threads never share any.
+        # Free workspaces: a call takes one (or makes one) and returns it, so threads never share any.
         self._spare = [(packed, np.empty(packed[NUMBERS]))]
 
     def solve(
         self, value: np.ndarray, currents: np.ndarray | None = None, free: bool = False
     ) -> OperatingPoint | UncertifiedSolution:
-        """The certified operating point for element values (m,), or a start for the active-set engine.
+        """The certified operating point for element values (m,), or an initial guess for the active-set engine.
 
-        Diodes with positive ``currents`` (m,), A, are the first guess; ``free``: potentials that only blocking diodes
-        hold may be any that these allow, currents in loops of diodes those of some forest.
+        Diodes with positive ``currents`` (m,), A, are the initial guess; ``free``: potentials held only by blocking
+        diodes may be any feasible ones, currents in loops of diodes those of some forest.
         """
         guess = NO_GUESS if currents is None else read_only(currents)
         memory, out, drops = self.take(), np.empty(self.size), None
-        out[: value.size] = value  # a copy: neither the caller's array nor an earlier result is ever written to
+        out[: value.size] = value  # a copy, which protects the caller's array and earlier results
         status, worst = small_kernel("solve_once", self._nodes)(*memory, guess, MAX_ITERATIONS, not free, out)
         allowed = MARGIN * self.tolerance
         certified = worst <= allowed and (status == _CONVERGED or (free and status in (_NONUNIQUE, _SINGULAR)))
@@ -122,8 +123,8 @@ class SmallCircuitSolver:
         return self._uncertified(out, status)
 
     def _share(self, memory: tuple[np.ndarray, np.ndarray], out: np.ndarray, drops: np.ndarray | None) -> float:
-        """Choose the currents in loops of diodes, after a refinement if there are ``drops``; the largest relative
-        violation, infinite where that fails."""
+        """Choose the currents in loops of diodes, after a refinement if there are ``drops``; returns the largest
+        relative residual, infinite on failure."""
         good, ends, need = small_kernel("loops_once", self._nodes)(*memory, out)
         carried = carry_away(ends, None, need) if good else None
         if carried is None:
@@ -137,7 +138,7 @@ class SmallCircuitSolver:
         return worst
 
     def allow_negative_resistors(self) -> None:
-        """Take negative resistances, while the energy stays convex."""
+        """Permit negative resistances while the energy stays convex."""
         self._packed[SIGNED] = 1
 
     def plan(self) -> tuple[Plan, tuple[np.ndarray, ...]]:
@@ -145,20 +146,20 @@ class SmallCircuitSolver:
         return unpack(self._packed), tuple(part(self._packed, k) for k in (15, 16, 17))
 
     def take(self) -> tuple[np.ndarray, np.ndarray]:
-        """Memory for one call of a kernel (the plan and the factors in it), which no other call is using."""
+        """A workspace for one call of a kernel (with the plan and factors), not shared with other calls."""
         try:
             return self._spare.pop()
         except IndexError:  # all are in use
             return self.memory()
 
     def memory(self) -> tuple[np.ndarray, np.ndarray]:
-        """New memory for calls of a kernel: the plan, no factors yet."""
+        """A new workspace for calls of a kernel: the plan, no factors yet."""
         packed = self._packed.copy()
         packed[packed[MEMORY] :] = 0
         return packed, np.empty(packed[NUMBERS])
 
     def give(self, memory: tuple[np.ndarray, np.ndarray]) -> None:
-        """Put the memory back for later calls."""
+        """Return a workspace for later calls."""
         self._spare.append(memory)
 
     def _uncertified(self, out: np.ndarray, status: int) -> UncertifiedSolution:
@@ -173,7 +174,7 @@ class SmallCircuitSolver:
         return UncertifiedSolution(closed, current, why)
 
     def info(self, out: np.ndarray) -> dict[str, object]:
-        """The method, why it was chosen, counts of its work."""
+        """The method, why it was chosen, and counts of its work."""
         why = WHY_LOOPS if (out[self.iterations + 1 :] >= ON_LOOP).any() else WHY
         return {"name": "active-set", "why": why, "iterations": int(out[self.iterations])}
 
@@ -182,8 +183,8 @@ class SmallCircuitSolver:
         return self._diode[out[self.iterations + 1 :] != IDLE]
 
     def loops(self, out: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The diodes on loops of equal potentials, and which of them carry something: more than rounding on their loop,
-        or more than the tolerance of the largest current at their ends."""
+        """The diodes on loops of equal potentials, and those that carry a current: above rounding on their loop, or
+        above the tolerance times the largest current at their ends."""
         state = out[self.iterations + 1 :]
         there = state >= ON_LOOP
         diodes, carry = self._diode[there], state[there] == ON_LOOP + CARRIES
@@ -198,7 +199,7 @@ class SmallCircuitSolver:
 
 
 class Deferred:
-    """An attribute that is made when first read (`functools.cached_property` without its lock)."""
+    """An attribute computed on first access (`functools.cached_property` without its lock)."""
 
     def __init__(self, make: Callable[[Any], Any]) -> None:
         self._make, self._name = make, make.__name__
@@ -211,7 +212,7 @@ class Deferred:
 
 
 class LazyOperatingPoint(OperatingPoint):
-    """An `OperatingPoint` whose attributes are made from the kernel's block of numbers at first use."""
+    """An `OperatingPoint` whose attributes are computed on first access from the kernel's output block."""
 
     status = Status.SOLVED
 
@@ -288,11 +289,11 @@ class LazyOperatingPoint(OperatingPoint):
 
 
 def small_circuit_solver(circuit: Circuit, tolerance: float) -> SmallCircuitSolver | str:
-    """The plan of a circuit that is small enough, else why there is none."""
+    """The plan of a sufficiently small circuit, otherwise the reason why there is none."""
     kind, first, second, value, n_nodes = circuit.arrays()
     if n_nodes > LARGEST:
         return TOO_LARGE
-    # Copies, which are not read-only: one kind of array, one compilation.
+    # Writable copies, so that the kernels are compiled for one array type only.
     columns = kind.copy(), first.copy(), second.copy(), value.copy()
     packed = small_kernel("prepare", n_nodes)(*columns, n_nodes, np.zeros(n_nodes, dtype=bool), UPDATES)
     return SmallCircuitSolver(circuit, tolerance, packed) if packed.size else TOO_DENSE

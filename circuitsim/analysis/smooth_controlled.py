@@ -1,18 +1,18 @@
-"""Smooth devices beside controlled sources: Newton's method, and what is proven about other operating points.
+"""Smooth devices with controlled sources: Newton's method, and proofs about other operating points.
 
-A step is an operating point of the circuit of tangents (`circuitsim.analysis.controlled`). There is no energy, so
-nothing says that the steps converge, or that there is one operating point. It is the only one where the circuit with an
-ideal diode in place of every device has P-matrices: for two operating points the products Δv Δi of all monotone
-devices are not negative, which a P-matrix excludes (Sandberg & Willson 1969).
+A step is an operating point of the linearised circuit (`circuitsim.analysis.controlled`). There is no energy, so
+neither convergence nor uniqueness is guaranteed. The operating point is unique if the circuit with an ideal diode in
+place of every device has P-matrices: for two operating points the products Δv Δi of all monotone devices are
+nonnegative, which a P-matrix excludes (Sandberg & Willson 1969).
 
-Others of small circuits are searched for at their ports. Seen from its devices and diodes the rest of the circuit is
-linear: v = v₀ + P z, ρ i = i₀ + Q z with z = v − ρ i (`circuitsim.controlled.ports`). With the wave w = v + ρ i each
-curve is a function v(w) of a slope between 0 and 1:
+For small circuits others are searched for at the ports. At the ports of its devices and diodes the rest of the circuit
+is linear: v = v₀ + P z, ρ i = i₀ + Q z with z = v − ρ i (`circuitsim.controlled.ports`). In the wave w = v + ρ i each
+curve is a function v(w) with a slope between 0 and 1:
 
     w = b + S (2 v(w) − w),   b = v₀ + i₀,   S = P + Q,
 
-an equation for as many unknowns as there are ports, solved by Newton's method from many starts. What it finds has the
-digits of one elimination: a start for the certified iteration, no operating point.
+an equation with as many unknowns as ports, solved by Newton's method from many starts. Its solutions have the accuracy
+of one elimination: they are initial guesses for the certified iteration, not operating points.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from circuitsim.analysis.newton import (
     NOTHING,
     OPEN,
     Found,
+    NewtonOptions,
     Smooth,
     Start,
     State,
-    Way,
     iterate,
     own_distance,
     project,
@@ -60,13 +60,13 @@ SHORTER = 12
 """Maximum number of halvings of a step."""
 
 MOST = 60
-"""Maximum number of ports of a circuit that is searched in this way."""
+"""Maximum number of ports for this search."""
 
 CLOSE = 1e-9
-"""Fraction of the terms of an equation that its residual may have at the end."""
+"""Largest relative residual of a converged equation."""
 
 SAME = 1e-6
-"""Waves that differ by less than this share are one."""
+"""Relative difference below which two waves are equal."""
 
 
 class Waves(NamedTuple):
@@ -81,7 +81,7 @@ class Waves(NamedTuple):
     load : (d,) float array
         ρ, Ω.
     device : (d,) int array
-        Which smooth device a port is; −1 for an ideal diode.
+        The smooth device of each port; −1 for an ideal diode.
     """
 
     constant: np.ndarray
@@ -90,7 +90,7 @@ class Waves(NamedTuple):
     device: np.ndarray
 
     def curve(self, smooth: Smooth, wave: np.ndarray, guess: np.ndarray) -> _Curves:
-        """The points of all curves at these waves, V (d,); ``guess``: voltages of the devices' junctions nearby, V."""
+        """The points of all curves at these waves, V (d,); ``guess``: nearby junction voltages of the devices, V."""
         count, inside = smooth.slope.size, self.device >= 0
         own = self.device[inside]
         v, slope = np.minimum(wave, 0.0), (wave < 0.0).astype(float)
@@ -102,8 +102,8 @@ class Waves(NamedTuple):
         return _Curves(v, slope, state)
 
     def newton(self, smooth: Smooth, wave: np.ndarray) -> tuple[np.ndarray, State] | None:
-        """The waves and the points of the devices' curves, by Newton's method with halved steps; None where it does
-        not converge."""
+        """The waves and the points of the devices' curves, by Newton's method with step halving; None without
+        convergence."""
         at = self.curve(smooth, wave, np.zeros(smooth.slope.size))
         residual = self._residual(wave, at.v)
         for _ in range(STEPS):
@@ -132,7 +132,7 @@ class Waves(NamedTuple):
         return np.asarray(wave - self.constant - self.scattering @ (2.0 * v - wave))
 
     def starts(self, smooth: Smooth, count: int) -> Iterator[Start]:
-        """The solutions that are found from ``count`` starts, as starts of the certified iteration."""
+        """The solutions found from ``count`` starts, as initial guesses for the certified iteration."""
         random = np.random.default_rng(0)
         known: list[np.ndarray] = []
         scale = float(np.abs(self.constant).max(initial=0.0)) or 1.0
@@ -155,42 +155,42 @@ class _Curves(NamedTuple):
 
 
 STARTS, FEW = 32, 6
-"""Starts of the search for a second operating point; on a branch that is followed."""
+"""Number of starts in the search for a second operating point: in general, and along a branch."""
 
 LONG = 100
 """Maximum number of steps of Newton's method from zero volts."""
 
 PATIENCE = 25
-"""Maximum number of steps of Newton's method from a start that is near an operating point if there is one."""
+"""Maximum number of steps of Newton's method from a start close to an operating point, if there is one."""
 
 HALVINGS = 4
-"""How often the way from a start to new values is halved where it seems to jump."""
+"""Maximum number of halvings of the step from a start to new values where the branch seems to jump."""
 
 APART = 1e-6
-"""Distance from the curves, relative, that the middle of two operating points has at least."""
+"""Minimum relative distance from the curves of the midpoint of two distinct operating points."""
 
 FAR = 1e10
-"""Node voltage, V, above which a point may be an effect of rounding: a matrix that is singular except for it."""
+"""Node voltage, V, above which a point may be an artefact of a matrix that is singular up to rounding."""
 
 FARTHEST = 1e60
-"""Voltage of a device, V, above which it would depend on the least conductance of tangents, 1e-100 S, which is no part
-of the circuit: of op-amps with positive feedback through open devices."""
+"""Device voltage, V, above which it would depend on the minimum conductance of tangents, 1e-100 S, which is no part of
+the circuit: in op-amps with positive feedback through open devices."""
 
 TIED, WEAKEST = 1e-15, 1e-14
-"""Minimum conductance of a tangent, of the largest of the circuit, and never above so much, S: smaller ones do not tell
-the potential of a part that junctions alone tie to others."""
+"""Minimum conductance of a tangent relative to the largest of the circuit, and its upper bound, S: smaller ones do not
+determine the potential of a part tied to others by junctions alone."""
 
 
 @dataclass(frozen=True, eq=False)
 class SmoothControlled:
-    """A circuit with smooth devices and controlled sources, ready for many solves.
+    """A prepared circuit with smooth devices and controlled sources.
 
     Attributes
     ----------
     expansion : Expansion
         The circuit of elementary elements.
     inner : PreparedControlled
-        That circuit, analysed.
+        That circuit, prepared.
     tolerance : float
     """
 
@@ -216,7 +216,7 @@ class SmoothControlled:
         Raises
         ------
         NoOperatingPointError
-            None was found, or the equations do not determine currents and voltages.
+            None was found, or the equations are singular.
         """
         search = _Search(self, circuit, smooth)
         if self._one(circuit, smooth, column):
@@ -240,11 +240,11 @@ class SmoothControlled:
     def certified(
         self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: OperatingPoint | None = None
     ) -> OperatingPoint:
-        """A certified operating point without a verdict, the one that a start leads to; see `solve`."""
+        """A certified operating point without a verdict, reached from an initial guess; see `solve`."""
         return _Search(self, circuit, smooth).first(column, start)
 
     def _one(self, circuit: Circuit, smooth: Smooth, column: np.ndarray) -> bool:
-        """Whether it is proven that there is at most one operating point, whatever sources and laws are."""
+        """Whether there is provably at most one operating point for any sources and curves."""
         value = self._open(circuit, smooth, column)
         kind = self.expansion.circuit.arrays().kind
         key = np.where((kind == VOLTAGE) | (kind == CURRENT), 0.0, value).tobytes()
@@ -264,7 +264,7 @@ class SmoothControlled:
         return value
 
     def waves(self, circuit: Circuit, smooth: Smooth, column: np.ndarray) -> Waves | None:
-        """The circuit as its ports see it; None where that is singular, or has too many ports."""
+        """The wave equation at the ports; None where the ports are singular or too many."""
         made = _with_diodes(self.expansion.circuit, smooth, self._open(circuit, smooth, column))
         place = {int(k): d for d, k in enumerate(smooth.slope)}
         with np.errstate(all="ignore"):
@@ -284,7 +284,7 @@ def _resistance(circuit: Circuit, k: int) -> float:
 
 
 def _curve(circuit: Circuit, k: int) -> int:
-    """Whether the curve of a device rises everywhere, or has flat segments."""
+    """Whether a device's curve increases strictly, or has flat segments."""
     device = circuit.devices[k]
     assert isinstance(device, SmoothDevice)
     return RISING if device.rises() else LEVEL
@@ -303,7 +303,7 @@ def _with_diodes(elementary: Circuit, smooth: Smooth, value: np.ndarray) -> Circ
 
 
 def _values(start: OperatingPoint, column: np.ndarray) -> np.ndarray:
-    """Values of the elementary elements at a start; those of now where it does not tell."""
+    """Values of the elementary elements at an initial guess; those of now where they are unknown."""
     if start.elementary is None or len(start.elementary.circuit) != column.size:
         return column
     return start.elementary.circuit.arrays().value
@@ -319,28 +319,28 @@ class _Search:
     def newton(
         self, column: np.ndarray, start: Start | None, steps: int = LONG, least: float = OPEN
     ) -> OperatingPoint | None:
-        """Newton's method from one start, with tangents of a least conductance, S; None where it does not lead to a
-        certified operating point."""
-        way, value = Way(self._resistances, steps, least=least), column.copy()
+        """Newton's method from one start, with a minimum conductance of tangents, S; None without a certified operating
+        point."""
+        options, value = NewtonOptions(self._resistances, steps, least=least), column.copy()
         for noise in (0.0, NOISE):
             solve = partial(self._step, noise=noise)
             try:
                 found = iterate(
-                    solve, self.ready.expansion.circuit, self.smooth, value, start, self.ready.tolerance, way
+                    solve, self.ready.expansion.circuit, self.smooth, value, start, self.ready.tolerance, options
                 )
             except (ConvergenceError, NoSteadyStateError):
-                return None  # of the circuit of tangents: it says nothing about the circuit itself
+                return None  # a failure of the linearised circuit says nothing about the circuit itself
             if np.abs(found.voltage).max() > FARTHEST:
                 return None
             point = self._certified(found)
             if point is not None:
                 return point
-            start = Start(found.point, found.voltage, found.current)  # noise beside noise counts as zero
+            start = Start(found.point, found.voltage, found.current)  # noise next to noise counts as zero
         return None
 
     def _certified(self, found: Found) -> OperatingPoint | None:
-        """The operating point of the last step; None if it has no certificate, is an effect of the rounding of values,
-        or a device that is not smooth is off its law."""
+        """The operating point of the last step; None if it fails its certificate, is an artefact of the rounding of
+        values, or a piecewise-linear device is off its characteristic."""
         ready, value = self.ready, found.point.circuit.arrays().value
         arrays = ready.expansion.circuit.arrays()._replace(value=value)
         certificate = proof(found, arrays, self.smooth, ready.inner.laws, ready.tolerance)
@@ -352,7 +352,7 @@ class _Search:
             return None
 
     def _determined(self, found: Found) -> bool:
-        """Whether the last step is more than an effect of rounding, of values and of currents at a device's ends."""
+        """Whether the last step is determined beyond rounding of values and of currents at a device's ends."""
         if own_distance(self.smooth, found.voltage, found.current, found.state)[1] > self.ready.tolerance:
             return False
         system = self.ready.inner.system(found.point.circuit.arrays())
@@ -360,18 +360,18 @@ class _Search:
         return system.tied(found.point.currents[system.eq.diode] > 0.0, quick=True).determined(x)
 
     def _step(self, column: np.ndarray, before: OperatingPoint | None, noise: float) -> OperatingPoint:
-        """The circuit of tangents; no search where `FALLBACKS` limit resistances first. Below the share ``noise`` of
-        the largest, voltages and currents are zero."""
+        """The linearised circuit, without search where `FALLBACKS` limit resistances. Voltages and currents below the
+        fraction ``noise`` of the largest are zero."""
         return self.ready.inner.near(column, before, not (column[self.smooth.slope] > FALLBACKS[-1]).any(), noise)
 
     def _least(self, column: np.ndarray) -> float:
-        """Minimum conductance of tangents, S, where blocking junctions alone tell the potential of a winding."""
+        """Minimum conductance of tangents, S, where only blocking junctions determine the potential of a winding."""
         own = np.isin(np.arange(column.size), self.smooth.slope)
         ohms = column[(self.ready.expansion.circuit.arrays().kind == RESISTOR) & (column > 0.0) & ~own]
         return max(min(TIED / float(ohms.min(initial=np.inf)), WEAKEST), OPEN)
 
     def first(self, column: np.ndarray, start: OperatingPoint | None) -> OperatingPoint:
-        """An operating point: from ``start``, else from zero volts, else from currents through the devices.
+        """An operating point: from ``start``, or from zero volts, or from currents through the devices.
 
         Raises
         ------
@@ -400,9 +400,10 @@ class _Search:
     def followed(
         self, before: np.ndarray, column: np.ndarray, start: OperatingPoint, halvings: int
     ) -> tuple[OperatingPoint, bool]:
-        """The operating point on the branch of ``start``, which has the values ``before``; and whether that ended.
+        """The operating point on the branch of ``start``, which has the values ``before``; and whether the branch
+        ended.
 
-        On a branch the way back leads to the start. Where it does not, the way is halved.
+        On a branch, stepping back leads to the start. Otherwise the step is halved.
         """
         point = self.newton(column, self._start(start), PATIENCE)
         if point is not None:
@@ -417,7 +418,7 @@ class _Search:
         return last, early or late
 
     def _beside(self, point: OperatingPoint) -> list[Start]:
-        """The second operating point of the circuit of tangents, if it has one."""
+        """The second operating point of the linearised circuit, if it has one."""
         elementary = point.elementary
         assert elementary is not None
         try:
@@ -433,12 +434,12 @@ class _Search:
         """Newton's start at an operating point."""
         elementary = point.elementary
         if elementary is not None and len(elementary.circuit) != len(self.ready.expansion.circuit):
-            elementary = None  # with other parameters its devices consisted of other elements
+            elementary = None  # with other parameters its devices have other parts
         places = self.smooth.elements
         return Start(elementary, point.drops[places], point.currents[places])
 
     def _starts(self, column: np.ndarray, count: int = STARTS) -> Iterator[Start]:
-        """Solutions at the ports; without ports currents through all devices, forward and in reverse, and none."""
+        """Solutions at the ports; without ports, currents through all devices, forward and reverse, and zero."""
         waves = self.ready.waves(self.circuit, self.smooth, column)
         if waves is not None:
             yield from waves.starts(self.smooth, count)
@@ -455,7 +456,7 @@ class _Search:
         yield Start(None, zero, zero)
 
     def _apart(self, one: OperatingPoint, other: OperatingPoint) -> bool:
-        """Whether two operating points differ beyond rounding: the middle of them is none."""
+        """Whether two operating points differ beyond rounding: their midpoint is not an operating point."""
         v, i = (
             0.5 * (a[self.smooth.elements] + b[self.smooth.elements])
             for a, b in ((one.drops, other.drops), (one.currents, other.currents))
@@ -477,7 +478,7 @@ class _Search:
         return bool(changed.any())
 
     def _none(self) -> NoOperatingPointError:
-        """The error of a search without a result."""
+        """The error of an unsuccessful search."""
         names = [self.circuit.names[k] for k in self.smooth.elements.tolist()]
         names += [self.circuit.names[k] for k in self.circuit.laws]
         return NoOperatingPointError(
@@ -487,8 +488,8 @@ class _Search:
         )
 
     def _resistances(self, column: np.ndarray, point: OperatingPoint, conductance: np.ndarray) -> np.ndarray:
-        """See `circuitsim.analysis.newton.Seen`: from the factors of the step; where the rest of the circuit has no
-        positive resistance, that of the tangent."""
+        """See `circuitsim.analysis.newton.PortResistance`: from the factors of the step; if not positive, the
+        resistance of the tangent."""
         inner, smooth = self.ready.inner, self.smooth
         arrays = inner.circuit.with_column(column).arrays()
         system = inner.system(arrays)
@@ -505,8 +506,8 @@ class _Search:
             injected[system.eq.pinned - 1] = 0.0
             answer = np.vstack([factor.rough(injected[:-1]), np.zeros((1, conductance.size))])
             rest = 1.0 / (answer[ends[0], at] - answer[ends[1], at]) - conductance
-            seen = 1.0 / np.maximum(rest, FIXED * conductance)
-        return np.where((rest > -FIXED * conductance) & np.isfinite(seen), seen, 1.0 / conductance)
+            resistance = 1.0 / np.maximum(rest, FIXED * conductance)
+        return np.where((rest > -FIXED * conductance) & np.isfinite(resistance), resistance, 1.0 / conductance)
 
 
 def _jump(circuit: Circuit, smooth: Smooth) -> Problem:

@@ -1,5 +1,5 @@
-"""The certificate of smooth devices beside controlled sources: each is a source of its own current at its own voltage,
-and nothing of its tangent is left.
+"""The certificate of smooth devices with controlled sources: each becomes a source of its own current at its own
+voltage, and nothing of its companion model is left.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from circuitsim.controlled.law_arrays import LawArrays
 
 
 def proof(found: Found, arrays: CircuitArrays, smooth: Smooth, laws: LawArrays, tolerance: float) -> Certificate:
-    """The certificate of the last step; as in the steps, noise counts as zero where nothing else does.
+    """The certificate of the last step; as in the steps, noise next to noise counts as zero.
 
     Parameters
     ----------
     found : Found
-        Its devices' voltages and currents are changed where these are noise.
+        Its devices' voltages and currents are overwritten where these are noise.
     arrays : CircuitArrays
         Of the elementary elements, with the values of the last step.
     laws : LawArrays
@@ -41,7 +41,7 @@ def proof(found: Found, arrays: CircuitArrays, smooth: Smooth, laws: LawArrays, 
 
 
 def _largest(found: Found, smooth: Smooth) -> tuple[float, float]:
-    """The largest drop, V, and current, A, of the last step, without what is inside of tangents."""
+    """The largest drop, V, and current, A, of the last step, except inside companion models."""
     drops, currents = found.point.drops.copy(), found.point.currents.copy()
     for inside in (smooth.slope, smooth.touch):
         drops[inside] = currents[inside] = 0.0
@@ -50,7 +50,8 @@ def _largest(found: Found, smooth: Smooth) -> tuple[float, float]:
 
 
 def _held(found: Found, arrays: CircuitArrays, smooth: Smooth, laws: LawArrays, tolerance: float) -> Certificate:
-    """The laws of all elements, and Kirchhoff's, with the devices as sources, and their distance from their curves."""
+    """Check all elements' equations and Kirchhoff's laws with the devices as sources, and their distance from their
+    curves."""
     point, column = found.point, arrays.value.copy()
     voltages, currents, drops = point.voltages.copy(), point.currents.copy(), point.drops.copy()
     low = np.zeros(voltages.size) if point.low is None else point.low.copy()

@@ -1,4 +1,4 @@
-"""Smooth devices: their part of the certificate, and the error where Newton's method does not converge."""
+"""Smooth devices: their part of the certificate, and the error if Newton's method does not converge."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from circuitsim.errors import ConvergenceError, NoSteadyStateError
 from circuitsim.models.smooth import Limits, SmoothDevice
 
 UNHEARD = 1e-75
-"""Voltages below it, V, count as zero: so much is `NOTHING` across 1e15 Ω."""
+"""Voltages below it, V, count as zero: `NOTHING` times 1e15 Ω."""
 
 
 def proof(found: Found, arrays: CircuitArrays, smooth: Smooth) -> Certificate:
-    """The certificate of the last step, with each smooth device's current as a quantity of its own, and its distance
+    """The certificate of the last step, with each smooth device's current as an independent quantity, and its distance
     from its curve.
 
     Kirchhoff's laws are checked with voltages and currents of devices, not of their tangents, which may touch far away;
-    the laws of all other elements are as in the last step.
+    all other elements' equations are as in the last step.
     """
     made = found.point.certificate
     currents = device_currents(found, smooth)
@@ -35,7 +35,7 @@ def proof(found: Found, arrays: CircuitArrays, smooth: Smooth) -> Certificate:
     if share > made.tolerance:
         least = RESOLUTION * largest_in_block(arrays, currents)
         kcl, share = worst_sum(arrays.first, arrays.second, currents, least, arrays.n_nodes)
-    if not (arrays.kind == AMPLIFIER).any():  # else potentials are in coordinates of their own
+    if not (arrays.kind == AMPLIFIER).any():  # otherwise potentials are in scaled coordinates
         held = _as_sources(found, arrays, smooth, currents)
         relative = made.relative | {"kvl": max(made.relative["kvl"], held.relative["kvl"])}
         made = made._replace(kvl=held.kvl, relative=relative)
@@ -47,7 +47,8 @@ def proof(found: Found, arrays: CircuitArrays, smooth: Smooth) -> Certificate:
 
 
 def _as_sources(found: Found, arrays: CircuitArrays, smooth: Smooth, currents: np.ndarray) -> Certificate:
-    """The certificate with sources of voltage, without a current, in place of tangents, and currents beside them."""
+    """The certificate with a zero-current voltage source and a parallel current source in place of each companion
+    model."""
     point, column = found.point, found.point.circuit.arrays().value.copy()
     voltages, drops = point.voltages.copy(), point.drops.copy()
     voltages[np.abs(voltages) < UNHEARD] = 0.0
@@ -61,7 +62,7 @@ def _as_sources(found: Found, arrays: CircuitArrays, smooth: Smooth, currents: n
 
 
 def device_currents(found: Found, smooth: Smooth) -> np.ndarray:
-    """Currents (m,), A, with those of smooth devices in place of their tangents'."""
+    """Currents (m,), A, with those of smooth devices in place of their companion models'."""
     currents = found.point.currents.copy()
     currents[smooth.slope] = currents[smooth.touch] = 0.0
     currents[smooth.rest] = found.current
@@ -72,7 +73,8 @@ def device_currents(found: Found, smooth: Smooth) -> np.ndarray:
 def worst_sum(
     first: np.ndarray, second: np.ndarray, currents: np.ndarray, least: np.ndarray, n_nodes: int
 ) -> tuple[float, float]:
-    """The largest net current at a node, A, and the largest share of the largest current there, at least ``least``."""
+    """The largest net current at a node, A, and the largest relative to the largest current there, at least
+    ``least``."""
     net = np.abs(np.bincount(first, currents, n_nodes) - np.bincount(second, currents, n_nodes))
     size, largest = np.maximum(np.abs(currents), least), np.zeros(n_nodes)
     np.maximum.at(largest, first, size)
@@ -84,16 +86,16 @@ def worst_sum(
 def unsolved(
     circuit: Circuit, expansion: Expansion, smooth: Smooth, found: Found, column: np.ndarray, tolerance: float
 ) -> NoReturn:
-    """Say why Newton's method ended away from the curves.
+    """Raise the error that explains why Newton's method ended off the curves.
 
     Raises
     ------
     UnboundedError
-        Devices pass less than a current without another path.
+        Devices cannot carry a current that has no other path.
     ConvergenceError
-        Else; it names the device that is farthest from its curve.
+        Otherwise; it names the device farthest from its curve.
     """
-    if not circuit.laws:  # else the limits of devices alone do not decide
+    if not circuit.laws:  # otherwise the limits of devices alone do not decide
         try:
             prepared_elementary(recession(circuit, expansion, smooth, column), "auto", TOLERANCE).solve()
         except NoSteadyStateError as error:
@@ -119,9 +121,9 @@ def unsolved(
 
 
 def recession(circuit: Circuit, expansion: Expansion, smooth: Smooth, column: np.ndarray) -> Circuit:
-    """The circuit in which each smooth device passes any current within its limits, at a voltage of 1 Ω times that.
+    """The circuit in which each smooth device carries any current within its limits, at a voltage of 1 Ω times that.
 
-    It has a steady state just where the circuit has one, limits that are approached counted as reached.
+    It has a steady state iff the circuit has one, limits approached asymptotically being counted as reached.
     """
     elementary = expansion.circuit
     tangents = {int(k) for k in (*smooth.slope, *smooth.touch, *smooth.rest)}
@@ -139,7 +141,7 @@ def recession(circuit: Circuit, expansion: Expansion, smooth: Smooth, column: np
 
 
 def _limited(out: Circuit, name: str, first: str, second: str, limits: Limits) -> None:
-    """Branches in a row: one that passes at least a current, one that passes at most a current."""
+    """Branches in series: one with a minimum current, one with a maximum current."""
     finite = [k for k in range(2) if math.isfinite(limits[k])]
     middle = f"{name}:between" if len(finite) == 2 else second
     out.resistor(name, first, f"{name}:in", 1.0)
@@ -154,7 +156,7 @@ def _limited(out: Circuit, name: str, first: str, second: str, limits: Limits) -
 
 
 def _restated(error: NoSteadyStateError, circuit: Circuit, expansion: Expansion) -> NoSteadyStateError:
-    """The error in terms of devices, with the least and the most that those in it pass."""
+    """The error in terms of devices, with the smallest and the largest currents of those in it."""
     owners = [*expansion.owner.items()]
     names = [next((own for part, own in owners if element.startswith(part)), element) for element in error.elements]
     names = list(dict.fromkeys(names))

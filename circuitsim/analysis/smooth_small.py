@@ -32,7 +32,7 @@ class SmallNewton:
     small : SmallCircuitSolver
         Of the circuit of elementary elements.
     smooth : Smooth
-        The places of its devices.
+        The positions of its devices.
     """
 
     def __init__(self, small: SmallCircuitSolver, smooth: Smooth) -> None:
@@ -44,17 +44,17 @@ class SmallNewton:
     def solve(
         self, smooth: Smooth, column: np.ndarray, start: Start | None, few: bool = False
     ) -> Solved | Start | None:
-        """The certified solution for element values (m,); as a start where it has no certificate, and for few nodes, of
-        which refined steps give all digits; None where the kernel has none.
+        """The certified solution for element values (m,); an initial guess where it fails its certificate, and for few
+        nodes, where refined steps give all digits; None where the kernel has neither.
 
         Parameters
         ----------
         smooth : Smooth
             The devices with the parameters to solve for.
         start : Start, optional
-            A solution nearby.
+            A nearby solution.
         few : bool
-            Whether the kernel takes circuits of few nodes too: all within the tolerance, not all digits.
+            Whether the kernel also takes circuits of few nodes: within the tolerance, but not to all digits.
         """
         if start is not None:
             guess = NO_GUESS if start.point is None else read_only(start.point.currents)
@@ -90,7 +90,7 @@ class SmallNewton:
 
 
 def tangent_places(smooth: Smooth, elements: int) -> tuple[np.ndarray, np.ndarray]:
-    """The places of the tangents' elements (3, s), and the role of each of so many elements (m,); see
+    """The positions of the companion models' elements (3, s), and the role of each element (m,); see
     `circuitsim.newton.steps.newton_once`."""
     places, role = np.array([smooth.slope, smooth.touch, smooth.rest]), np.full(elements, NO_DEVICE)
     role[places[:2].ravel()] = INNER
@@ -105,20 +105,20 @@ def at_zero(smooth: Smooth) -> State:
 
 
 class Solved:
-    """What the kernel has found: the operating point of the elementary elements, and of the devices (KEPT, s)."""
+    """The kernel's result: the operating point of the elementary elements, and the devices' rows (KEPT, s)."""
 
     def __init__(self, point: LazyOperatingPoint, own: np.ndarray, steps: int) -> None:
         self.point, self.own, self.steps = point, own, steps
 
     def found(self) -> Found:
-        """As `circuitsim.analysis.newton.iterate` says it."""
+        """The result in the form of `circuitsim.analysis.newton.iterate`."""
         own = self.own
         state = State(own[NEAR + 1 : NEAR + 5], own[NEAR])
         return Found(self.point, own[VOLTAGE], own[CURRENT], state, own[DISTANCE], self.steps)
 
 
 class SmoothPoint(OperatingPoint):
-    """An operating point of a circuit whose devices are all smooth; each attribute is computed at first use."""
+    """An operating point of a circuit whose devices are all smooth; attributes are computed on first access."""
 
     status = Status.SOLVED
 
@@ -179,7 +179,7 @@ class SmoothPoint(OperatingPoint):
         return dict(zip(self._smooth.elements.tolist(), self.solved.own[NEAR].tolist()))
 
     def _own(self, elementary: np.ndarray, devices: np.ndarray) -> np.ndarray:
-        """What belongs to the circuit's own elements."""
+        """The entries of the circuit's own elements."""
         own = elementary[: len(self._named)].copy()
         own[self._smooth.elements] = devices
         own.setflags(write=False)
@@ -193,7 +193,7 @@ class SmoothPoint(OperatingPoint):
 
 
 def smooth_regions(circuit: Circuit, smooth: Smooth, junctions: np.ndarray) -> dict[int, Region]:
-    """Where on its law each smooth device is, by element, from the voltages of their junctions, V."""
+    """The region of each smooth device on its characteristic, by element, from the junction voltages, V."""
     found = {}
     for k, volts in zip(smooth.elements.tolist(), junctions.tolist()):
         device = circuit.devices[k]

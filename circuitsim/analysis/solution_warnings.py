@@ -17,7 +17,7 @@ from circuitsim.program import Structure
 from circuitsim.program.components import component_labels
 
 IMPLAUSIBLE = 1e6
-"""A current, A, that no diode carries: the largest rectifiers withstand surges of some 1e5 A."""
+"""A current, A, that no real diode carries: the largest rectifiers withstand surges of about 1e5 A."""
 
 
 def solution_warnings(
@@ -76,7 +76,7 @@ def implausible_currents(
 
 
 BY_KIND = {"floating": floating, "nonunique-potential": nonunique_potential, "nonunique-current": nonunique_current}
-"""What makes the warning of a kind, from names."""
+"""Functions that make a warning of each kind from names."""
 
 
 def _part_nodes(structure: Structure, reference: int) -> list[str]:
@@ -91,28 +91,27 @@ def _listed(names: list[str], shown: int = 8) -> str:
 
 
 SAME = 1e-7
-"""Fraction of the largest below which a difference is one of rounding."""
+"""Relative difference below which two values are equal up to rounding."""
 
 
 def listed(elements: list[str], nodes: list[str]) -> str:
-    """Elements, or nodes where there are none."""
+    """Elements, or if there are none, nodes."""
     return some(elements) if elements else f"the nodes {some(nodes)}"
 
 
 def some(names: list[str], shown: int = 8) -> str:
-    """The first names, and how many more there are."""
+    """The first names, and the number of further ones."""
     return ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if len(names) > shown else "")
 
 
 def same_point(a: OperatingPoint, b: OperatingPoint) -> bool:
-    """Whether two operating points are one except for rounding."""
+    """Whether two operating points are equal up to rounding."""
     pairs = ((a.voltages, b.voltages), (a.currents, b.currents))
     return all(bool((np.abs(x - y) <= SAME * np.abs(x).max(initial=0.0)).all()) for x, y in pairs)
 
 
 def several(point: OperatingPoint, other: OperatingPoint) -> Problem:
-    """The warning of a second operating point, with the node that differs most; of the deck itself, where one of its
-    nodes does."""
+    """The warning of a second operating point, with the node that differs most, preferably one of the deck itself."""
     away = np.abs(point.voltages - other.voltages)
     own = np.array(["." not in name for name in point.circuit.node_names])
     if (away[own] > SAME * away.max()).any():
@@ -138,7 +137,7 @@ def jump(names: list[str]) -> Problem:
 
 
 def floating_control(names: list[str]) -> Problem:
-    """The warning of controls by the potential of a part that nothing ties to ground."""
+    """The warning of controls by the potential of a part not tied to ground."""
     return Problem(
         "floating-control",
         f"{some(names)}: controlled by a node without a path to ground, whose voltage is undetermined",

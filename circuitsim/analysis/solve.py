@@ -1,4 +1,4 @@
-"""Circuit → certified operating point, or an error. Nothing in between."""
+"""Circuit → certified operating point, or an error."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def prepared(circuit: Circuit | Deck, solver: str = "auto", tolerance: float = T
 
 
 def as_read(source: Circuit | Deck, solver: str = "auto", tolerance: float = TOLERANCE) -> Ready:
-    """`prepared` for operating points at a deck's own values: sources by formulas of others are sources of known values
-    there, and the circuit has its energy function."""
+    """`prepared` for operating points at a deck's own values: sources by formulas of others then have known values, and
+    the circuit has its energy function."""
     circuit = circuit_of(source)
     return prepared_switched(circuit, circuit.dynamics, solver, tolerance)
 

@@ -1,4 +1,4 @@
-"""Kernel: the equations of a stage beside controlled sources, from the values of its elements, and its certificate."""
+"""Kernel: the equations of a stage with controlled sources, from the values of its elements, and its certificate."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.controlled.held_laws import laws_held
 
 HALF = math.sqrt(0.5)
-"""Between two powers of two, in halves of the larger one."""
+"""Midpoint of two powers of two, relative to the larger one."""
 ROUNDS = 3
-"""How often rows and columns are scaled in turn."""
+"""Number of alternating scalings of rows and columns."""
 RESOLUTION = 1e-3
-"""Fraction of the tolerance to which potentials resolve every drop."""
+"""Fraction of the tolerance to which potentials must resolve every drop."""
 MEASURED = 16
-"""Numbers of a certificate: violations, then against their scales (`circuitsim.certificate.EQUATIONS`), the largest
-distance of a device from its curve, and the sum of products of these distances, W."""
+"""Entries of a certificate: residuals, absolute and relative (`circuitsim.certificate.EQUATIONS`), the largest distance
+of a device from its curve, and the sum of products of these distances, W."""
 
 
 def put_matrix(made, column):
-    """Fill in the terms of the matrix, the matrix with tangents of 1 Ω, scaled, and its scales.
+    """Fill in the terms of the matrix, the scaled matrix for tangents of 1 Ω, and its scales.
 
     Parameters
     ----------
     made : StageMatrix
     column : (m,) float array
-        Values of the elements; those of the tangents' resistances are replaced.
+        Values of the elements; those of the tangents' resistances are overwritten.
     """
     size = made.left.size
     for d in range(made.slope.size):
@@ -82,13 +82,13 @@ def put_scales_of_matrix(made):
 
 
 def power_of_two(x):
-    """The power of two nearest to a positive number, by their ratio."""
+    """The power of two nearest to a positive number in ratio."""
     share, exponent = math.frexp(x)
     return math.ldexp(1.0, exponent if share > HALF else exponent - 1)
 
 
 def put_sources(made, laws, column, right):
-    """Fill in the right-hand side without the tangents (size + 1,), the last entry ground's; see `RightSide`."""
+    """Fill in the right-hand side without the companion models (size + 1,), ground's entry last; see `RightSide`."""
     for k in range(right.size):
         right[k] = 0.0
     ground = right.size - 1
@@ -113,7 +113,7 @@ def put_sources(made, laws, column, right):
 
 
 def put_lowest(made, column, same):
-    """Fill in for each node the lowest one of its potential; see `circuitsim.controlled.ties.OnePotential`."""
+    """Fill in for each node the lowest node of equal potential; see `circuitsim.controlled.ties.OnePotential`."""
     for k in range(same.size):
         same[k] = k
     for e in range(column.size):
@@ -128,7 +128,7 @@ def put_lowest(made, column, same):
 
 
 def unite(lowest, a, b):
-    """Join two parts, each node of which leads to a lower one or is the lowest."""
+    """Merge two parts, in which each node points to a lower one or is the lowest."""
     while lowest[a] != a:
         a = lowest[a]
     while lowest[b] != b:
@@ -137,7 +137,7 @@ def unite(lowest, a, b):
 
 
 def put_certificate(made, laws, column, branch, node, device, tolerance, found):
-    """Hold the laws against the devices as sources of their own currents; whether all are within the tolerance.
+    """Check the equations with the devices as sources of their own currents; returns whether all are within tolerance.
 
     Parameters
     ----------
@@ -146,10 +146,10 @@ def put_certificate(made, laws, column, branch, node, device, tolerance, found):
     column : (m,) float array
         Values of the elements in the last step of Newton's method.
     branch, node, device : float arrays
-        What `circuitsim.analysis.tangent_newton.tangent_newton` has filled in.
+        The results of `circuitsim.analysis.tangent_newton.tangent_newton`.
     tolerance : float
     found : (MEASURED,) float array
-        Filled where potentials resolve every drop, with violations in the order of
+        Filled in if potentials resolve every drop, with residuals in the order of
         `circuitsim.certificate.EQUATIONS`.
     """
     kind, value, i, drop = made.kind.copy(), column.copy(), branch[0].copy(), branch[1].copy()

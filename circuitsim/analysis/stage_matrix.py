@@ -14,11 +14,11 @@ from circuitsim.controlled.law_arrays import LawArrays
 from circuitsim.engine.small.pointers import Pinned
 
 KEPT = 64
-"""Matrices that are kept, one for each set of conducting diodes and of fixed values."""
+"""Maximum number of matrices kept, one for each set of conducting diodes and of fixed values."""
 
 
 class StageMatrix(NamedTuple):
-    """What `circuitsim.analysis.tangent_newton` takes of a stage's circuit: places of elements and unknowns (−1:
+    """The circuit of a stage for `circuitsim.analysis.tangent_newton`: positions of elements and unknowns (−1:
     ground's, or none), the terms of the matrix (`circuitsim.controlled.equations.Equations`) and, filled in by
     `circuitsim.analysis.stage_equations.put_matrix`, their values, the scaled matrix for tangents of 1 Ω and its
     scales."""
@@ -61,7 +61,7 @@ class StageMatrix(NamedTuple):
 
 
 class Made:
-    """A matrix with what it belongs to.
+    """A matrix with the data it was made for.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Made:
     conducting : (d,) bool array
         Ideal diodes.
     length : float
-        Of the step whose values are in it, s.
+        Length of its step, s.
     """
 
     def __init__(self, system: ControlledSystem, matrix: StageMatrix) -> None:
@@ -88,11 +88,11 @@ class StageMatrices:
     laws : LawArrays
         Of its controlled elements.
     smooth : Smooth
-        The places of the tangents.
+        The positions of the companion models.
     varying : (k,) int array
-        Resistors, those of tangents apart, whose values are others in each step.
+        Resistors, except those of tangents, whose values vary from step to step.
     gains : (l,) int array
-        Controlled elements likewise.
+        Controlled elements that do.
     """
 
     def __init__(

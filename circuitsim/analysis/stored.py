@@ -15,7 +15,7 @@ from circuitsim.errors import UsageError
 
 
 def stored_point(stored: Mapping[str, Any], circuit: Circuit) -> OperatingPoint:
-    """The operating point that ``circuitsim solve --format json`` has written, for a circuit of the same names.
+    """The operating point written by ``circuitsim solve --format json``, for a circuit with the same names.
 
     Parameters
     ----------

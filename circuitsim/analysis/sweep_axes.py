@@ -1,4 +1,4 @@
-"""What a sweep varies: elements, device parameters, a deck's parameters and temperature, the time."""
+"""Axes of a sweep: elements, device parameters, a deck's parameters and temperature, time."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from circuitsim.netlist.waveform import Grid
 
 SHOWN = 8
-"""Names that an error about an unknown one lists."""
+"""Maximum number of names listed in an error about an unknown one."""
 
 
 class Sort(Enum):
-    """What an axis varies: a value of the circuit, what only another elaboration of the deck changes, or the time."""
+    """What an axis varies: a circuit value, something that requires re-elaboration of the deck, or time."""
 
     VALUE = "value"
     PARAMETER = "parameter"
@@ -44,13 +44,13 @@ class Axis(NamedTuple):
 
 
 class Combinations(NamedTuple):
-    """All combinations of varied values: groups of axes that vary together, the first running fastest."""
+    """All combinations of varied values: groups of axes that vary together, the first fastest."""
 
     groups: list[list[Axis]]
 
     @classmethod
     def of(cls, vary: Mapping[str | tuple[str, ...], Sequence[Any]], source: Circuit | Deck) -> Combinations:
-        """Those of names and values, as `circuitsim.sweep` takes them."""
+        """From names and values, as in `circuitsim.sweep`."""
         found = cls([group(names, values, source) for names, values in vary.items()])
         labels = [axis.label for axis in found.axes]
         twice = [label for k, label in enumerate(labels) if label in labels[:k]]
@@ -83,7 +83,7 @@ class Combinations(NamedTuple):
 
 
 def group(names: str | tuple[str, ...], values: Sequence[Any], source: Circuit | Deck) -> list[Axis]:
-    """The axes that vary together: one name, or several with rows of values."""
+    """Axes that vary together: one name, or several with rows of values."""
     if isinstance(names, str):
         return [_axis(names, values, source)]
     if any(len(row) != len(names) for row in values) or not names:
@@ -92,7 +92,7 @@ def group(names: str | tuple[str, ...], values: Sequence[Any], source: Circuit |
 
 
 def _axis(name: str, values: Sequence[float], source: Circuit | Deck) -> Axis:
-    """The values of one name, checked before anything is solved."""
+    """The values of one name, checked in advance."""
     circuit, known = source, source.parameters if isinstance(source, Deck) else {}
     bare = name.removeprefix(PARAMETER)
     column = np.array([float(value) for value in values])
@@ -125,7 +125,7 @@ def _axis(name: str, values: Sequence[float], source: Circuit | Deck) -> Axis:
 
 
 def _grid(values: Sequence[float], column: np.ndarray) -> Grid:
-    """Step and stop time that time functions refer to."""
+    """Step and stop time, the defaults of time functions."""
     from circuitsim.netlist.waveform import Grid
 
     if isinstance(values, OutputTimes):
@@ -152,7 +152,7 @@ def _unknown(name: str, names: Sequence[str]) -> str:
 def elaborated(
     source: Circuit | Deck, axes: Sequence[Axis], setting: Sequence[float]
 ) -> tuple[Circuit, FollowingSources | None]:
-    """The circuit of a deck with these parameters and this temperature, and the sources that follow others."""
+    """The circuit of a deck with these parameters and this temperature, and the sources that depend on others."""
     return source.with_sources(*of_deck(axes, setting), False) if isinstance(source, Deck) else (source, None)
 
 
@@ -164,14 +164,14 @@ def of_deck(axes: Sequence[Axis], setting: Sequence[float]) -> tuple[dict[str, f
 
 
 def moving_at(deck: Deck, axes: Sequence[Axis], setting: Sequence[float]) -> tuple[Circuit, FollowingSources]:
-    """The circuit of a deck at these values where sources vary over time, and the sources that follow others."""
+    """The circuit of a deck at these values where sources vary over time, and the sources that depend on others."""
     circuit, following = deck.with_sources(*of_deck(axes, setting))
     given = {axis.name: value for axis, value in zip(axes, setting) if axis.sort is Sort.VALUE}
     return circuit.with_values(following.of_cards(given)) if given else circuit, following
 
 
 def values_at(axes: Sequence[Axis], values: Sequence[float], following: FollowingSources | None) -> dict[str, float]:
-    """The element values of one row, those of sources that follow the time or other sources among them."""
+    """The element values of one row, including those of sources that depend on time or on other sources."""
     given = {axis.name: value for axis, value in zip(axes, values) if axis.sort is Sort.VALUE}
     if following is None:
         return given

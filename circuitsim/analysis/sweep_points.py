@@ -1,6 +1,6 @@
-"""The rows of a sweep: blocks of them, which any process can solve.
+"""The rows of a sweep, in blocks that any process can solve.
 
-Where there may be several operating points a sweep follows one branch of them.
+Where there may be several operating points a sweep follows one branch.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from circuitsim.errors import ConvergenceError, Location, NoSteadyStateError, Pr
 from circuitsim.netlist.deck import Deck
 
 OWN = ("several", "jump")
-"""Kinds of warnings that are said once for a whole sweep, or with the values of their point."""
+"""Kinds of warnings issued once for a whole sweep, or with the values of their point."""
 
 
 class Branch:
-    """The last operating point of a sweep, and what happened on the way.
+    """The last operating point of a sweep, and the events along the branch.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Branch:
         self._jumps: list[Problem] = []
 
     def take(self, values: Mapping[str, float], point: OperatingPoint) -> list[Problem]:
-        """Go on to ``point``; its warnings except for those of branches."""
+        """Continue to ``point``; returns its warnings except for those of branches."""
         self.last = point
         self._several += [warning for warning in point.warnings if warning.kind == "several"]
         at = ", ".join(f"{name} = {value:g}" for name, value in values.items())
@@ -50,7 +50,7 @@ class Branch:
         return [warning for warning in point.warnings if warning.kind not in OWN]
 
     def warnings(self) -> list[Problem]:
-        """What is said once at the end."""
+        """Warnings issued once at the end."""
         found = list(self._jumps)
         if self._several:
             count, names = len(self._several), self._several[0].names
@@ -65,14 +65,14 @@ if TYPE_CHECKING:
     from circuitsim.netlist.functional import FollowingSources
 
 BLOCKS = 64
-"""Blocks of a sweep, within these limits of their rows."""
+"""Target number of blocks of a sweep."""
 
 LEAST, LARGEST = 16, 256
 """Minimum and maximum number of rows of a block."""
 
 
 class Job(NamedTuple):
-    """What all rows have in common; travels to other processes.
+    """Data common to all rows; sent to other processes.
 
     Attributes
     ----------
@@ -92,13 +92,13 @@ class Job(NamedTuple):
 
     @property
     def follows_branch(self) -> bool:
-        """Whether a row starts at the operating point of the row before: controlled sources or switches are there."""
+        """Whether a row starts from the operating point of the previous one: with controlled sources or switches."""
         source = self.source
         return bool(source.laws or (source.dynamics is not None and source.dynamics.switches))
 
 
 class Solved(NamedTuple):
-    """Columns (n_probes, n_rows) of a block, its failures, and its warnings, each text once."""
+    """Columns (n_probes, n_rows) of a block, its failures, and its distinct warnings."""
 
     table: np.ndarray
     failures: list[Failure]
@@ -106,8 +106,8 @@ class Solved(NamedTuple):
 
 
 def blocks(job: Job, varied: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """The first row and the values (axes, rows) of blocks, which depend on the number of rows alone; one block where a
-    branch is followed."""
+    """The first row and the values (axes, rows) of each block; blocks depend on the number of rows alone, and there is
+    one where a branch is followed."""
     points = varied.shape[1]
     size = points if job.follows_branch else max(LEAST, min(points // BLOCKS, LARGEST))
     for first in range(0, points, size):
@@ -115,7 +115,7 @@ def blocks(job: Job, varied: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
 
 
 class Rows:
-    """A sweep's rows, with the circuit prepared once for those with the same parameters and temperature."""
+    """A sweep's rows; the circuit is prepared once for equal parameters and temperature."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -161,7 +161,7 @@ class Rows:
 
 
 class _Prepared(NamedTuple):
-    """A setting, the sources that follow others there, the prepared circuit, and what reads the columns."""
+    """A setting, its dependent sources, the prepared circuit, and the reader of the columns."""
 
     setting: tuple[float, ...]
     following: FollowingSources | None
@@ -175,7 +175,7 @@ def solve_block(job: Job, block: tuple[int, np.ndarray]) -> Solved:
 
 
 def encoded(solved: Solved) -> dict[str, np.ndarray] | None:
-    """A block as arrays; None with failures, whose errors are found again by solving the block again."""
+    """A block as arrays; None with failures, whose errors are recovered by solving the block again."""
     return None if solved.failures else {"table": solved.table, "warnings": text_of(solved.warnings)}
 
 

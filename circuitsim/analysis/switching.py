@@ -1,4 +1,4 @@
-"""Switches at an operating point: resistors of two values, in states that agree with what controls them."""
+"""Switches at an operating point: two-valued resistors in states consistent with their controls."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from circuitsim.circuit.dynamics import Dynamics
 
 TRIES = 50
-"""Maximum number of sets of states to try, each from the controls of the one before."""
+"""Maximum number of sets of states, each from the controls of the previous one."""
 
 ALL_STATES = 6
-"""Maximum number of switches, of those whose controls no sources fix, of which all states are tried."""
+"""Maximum number of switches, among those with undetermined controls, for which all states are tried."""
 
 
 class Switch(NamedTuple):
@@ -76,30 +76,30 @@ class Switching(NamedTuple):
         return np.array([s.threshold + (-s.hysteresis if c else s.hysteresis) for s, c in zip(self.switches, closed)])
 
     def named(self, chosen: np.ndarray) -> str:
-        """Names of those that a mask (s,) chooses."""
+        """Names of the switches in a mask (s,)."""
         return ", ".join(name for name, own in zip(self.names, chosen.tolist()) if own)
 
     def stated(self, closed: np.ndarray) -> str:
-        """The states (s,) in words."""
+        """Description of the states (s,)."""
         return ", ".join(f"{name} {'closed' if own else 'open'}" for name, own in zip(self.names, closed.tolist()))
 
     def turned(self, controls: np.ndarray, closed: np.ndarray) -> np.ndarray:
-        """States (s,) with controls beyond their thresholds turned."""
+        """States (s,) after switching those whose controls are beyond their thresholds."""
         at = self.thresholds(closed)
         return np.where(closed, controls >= at, controls > at)
 
 
 class Operated(NamedTuple):
-    """An operating point at which all switches (s,) are as their controls ask for, and what else is so.
+    """An operating point at which all switches (s,) agree with their controls, and other such states.
 
     Attributes
     ----------
     point : OperatingPoint
     closed : (s,) bool array
     others : tuple of (s,) bool arrays
-        Other consistent states, of those that were tried.
+        Other consistent states among those tried.
     complete : bool
-        Whether all states were tried that the controls leave open.
+        Whether all states that the controls leave open were tried.
     """
 
     point: OperatingPoint
@@ -115,24 +115,23 @@ def operated(
     fixed: np.ndarray,
     all_states: bool = True,
 ) -> Operated:
-    """The states that agree with the controls which they cause.
+    """Find switch states that agree with the controls they cause.
 
-    A control between both thresholds leaves a switch as it was before. Each set of states gives the controls that
-    give the next; controls that sources fix need one solve, a chain of switches one solve a link. Where the states
-    return without agreement, and to find further operating points, all states of the switches are tried whose controls
-    are not fixed.
+    A control between both thresholds leaves a switch in its previous state. Each set of states gives controls, which
+    give the next set; controls fixed by sources need one solve, a chain of switches one solve per link. If the states
+    cycle, and to find further operating points, all states of the switches without fixed controls are tried.
 
     Parameters
     ----------
     solve : callable
-        The operating point with resistances of switches, Ω, by name.
+        Solves for the operating point at resistances of switches, Ω, by name.
     switching : Switching
     before : (s,) bool array
-        States before, those of the cards at first.
+        Previous states, initially those of the cards.
     fixed : (s,) bool array
-        Switches whose controls no switch moves (`fixed_controls`).
+        Switches whose controls do not depend on switches (`fixed_controls`).
     all_states : bool
-        Whether to look for further operating points too.
+        Whether to search for further operating points too.
 
     Raises
     ------
@@ -179,20 +178,20 @@ def _agreeing(
     held: np.ndarray,
     free: np.ndarray,
 ) -> Iterator[Operated]:
-    """All states that agree, with ``held`` for the others; those with the fewest changes of ``before`` first."""
+    """All consistent states, with ``held`` for the others, in order of the number of changes from ``before``."""
     for changed in sorted(product((False, True), repeat=free.size), key=sum):
         closed = held.copy()
         closed[free] = before[free] ^ np.array(changed, dtype=bool)
         try:
             point = solve(switching.values(closed))
         except (NoSteadyStateError, ConvergenceError):
-            continue  # these states have no operating point
+            continue  # no operating point in these states
         if (switching.turned(controls_at(point, switching.switches), before) == closed).all():
             yield Operated(point, closed)
 
 
 def controls_at(point: OperatingPoint, switches: Sequence[Switch]) -> np.ndarray:
-    """What controls the switches (s,), V or A."""
+    """Control quantities of the switches (s,), V or A."""
     return np.array(
         [
             point.currents[point.circuit.element_index(switch.control)]
@@ -204,7 +203,7 @@ def controls_at(point: OperatingPoint, switches: Sequence[Switch]) -> np.ndarray
 
 
 def fixed_controls(circuit: Circuit, switching: Switching) -> np.ndarray:
-    """Switches (s,) whose control is a voltage that independent sources fix, in any state of all switches."""
+    """Switches (s,) controlled by a voltage that independent sources fix in any switch states."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -232,27 +231,27 @@ def switches_of(circuit: Circuit, following: Dynamics) -> dict[str, Switch]:
 
 
 def switching_of(circuit: Circuit, switches: Mapping[str, Switch]) -> Switching:
-    """Switches by name in the form that operating points need."""
+    """Switches by name as a `Switching`."""
     places = np.array([circuit.element_index(name) for name in switches], dtype=np.int64)
     return Switching(places, tuple(switches.values()), tuple(switches))
 
 
 class Solvable(Protocol):
-    """A prepared circuit, for resistances of its switches."""
+    """A prepared circuit that takes resistances of its switches."""
 
     def solve(self, values: Mapping[str, float], start: OperatingPoint | None) -> OperatingPoint: ...
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedSwitched:
-    """A circuit with switches, prepared for many values.
+    """A prepared circuit with switches.
 
     Attributes
     ----------
     circuit : Circuit
-        Switches are resistors in the states of their cards.
+        With switches as resistors in the states of their cards.
     inner : Solvable
-        The same circuit, for resistances of the switches.
+        The same circuit, taking resistances of the switches.
     switching : Switching
     """
 
@@ -262,7 +261,7 @@ class PreparedSwitched:
 
     @cached_property
     def fixed(self) -> np.ndarray:
-        """Switches (s,) whose controls sources fix."""
+        """Switches (s,) whose controls are fixed by sources."""
         return fixed_controls(self.circuit, self.switching)
 
     def solve(
@@ -272,8 +271,8 @@ class PreparedSwitched:
     ) -> OperatingPoint:
         """The operating point with other values; see `Prepared.solve`.
 
-        A switch that ``values`` names is a resistor of that value. A control between both thresholds leaves a switch as
-        in ``start``, without it as on its card.
+        A switch named in ``values`` is a resistor of that value. A control between both thresholds leaves a switch as
+        in ``start``, or without it as on its card.
 
         Raises
         ------
@@ -309,7 +308,8 @@ class PreparedSwitched:
 
 
 def states_at(point: OperatingPoint, switching: Switching, otherwise: np.ndarray) -> np.ndarray:
-    """States of switches (s,) at an operating point, from their currents and voltages; without any: ``otherwise``."""
+    """States of switches (s,) at an operating point, from their currents and voltages; ``otherwise`` where both are
+    zero."""
     drops, currents = point.drops[switching.places], point.currents[switching.places]
     as_closed = np.abs(drops - switching.ohms(np.ones_like(otherwise)) * currents)
     as_open = np.abs(drops - switching.ohms(np.zeros_like(otherwise)) * currents)
@@ -317,7 +317,7 @@ def states_at(point: OperatingPoint, switching: Switching, otherwise: np.ndarray
 
 
 def _check_smooth(found: Operated, switching: Switching) -> None:
-    """Refuse a control inside a negative hysteresis, where the resistance moves smoothly (LTspice)."""
+    """Refuse a control inside a negative hysteresis, where the resistance varies smoothly (LTspice)."""
     for switch, name, control in zip(switching.switches, switching.names, controls_at(found.point, switching.switches)):
         if switch.hysteresis < 0.0 and abs(control - switch.threshold) <= -switch.hysteresis:
             raise ConvergenceError(
@@ -327,7 +327,7 @@ def _check_smooth(found: Operated, switching: Switching) -> None:
 
 
 def _warnings(found: Operated, switching: Switching) -> list[Problem]:
-    """What else holds, or was not tried."""
+    """Warnings of other consistent states, and of an incomplete search."""
     names = switching.names
     if found.others:
         more = "; or ".join(switching.stated(closed) for closed in found.others[:3])

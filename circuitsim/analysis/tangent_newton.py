@@ -1,5 +1,5 @@
-"""Kernel: Newton's method for one stage beside controlled sources; the steps of `circuitsim.analysis.smooth_controlled`
-at once, for stages whose ideal diodes stay as they are.
+"""Kernel: Newton's method for one stage with controlled sources, for stages whose ideal diodes keep their states; the
+steps are those of `circuitsim.analysis.smooth_controlled`.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from circuitsim.controlled.linear import CORRECTIONS, FINE, POOR
 from circuitsim.newton.laws import charging, project
 
 FIXED = 1e-9
-"""Minimum conductance of the rest of a circuit that is resolved beside the device's own, as a fraction of that."""
+"""Smallest conductance of the rest of the circuit, relative to the device's own, that is resolved."""
 
 
 def tangent_newton(made, laws, column, right, same, start, tolerance, device, branch, node):
-    """Steps from a start until all devices lie on their curves.
+    """Iterate from an initial guess until all devices are on their curves.
 
     Parameters
     ----------
     made : StageMatrix
     laws : LawArrays
     column : (m,) float array
-        Values of the elements; those of the tangents are replaced.
+        Values of the elements; those of the companion models are overwritten.
     right : (size + 1,) float array
-        Right-hand side without the tangents; the last entry is ground's.
+        Right-hand side without the companion models; ground's entry is last.
     same : (n_nodes,) int array
-        For each node the lowest one of its potential.
+        For each node the lowest node of equal potential.
     start : (2, s) float array
         Voltages, V, and currents, A, of the devices.
     tolerance : float
     device : (8, s) float array
-        Filled: voltage, current, the nearest point of the curve (four numbers), its junction voltage, the distance.
+        Overwritten: voltage, current, nearest point of the curve (four numbers), its junction voltage, distance.
     branch : (2, m) float array
-        Filled: currents, A, and drops, V.
+        Overwritten: currents, A, and drops, V.
     node : (2, n_nodes) float array
-        Filled: potentials, and their low-order parts, V.
+        Overwritten: potentials, and their low-order parts, V.
 
     Returns
     -------
     int
-        The number of steps; 0 where they do not end, or diodes would change their states.
+        The number of steps; 0 without convergence, or if diodes would change their states.
     """
     s, size = made.slope.size, made.left.size
     state, near, u, u_near = np.empty((4, s)), np.empty((4, s)), np.zeros(s), np.empty(s)
@@ -92,7 +92,7 @@ def tangent_newton(made, laws, column, right, same, start, tolerance, device, br
                     device[2 + k, d] = near[k, d]
             return step
         best = min(best, worst)
-        put_seen(made, lu, scale, pivot, change, g, r)
+        put_port_resistances(made, lu, scale, pivot, change, g, r)
         project(made.rows, v, i, r, u, state)
         for d in range(s):
             if not (abs(state[0, d]) < BEYOND and abs(state[1, d]) < BEYOND and abs(state[2, d]) < BEYOND):
@@ -101,7 +101,7 @@ def tangent_newton(made, laws, column, right, same, start, tolerance, device, br
 
 
 def put_right_side(made, column, right, side):
-    """The right-hand side with the tangents' sources."""
+    """The right-hand side with the companion models' sources."""
     for k in range(side.size):
         side[k] = right[k]
     for d in range(made.slope.size):
@@ -116,8 +116,8 @@ def put_right_side(made, column, right, side):
 
 
 def put_factor(made, column, value, lu, scale, pivot):
-    """Factors of the scaled matrix with the tangents' resistances, transposed: their columns are rows of memory; False
-    where it is singular."""
+    """Factors of the scaled matrix with the tangents' resistances, transposed so that its columns are contiguous;
+    returns False if it is singular."""
     size = scale.size
     for b in range(size):
         scale[b] = made.right[b]
@@ -126,7 +126,7 @@ def put_factor(made, column, value, lu, scale, pivot):
     for d in range(made.slope.size):
         own, ohms = made.own[d], column[made.slope[d]]
         value[made.place[d]] = -ohms
-        # A larger resistance makes its current smaller.
+        # A larger resistance has a smaller current.
         less = math.ldexp(1.0, -(math.frexp(max(ohms, 1.0))[1] - 1))
         for a in range(size):
             lu[own, a] *= less
@@ -152,7 +152,7 @@ def put_factor(made, column, value, lu, scale, pivot):
 
 
 def subtract(x, share, other, begin, end):
-    """Subtract a fraction of another row from a row, from one place to another."""
+    """Subtract a multiple of another row from a row, from ``begin`` to ``end``."""
     for a in range(begin, end):
         x[a] -= share * other[a]
 
@@ -178,7 +178,7 @@ def put_rough(made, lu, scale, pivot, x):
 
 
 def put_solution(made, value, lu, scale, pivot, side, high, low, change, residual):
-    """The refined solution; False where the matrix is singular to working precision. See `Factor.solve`."""
+    """The refined solution; returns False if the matrix is singular to working precision. See `Factor.solve`."""
     for k in range(side.size):
         high[k], low[k], change[k] = 0.0, 0.0, side[k]
     put_rough(made, lu, scale, pivot, change)
@@ -266,8 +266,9 @@ def put_scales(made, branch, node, current, reach, local):
         local[d] = max(largest[a], largest[b])
 
 
-def put_seen(made, lu, scale, pivot, x, conductance, seen):
-    """The resistance of the rest of the circuit as each device sees it; see `circuitsim.analysis.newton.Seen`."""
+def put_port_resistances(made, lu, scale, pivot, x, conductance, resistance):
+    """Driving-point resistances of the rest of the circuit at the devices; see
+    `circuitsim.analysis.newton.PortResistance`."""
     for d in range(made.slope.size):
         for k in range(x.size):
             x[k] = 0.0
@@ -282,8 +283,8 @@ def put_seen(made, lu, scale, pivot, x, conductance, seen):
         total = (x[plus] if plus >= 0 else 0.0) - (x[minus] if minus >= 0 else 0.0)
         own = conductance[d]
         rest = 1.0 / total - own if total != 0.0 else np.inf
-        seen[d] = 1.0 / own
+        resistance[d] = 1.0 / own
         if rest > -FIXED * own:
             ohms = 1.0 / max(rest, FIXED * own)
             if ohms < np.inf:
-                seen[d] = ohms
+                resistance[d] = ohms

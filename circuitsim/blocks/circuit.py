@@ -25,7 +25,7 @@ import numpy as np
 
 from circuitsim.analysis.batched import batched, with_devices
 from circuitsim.analysis.controlled_batch import no_energy
-from circuitsim.analysis.kinks import diode_margins
+from circuitsim.analysis.margins import diode_margins
 from circuitsim.analysis.newton import Smooth, smooth_devices
 from circuitsim.analysis.sectioned_batch import SectionedBatch
 from circuitsim.blocks.law_parameters import LawParameters

@@ -1,4 +1,4 @@
-"""Small-signal analysis of a deck: frequencies of its ``.ac`` card, amplitudes of its sources."""
+"""AC analysis of a deck: frequencies of its ``.ac`` card, amplitudes of its sources."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def frequencies(card: SmallSignal) -> np.ndarray:
 
 
 def asked(circuit: Circuit) -> np.ndarray:
-    """The frequencies of a deck's ``.ac`` card (f,), Hz; 20 a decade from 1 Hz to 1 MHz without one.
+    """The frequencies of a deck's ``.ac`` card (f,), Hz; by default 20 per decade from 1 Hz to 1 MHz.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def asked(circuit: Circuit) -> np.ndarray:
 
 
 def amplitudes(circuit: Circuit) -> dict[str, complex]:
-    """The amplitudes that a deck's sources state (``AC``), V or A, by name.
+    """The AC amplitudes of a deck's sources, V or A, by name.
 
     Raises
     ------

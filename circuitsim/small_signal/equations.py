@@ -1,14 +1,14 @@
-"""Modified nodal equations of small signals, (A₀ + s A₁) x = b: A₁ holds capacitances and inductances.
+"""Modified nodal analysis of small signals, (A₀ + s A₁) x = b: A₁ holds capacitances and inductances.
 
 The unknowns are those of `circuitsim.controlled.equations`: node voltages, then currents of voltage sources,
 inductors, controlled elements and small resistors. Both matrices are sums of terms value · left ⊗ right, of which an
 element has one or two: a conductance its incidence on both sides.
 
-Terms are not summed up: the admittances at a node round where they are. A potential is the sum of the unknowns on the
+Terms are not summed, because sums of the admittances at a node round. A potential is the sum of the unknowns on the
 path from the node to ground. In the nodal basis that is the node's own unknown. In the basis of a spanning tree it is
-the voltages of the branches on the way, and Kirchhoff's current law holds for the cut-sets of these branches (Desoer &
-Kuh, Basic Circuit Theory, chapter 11). With the tree of largest admittances no current in a cut-set is small beside
-those that its sum leaves out, so small voltages and currents keep their digits beside large ones.
+the sum of the branch voltages on the path, and Kirchhoff's current law holds for the fundamental cut-sets (Desoer &
+Kuh, Basic Circuit Theory, chapter 11). With the tree of largest admittances no current in a cut-set is a difference of
+far larger ones, so small voltages and currents keep their digits next to large ones.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csc_matrix, csr_matrix
 
 FEW = 100
-"""Maximum number of unknowns of a dense matrix, which is quicker than a sparse one."""
+"""Maximum number of unknowns of a dense matrix, which is then faster than a sparse one."""
 
 
 class Products(NamedTuple):
@@ -65,14 +65,14 @@ class SmallSignalEquations(NamedTuple):
     constant, storage : Products
         A₀ and A₁.
     sources : (m, unknowns) sparse array
-        b by the amplitudes of sources.
+        From the amplitudes of sources to b.
     memory : (k, unknowns) sparse array
-        Pᵀ, where A₁ = P diag(storages) Pᵀ. Of coupled inductors with the inductances M = Uᵀ D U its rows are those of U
-        on the equations of their currents.
+        Pᵀ, where A₁ = P diag(storages) Pᵀ. For coupled inductors with the inductances M = Uᵀ D U its rows are those of
+        U, in the equations of their currents.
     storages : (k,) float array
         C of capacitors, −L of inductors, −D of coupled ones, F and H.
     elements : (k,) int array
-        Their places.
+        Their positions.
     ideal : bool
         Whether some coupled inductors store no energy of their own.
     """
@@ -90,7 +90,7 @@ class SmallSignalEquations(NamedTuple):
     ideal: bool
 
     def admittances(self, s: complex) -> np.ndarray:
-        """Of resistors and capacitors (m,), S; 0 of elements whose currents are unknowns, and of current sources."""
+        """Admittances of resistors and capacitors (m,), S; 0 for all other elements."""
         kind, _, _, value, _ = self.linear.arrays
         found = np.where(kind == CAPACITOR, s * value, 0.0)
         ohmic = (kind == RESISTOR) & (self.own < 0)
@@ -109,7 +109,7 @@ def small_signal_equations(
     couplings : mapping of (str, str) to float
         Coupling factors.
     factored : bool
-        Whether A₁ is P diag(storages) Pᵀ to the last digit for all couplings, else for ideal ones.
+        Whether A₁ = P diag(storages) Pᵀ must hold to the last digit for all couplings, or only for ideal ones.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def small_signal_equations(
     kind, first, second, value, n = arrays
     windings = windings_of(circuit, couplings)
     ideal = windings is not None and windings.independent < windings.coils.size
-    # A capacitor ties its nodes together at every frequency.
+    # A capacitor connects its nodes at every frequency.
     tied = arrays._replace(kind=np.where(kind == CAPACITOR, RESISTOR, kind))
     unknowns = equations(arrays, linear.laws, references(tied, linear.laws))
     own = np.where(unknowns.own >= 0, unknowns.own + 1, -1)
@@ -188,7 +188,7 @@ def small_signal_equations(
 
 
 class Terms:
-    """A matrix whose terms are not summed up.
+    """A matrix as unsummed terms.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ class Terms:
 
     @classmethod
     def products(cls, products: Products, basis: csr_matrix) -> Terms:
-        """Those of products, with the vectors in a basis (unknowns, size)."""
+        """The terms of products, with the vectors in a basis (unknowns, size)."""
         left, right = products.left @ basis, products.right @ basis
         inner = np.diff(right.indptr)
         many = np.diff(left.indptr) * inner
@@ -224,7 +224,7 @@ class Terms:
         return cls((size, size), left.indices[one][there], right.indices[other][there], value.at(there))
 
     def sums(self, terms: Pairs) -> Pairs:
-        """Sums of terms (t,) by rows, in pairs of doubles: neighbours in pairs, until each row has one."""
+        """Sums of terms (t,) by rows, in pairs of doubles, by pairwise summation."""
         halves, row = self._halves
         for even, odd in halves:
             padded = Pairs(*(np.append(part, 0.0) for part in terms))
@@ -309,7 +309,7 @@ class Formulation:
 
     @cached_property
     def reach(self) -> tuple[csr_matrix, csr_matrix]:
-        """Which unknowns the potentials, and the branch voltages, are sums of."""
+        """Which unknowns the potentials and the branch voltages depend on."""
         return abs(self.paths), abs(self.drop)
 
     def currents(self, drops: np.ndarray, x: np.ndarray, s: complex, amplitudes: np.ndarray) -> np.ndarray:
@@ -332,8 +332,8 @@ def nodal(system: SmallSignalEquations) -> Formulation:
 
 
 def of_tree(system: SmallSignalEquations, s: complex, most: int) -> Formulation | None:
-    """The equations in voltages of the tree of largest admittances at s; None with paths of more than ``most`` branches
-    in all."""
+    """The equations in voltages of the tree of largest admittances at s; None if its paths have more than ``most``
+    branches in all."""
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import breadth_first_order
 

@@ -1,4 +1,4 @@
-"""AC analysis: one sparse complex system per frequency, whose error is estimated node by node."""
+"""AC analysis: one sparse complex system per frequency, with an error estimate at each node."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-9
 SHARE = 1e-6
-"""Of the largest voltage or current: smaller ones count with it in residuals."""
+"""Minimum scale in residuals, relative to the largest voltage or current."""
 SAFETY = 10.0
-"""Errors against their estimates: these are corrections that miss at most `CONTRACTION` of them, and rounding of the
-residuals, which adds up."""
+"""Safety factor of error estimates, which are corrections with an error of at most `CONTRACTION`, plus accumulated
+rounding of the residuals."""
 FLOOR = 2.0**-80
-"""Of a voltage or current below this share of the largest no digit is promised: it may be 0 but for rounding. Of the
-2⁻¹⁰⁶ of pairs of doubles 26 bits are left for the condition of the equations."""
+"""Fraction of the largest voltage or current below which no digit is guaranteed: the value may be rounding of 0. Of the
+2⁻¹⁰⁶ of pairs of doubles this leaves 26 bits for the condition of the equations."""
 MOST_TERMS = 1_000_000
-"""Maximum number of branches on the paths of all nodes in a tree: the terms of its equations take some hundred MB."""
+"""Maximum number of branches on all paths in a tree: the terms of its equations take some hundred MB."""
 LARGEST = 200_000_000
 """Maximum number of complex numbers of a result."""
 CURVES = 8
-"""Maximum number of quantities in a picture for which none are named."""
+"""Maximum number of quantities in a plot for which none are named."""
 
 
 class _Answer(NamedTuple):
-    """Potentials (n_nodes,) and what they miss by rounding, V; currents (m,) of elementary elements, A; the worst
-    residual and the worst error."""
+    """Potentials (n_nodes,) and their low-order parts, V; currents (m,) of elementary elements, A; the largest residual
+    and the largest error."""
 
     potentials: np.ndarray
     low: np.ndarray
@@ -241,12 +241,12 @@ def _amplitudes(circuit: Circuit, system: SmallSignalEquations, sources: Mapping
 
 
 def _certified(whole: Formulation, b: Pairs, amplitudes: np.ndarray, hertz: float, tolerance: float) -> _Answer:
-    """Voltages and currents at one frequency, from node voltages, else from voltages of tree branches.
+    """Voltages and currents at one frequency, from node voltages, or if these fail from voltages of tree branches.
 
     Raises
     ------
     ConvergenceError
-        The equations are singular, or an error is larger than the tolerance allows.
+        The equations are singular, or an error exceeds the tolerance.
     """
     failure: Exception | None = None
     for by_tree, strict in ((False, whole.size <= DENSE), (True, False), (False, False)):
@@ -274,9 +274,9 @@ def _answer(
     tolerance: float,
     strict: bool,
 ) -> _Answer:
-    """Voltages and currents whose errors are within the tolerance, where ``strict`` those below `FLOOR` too.
+    """Voltages and currents with errors within the tolerance; ``strict``: those below `FLOOR` too.
 
-    Errors: `_certified`.
+    See `_certified` for errors.
     """
     s, (kind, first, second, _, n) = 2j * np.pi * hertz, made.system.linear.arrays
     x, left = solution.of(b)
@@ -290,7 +290,7 @@ def _answer(
         part = own.high[: made.voltages]
         np.maximum(wrong, np.abs(made.paths @ part), out=wrong)
         np.maximum(off, np.abs(made.currents(made.drop @ part, own.high, s, none)), out=off)
-    # What meets at a node: the voltages of its elements, and their currents.
+    # The scales at a node are the voltages and currents of its elements.
     at_node, through = np.abs(potentials), np.zeros(n)
     for nodes in ends:
         np.maximum.at(at_node, nodes, np.abs(drops))
@@ -307,7 +307,7 @@ def _answer(
         share = np.divide(SAFETY * error, meets, out=np.where(error > 0.0, np.inf, 0.0), where=meets > 0.0)
         if not strict:
             share[(share > tolerance) & (SAFETY * error <= least)] = 0.0
-        value[np.abs(value) <= SAFETY * error] = 0.0  # as right as any other digit
+        value[np.abs(value) <= SAFETY * error] = 0.0  # within the error
         worst = max(worst, float(share.max(initial=0.0)))
         if worst > tolerance:
             inner, k = made.system.linear.expansion.circuit, int(share.argmax())
@@ -320,7 +320,7 @@ def _answer(
 
 
 def _residual(made: Formulation, solution: Solution, x: Pairs, b: Pairs) -> float:
-    """The worst row-wise residual (the componentwise backward error of Oettli & Prager, 1964).
+    """The largest row-wise residual (the componentwise backward error of Oettli & Prager, 1964).
 
     Voltages and currents count with at least `SHARE` of the largest of their kind.
     """
@@ -333,7 +333,7 @@ def _residual(made: Formulation, solution: Solution, x: Pairs, b: Pairs) -> floa
 
 
 def _check_parts(system: SmallSignalEquations, inner: np.ndarray, hertz: float, tolerance: float) -> None:
-    """Nothing may flow into a part that only current sources tie to ground: its reference node has no equation."""
+    """Check the current into each part tied to ground by current sources only: its reference node has no equation."""
     arrays = system.linear.arrays
     for node in system.pinned.tolist():
         flow = np.concatenate([inner[arrays.first == node], -inner[arrays.second == node]])
@@ -355,7 +355,7 @@ def _singular(hertz: float) -> str:
 
 
 def _outside(system: SmallSignalEquations, inner: np.ndarray) -> np.ndarray:
-    """Currents of the circuit's own elements: of a device those that enter at its first terminal."""
+    """Currents of the circuit's own elements; for a device those into its first terminal."""
     linear, circuit = system.linear, system.linear.circuit
     found: Any = inner[: len(circuit)].copy()
     for k, parts in linear.expansion.parts.items():
@@ -391,7 +391,7 @@ def response_table(result: AcResult, probes: Sequence[Probe | Formula], relative
 
     Notes
     -----
-    The phase, in degrees, is continuous: jumps by 360° are taken out. It begins between −180° and 180°.
+    The phase, in degrees, is unwrapped, starting between −180° and 180°.
     """
     (*first, frequencies), *others = phasor_columns(result, probes, relative_to)
     header, units, columns = [first[0]], [first[1]], [frequencies]

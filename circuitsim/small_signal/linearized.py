@@ -20,7 +20,7 @@ from circuitsim.models.smooth import SmoothDevice
 
 
 class Linearized(NamedTuple):
-    """Elements of small signals.
+    """Elements of the small-signal circuit.
 
     Attributes
     ----------
@@ -29,12 +29,12 @@ class Linearized(NamedTuple):
     expansion : Expansion
         Its devices as elementary elements.
     arrays : CircuitArrays
-        Of the elementary elements: conducting diodes are voltage sources, blocking ones current sources, all sources
-        are zero. Capacitors stay what they are.
+        Of the elementary elements: conducting diodes become voltage sources, blocking ones current sources; all sources
+        are zero. Capacitors are kept.
     laws : dict of int to Law
         Of controlled sources, without their constants.
     kinks : tuple of str
-        Diodes without current and voltage: their state is one of two.
+        Diodes with zero current and voltage, whose state is ambiguous.
     """
 
     circuit: Circuit
@@ -45,7 +45,7 @@ class Linearized(NamedTuple):
 
 
 def linearized(circuit: Circuit) -> Linearized:
-    """The small-signal circuit at the operating point, which a circuit without diodes and devices does not need.
+    """The small-signal circuit at the operating point; without diodes and devices none is computed.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def linearized(circuit: Circuit) -> Linearized:
 
 
 def _with_charges(expansion: Expansion, inner: Circuit, circuit: Circuit, point: OperatingPoint) -> Expansion:
-    """With the capacitances of junctions at an operating point, between the resistance in series and the rest."""
+    """The expansion with junction capacitances at an operating point, inside the series resistance."""
     kind, first, second, value = (own.tolist() for own in inner.arrays()[:4])
     names, nodes = [str(name) for name in inner.names], [str(name) for name in inner.node_names]
     owner, hidden = dict(expansion.owner), set(expansion.hidden)
@@ -104,7 +104,7 @@ def _with_charges(expansion: Expansion, inner: Circuit, circuit: Circuit, point:
 
 
 def of_elements(circuit: Circuit, inner: Circuit, conducting: np.ndarray, capacitors: int = CAPACITOR) -> Linearized:
-    """The small-signal circuit of elementary elements, whose capacitors become elements of a kind."""
+    """The small-signal circuit of elementary elements, with capacitors as elements of the given kind."""
     kind, first, second, value, n_nodes = inner.arrays()
     diode, value = kind == DIODE, value.copy()
     kind = np.where(kind == CAPACITOR, capacitors, np.where(diode, np.where(conducting, VOLTAGE, CURRENT), kind))

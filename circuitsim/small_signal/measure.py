@@ -1,7 +1,7 @@
-"""Measurements of an AC analysis, as ``.meas ac`` states them: values, extremes, crossings, bandwidths, margins.
+"""Measurements of an AC analysis in the syntax of ``.meas ac``: values, extremes, crossings, bandwidths, margins.
 
-Between the frequencies of a result the circuit is solved again: a crossing is a root of the response itself, not of a
-line through two points. Means and integrals are those of the lines between the frequencies.
+The circuit is solved again between the frequencies of a result: a crossing is a root of the response itself, not of an
+interpolant. Means and integrals are those of the piecewise-linear interpolant.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ PARTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "r": np.real,
     "i": np.imag,
 }
-"""What ``vm(out)``, ``vdb(out)``, ``vp(out)`` … take of an amplitude; the phase, in degrees, is continuous."""
+"""Functions of an amplitude in ``vm(out)``, ``vdb(out)``, ``vp(out)`` …; the phase, in degrees, is unwrapped."""
 WORDS = {"mag": "m", "abs": "m", "db": "db", "ph": "p", "phase": "p", "re": "r", "im": "i"}
-"""Functions that mean the same: ``db(v(out)/v(in))``."""
+"""Equivalent functions: ``db(v(out)/v(in))``."""
 FORMS = "vm(a) vdb(a) vp(a) vr(a) vi(a), the same of i, v(a) for vm(a), and mag db ph re im of one or of a quotient"
 
 _NAMED = re.compile(r"([vi])(m|db|p|r|i)?(\([^()]*\))", re.IGNORECASE)
@@ -35,7 +35,7 @@ _PLAIN = re.compile(r"[vi]\([^()]*\)", re.IGNORECASE)
 
 
 class Response(Between):
-    """One number of a response over frequency, less a level."""
+    """A real function of a response over frequency, minus a level."""
 
     def __init__(self, result: AcResult, part: str, above: str, below: str | None, level: float) -> None:
         self.found, self.part, self.level = result, part, level
@@ -53,14 +53,14 @@ class Response(Between):
         """Values at frequencies (n,), Hz."""
         run = ac(self.found.circuit, frequencies, self.found.sources, couplings=self.found.couplings)
         found = self._number(run)
-        if self.part == "p":  # the branch of the nearest known phase
+        if self.part == "p":  # unwrapped from the nearest known phase
             near = np.interp(frequencies, self.grid, self.known)
             found += 360.0 * np.round((near - found) / 360.0)
         return found
 
 
 class _Reader(Words):
-    """Reads one measurement over frequency."""
+    """Evaluator of one measurement over frequency."""
 
     def __init__(self, result: AcResult, text: str, names: Mapping[str, float]) -> None:
         shown = float(result.frequencies.min()), float(result.frequencies.max())
@@ -68,7 +68,7 @@ class _Reader(Words):
         self.found = result
 
     def signal(self, text: str, level: float = 0.0) -> Response:
-        """A part of an amplitude, or of a quotient of two."""
+        """A function of an amplitude, or of a quotient of two."""
         bare = text.strip("{}'\"")
         named, function = _NAMED.fullmatch(bare), _FUNCTION.fullmatch(bare)
         try:
@@ -83,7 +83,7 @@ class _Reader(Words):
         raise self.wrong(f"{text!r} is not an AC quantity: {FORMS}")
 
     def meeting(self, first: str, second: str) -> float | None:
-        """The crossing at which a quantity meets a number."""
+        """The crossing at which a quantity equals a number."""
         return self.crossing(self.signal(first, self.number(second)))
 
     def time(self, text: str) -> float:

@@ -1,6 +1,6 @@
 """Poles of the small-signal circuit: the natural frequencies s at which A₀ + s A₁ is singular.
 
-With A₁ = P D Pᵀ (one column of P an element that stores energy) and a shift σ at which A₀ + σ A₁ is regular,
+With A₁ = P D Pᵀ (one column of P per energy-storing element) and a shift σ at which A₀ + σ A₁ is regular,
 
     s = σ − 1/μ,   μ the eigenvalues of D Pᵀ (A₀ + σ A₁)⁻¹ P        (k × k)
 
@@ -41,15 +41,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LARGEST = 3000
-"""Maximum number of elements that store energy."""
+"""Maximum number of energy-storing elements."""
 BACKWARD = 2.0**-50
-"""Rounding of an eigenvalue problem, of its norm and order: four units of 2⁻⁵², of the QR algorithm (Wilkinson, 1965)
-and of the entries."""
+"""Rounding error of an eigenvalue problem, relative to its norm and order: four units of 2⁻⁵² for the QR algorithm
+(Wilkinson, 1965) and the entries."""
 SHIFTS, FARTHEST = 12, 1e-40
-"""Maximum number of shifts down and up, and how far: by 40 decades."""
+"""Maximum number of shifts down and up, and the range of each way, 40 decades."""
 EXACT = 2.0**-80
-"""Share of a shift at which the equations are singular that a pole may be off it: of the 2⁻¹⁰⁶ of pairs of doubles, 26
-bits are left for the condition of the equations."""
+"""Relative error of a pole at a shift where the equations are singular: of the 2⁻¹⁰⁶ of pairs of doubles, 26 bits are
+left for the condition of the equations."""
 
 SINGULAR = (
     "the small-signal equations are singular at every frequency: an unconnected part, or ideally coupled windings in "
@@ -69,7 +69,7 @@ class Poles(Result):
     kinks : tuple of str
         Diodes without current and voltage at the operating point.
     bounds : (k,) float array
-        What each real part may be off by, 1/s.
+        Error bound of each real part, 1/s.
     title : str
         Of the circuit.
     """
@@ -163,18 +163,17 @@ def poles(circuit: Circuit | Deck, couplings: Mapping[tuple[str, str], float] = 
     if not live.size:
         _solution(system, 1.0)
         return Poles(np.zeros(0, dtype=complex), system.linear.kinks, np.zeros(0), circuit.title)
-    with np.errstate(over="ignore"):  # poles as far away as doubles reach
+    with np.errstate(over="ignore"):  # poles up to the range of doubles
         found, bounds = _Spectrum(system, live).poles()
     order = np.lexsort((found.imag, np.round(np.log(np.abs(found) + 1e-300), 9)))
     return Poles(found[order], system.linear.kinks, bounds[order], circuit.title)
 
 
 class _Spectrum:
-    """All poles with bounds of their errors, from several shifts.
+    """All poles with error bounds, from several shifts.
 
-    The eigenvalues at a shift σ resolve the poles whose magnitudes are near σ. Faster and slower ones are computed at
-    shifts of their own size, poles near the imaginary axis at a shift on it, where the real part is no longer a
-    difference of larger numbers.
+    The eigenvalues at a shift σ resolve the poles with magnitudes near σ. Faster and slower ones are computed at shifts
+    of their own magnitude, poles near the imaginary axis at a shift on it, which avoids cancellation in the real part.
     """
 
     def __init__(self, system: SmallSignalEquations, live: np.ndarray) -> None:
@@ -198,11 +197,11 @@ class _Spectrum:
                 break
             try:
                 found = self._near(complex(shift))
-            except ConvergenceError:  # singular at 0 within 32 digits
+            except ConvergenceError:  # singular at 0 to 32 digits
                 break
             lower, slower = found.below(shift)
             more = found.between(lower, low)
-            if slower + _count(more) != slow:  # this shift does not tell them apart
+            if slower + _count(more) != slow:  # this shift does not separate them
                 break
             view, half, low, slow = found, half + more, lower, slower
         more = view.between(0.0, low)
@@ -227,9 +226,9 @@ class _Spectrum:
         for k in np.flatnonzero((np.abs(values.real) <= bounds) & (values != 0.0)).tolist():
             values[k], bounds[k] = self._at_axis(values[k], values, bounds)
         over = np.abs(values.real) <= bounds
-        if self.lossless:  # energy stays
+        if self.lossless:  # energy is conserved
             return np.append(1j * values.imag, -1j * values.imag[values.imag > 0.0]), np.zeros(_count(half))
-        if self.passive:  # energy only falls
+        if self.passive:  # energy never increases
             over |= values.real > 0.0
             bounds = np.maximum(bounds, np.where(over, np.abs(values.real), 0.0))
         values[over] = 1j * values[over].imag
@@ -242,7 +241,7 @@ class _Spectrum:
         own = int(np.flatnonzero(values == pole)[0])
         try:
             found, errors, *_ = self._near(1j * size)
-        except ConvergenceError:  # singular there within 32 digits
+        except ConvergenceError:  # singular there to 32 digits
             return 1j * size, EXACT * size
         rank = int((np.abs(values - 1j * size) < abs(pole - 1j * size)).sum())
         nearest = np.argsort(np.abs(found - 1j * size), kind="stable")[rank]
@@ -252,8 +251,8 @@ class _Spectrum:
 
     @staticmethod
     def _balanced(response: np.ndarray, off: np.ndarray) -> tuple[np.ndarray, float]:
-        """A similar matrix and what its rounding, and errors ``off`` of its entries, come to in the norm: the least of
-        some diagonal scalings between none and the one that balances rows and columns."""
+        """A similar matrix, and the norm of its rounding error plus errors ``off`` of its entries, for the best of some
+        diagonal scalings between none and the one that balances rows and columns."""
         from scipy.linalg import lapack
 
         scale = (lapack.zgebal if np.iscomplexobj(response) else lapack.dgebal)(response, scale=1, permute=0)[3]
@@ -266,7 +265,7 @@ class _Spectrum:
         return min(found, key=lambda own: own[1])
 
     def _near(self, shift: complex) -> _View:
-        """The poles as a shift shows them."""
+        """The poles as resolved by one shift."""
         from scipy.linalg import eig
 
         # Symmetric scaling by |D|^½ balances capacitances and inductances.
@@ -275,7 +274,7 @@ class _Spectrum:
         inner, off = _inner(self.system, shift, self.live)
         response = np.sign(storages)[:, None] * (root[:, None] * inner * root)
         off = root[:, None] * off * root
-        response[np.abs(response) <= off] = 0.0  # balancing would blow rounding up
+        response[np.abs(response) <= off] = 0.0  # balancing would amplify rounding
         response, wrong = self._balanced(response, off)
         mu, left, right = eig(response, left=True)
         # |δμ| ≤ ‖δR‖ / |yᴴ x| for unit vectors (Wilkinson, 1965).
@@ -291,12 +290,12 @@ class _Spectrum:
 
 
 def _count(half: list[tuple[complex, float]]) -> int:
-    """Poles, with the conjugates of those above the real axis."""
+    """Number of poles, including the conjugates of those above the real axis."""
     return sum(2 if pole.imag > 0.0 else 1 for pole, _ in half)
 
 
 class _View(NamedTuple):
-    """Poles (k,) as one shift shows them, bounds of their errors, and the least distances from the shift."""
+    """Poles (k,) as resolved by one shift, their error bounds, and minimum distances from the shift."""
 
     values: np.ndarray
     bounds: np.ndarray
@@ -306,21 +305,23 @@ class _View(NamedTuple):
         return self.bounds < 0.5 * np.abs(self.values)
 
     def below(self, shift: float) -> tuple[float, int]:
-        """A magnitude, and how many poles are below it, some too slow for this shift; none of the others is."""
+        """A magnitude that no resolved pole's bound crosses, and the number of poles below it, unresolved ones
+        included."""
         size = np.abs(self.values)
         slow = ~self._known() & (size <= shift)
         low = min(float((size + self.bounds)[slow].max(initial=0.0)), shift)
         return low, int((size <= low).sum())
 
     def above(self, shift: float) -> tuple[float, int]:
-        """A magnitude, and how many poles are above it, some too fast for this shift; none of the others is."""
+        """A magnitude that no resolved pole's bound crosses, and the number of poles above it, unresolved ones
+        included."""
         size = np.abs(self.values)
         fast = ~self._known() & (size > shift)
         high = max(float(self.away[fast].min(initial=np.inf)) - shift, shift)
         return high, int((fast | (self._known() & (size > high))).sum())
 
     def between(self, low: float, high: float) -> list[tuple[complex, float]]:
-        """The known poles with an imaginary part of at least 0 between two magnitudes, and their bounds."""
+        """The resolved poles between two magnitudes with imaginary parts ≥ 0, and their bounds."""
         size = np.abs(self.values)
         inside = self._known() & (size > low) & (size <= high) & (self.values.imag >= 0.0)
         return list(zip(self.values[inside].tolist(), self.bounds[inside].tolist()))
@@ -345,7 +346,7 @@ def _solution(system: SmallSignalEquations, shift: complex) -> tuple[Formulation
 
 
 def _inner(system: SmallSignalEquations, shift: complex, live: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pᵀ (A₀ + σ A₁)⁻¹ P for the columns ``live`` of P, real for a real shift, and bounds of its errors."""
+    """Pᵀ (A₀ + σ A₁)⁻¹ P for the columns ``live`` of P, real for a real shift, and its error bounds."""
     made, solution = _solution(system, shift)
     memory = made.memory[live].toarray()
     found, off = np.zeros((2, live.size, live.size), dtype=complex)
@@ -357,7 +358,7 @@ def _inner(system: SmallSignalEquations, shift: complex, live: np.ndarray) -> tu
 
 
 def _shift(system: SmallSignalEquations, live: np.ndarray) -> float:
-    """A positive real s of the size of the circuit's natural frequencies: there passive circuits are regular."""
+    """A positive real s of the order of the natural frequencies, where passive circuits are regular."""
     arrays = system.linear.arrays
     ohms = arrays.value[(arrays.kind == RESISTOR) & (arrays.value > 0.0)]
     typical = float(np.exp(np.log(ohms).mean())) if ohms.size else 1.0
@@ -370,9 +371,9 @@ def _states(system: SmallSignalEquations, live: np.ndarray) -> tuple[int | None,
     """The number of states, and of those at s = 0, from the topology alone; None and 0 with controlled sources or ideal
     couplings.
 
-    Capacitors beyond a forest of voltage sources and capacitors, and inductors that a forest of everything else still
-    needs, are no states. Currents stay in loops of inductors and voltage sources, charges in cut-sets of capacitors and
-    current sources.
+    Capacitors that close loops in a forest of voltage sources and capacitors are no states, nor are inductors that a
+    forest of all other elements needs. Currents persist in loops of inductors and voltage sources, charges in cut-sets
+    of capacitors and current sources.
     """
     if system.linear.laws or system.ideal:
         return None, 0

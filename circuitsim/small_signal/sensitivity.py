@@ -30,24 +30,24 @@ HEADER = "output, name, value, unit, derivative, per_percent, below, above, kink
 """Columns of the table of derivatives."""
 
 EQUAL = 1e-9
-"""Largest difference of the one-sided derivatives, of the larger, at which they count as one."""
+"""Largest relative difference of one-sided derivatives that count as equal."""
 
 
 class Row(NamedTuple):
-    """The derivative of one quantity by one number.
+    """The derivative of one quantity by one parameter.
 
     Attributes
     ----------
     name : str
         Of the element, or ``D1.vfwd``.
     value : float
-        The number at the operating point.
+        The parameter at the operating point.
     unit : str
         Its unit.
     derivative : float
-        In units of the quantity per unit of the number; nan where the one-sided ones differ.
+        In units of the quantity per unit of the parameter; nan where the one-sided ones differ.
     per_percent : float
-        Change of the quantity by 1 % of the number, to first order: value · derivative / 100.
+        First-order change of the quantity for 1 % of the parameter: value · derivative / 100.
     below, above : float
         One-sided derivatives; nan on a side without a steady state.
     """
@@ -83,11 +83,11 @@ class Sensitivity(Result):
         Their values.
     number_units : tuple of str
     below, above : (q, p) float arrays
-        Derivatives towards smaller and larger numbers; equal but at kinks.
+        Derivatives towards smaller and larger parameters; equal except at degenerate points.
     derivative : (q, p) float array
         The derivatives; nan where the one-sided ones differ.
     error : float
-        Worst relative violation of the equations that gave them.
+        Largest relative residual of the equations that gave them.
     """
 
     def __init__(
@@ -109,12 +109,12 @@ class Sensitivity(Result):
         self.derivative = np.where(one, 0.5 * (below + above), np.nan)
 
     def __getitem__(self, key: tuple[str, str]) -> float:
-        """``s["v(out)", "R1"]``: the derivative of an output by a number; nan at a kink."""
+        """``s["v(out)", "R1"]``: the derivative of an output by a parameter; nan where the one-sided ones differ."""
         q, p = (_place(self.outputs, key[0]), _place(self.names, key[1]))
         return float(self.derivative[q, p])
 
     def rows(self, output: str | int = 0) -> list[Row]:
-        """The derivatives of one output, that of the largest effect of 1 % first."""
+        """The derivatives of one output, in descending order of the effect of 1 %."""
         q = output if isinstance(output, int) else _place(self.outputs, output)
         found = [
             Row(name, number, unit, derivative, number * derivative / 100.0, below, above)
@@ -225,7 +225,7 @@ def sensitivity(
 
 
 def derivatives(point: OperatingPoint, probes: Sequence[Probe], by: Numbers) -> Sensitivity:
-    """The derivatives of ``probes`` by the numbers ``by``; see `sensitivity`."""
+    """The derivatives of ``probes`` by the parameters ``by``; see `sensitivity`."""
     near = SmallSignal(elementary_point(point))
     values, table, error = np.empty(len(probes)), np.empty((len(probes), len(by.names))), point.certificate.worst
     forms = [_weights(probe, point, near) for probe in probes]
@@ -250,14 +250,14 @@ def derivatives(point: OperatingPoint, probes: Sequence[Probe], by: Numbers) -> 
 def _one_sided(
     near: SmallSignal, forms: Sequence[tuple[float, Weights, dict[int, float]]], by: Numbers, sign: float
 ) -> np.ndarray:
-    """The derivatives (q, p) towards smaller (−1) or larger (1) numbers."""
+    """The derivatives (q, p) towards smaller (−1) or larger (1) parameters."""
     table = np.full((len(forms), len(by.names)), np.nan)
     for p in range(len(by.names)):
         values, parallel = (sign * matrix[[p]].toarray()[0] for matrix in (by.by_value, by.by_current))
         try:
             potentials, currents = near.response(values, parallel)
         except NoSteadyStateError:
-            continue  # nothing on this side
+            continue  # no steady state on this side
         for q, (_, weights, own) in enumerate(forms):
             added = sum(share * parallel[k] for k, share in own.items())
             table[q, p] = sign * (weights.potentials @ potentials + weights.currents @ currents + added)
@@ -265,7 +265,7 @@ def _one_sided(
 
 
 def _weights(probe: Probe, point: OperatingPoint, near: SmallSignal) -> tuple[float, Weights, dict[int, float]]:
-    """Value and linear form of a quantity, and its weights by currents of the circuit's own elements."""
+    """Value and linear form of a quantity, and its weights for currents of the circuit's own elements."""
     weights = Weights(np.zeros(near.n_nodes), np.zeros(near.kind.size))
     circuit = point.circuit
     if probe.kind == "v":
@@ -291,7 +291,7 @@ def _weights(probe: Probe, point: OperatingPoint, near: SmallSignal) -> tuple[fl
 
 
 def _carriers(circuit: Circuit, k: int) -> list[tuple[int, float]]:
-    """The elementary elements whose currents are that of element ``k``."""
+    """The elementary elements that carry the current of element ``k``."""
     device = circuit.devices.get(k)
     if device is None:
         return [(k, 1.0)]
@@ -328,7 +328,7 @@ def _place(names: Sequence[str], name: str) -> int:
 
 
 def _influence(row: Row) -> tuple[float, float, str]:
-    """Key by which rows are sorted: largest effect of 1 % first, then largest derivative."""
+    """Sort key: descending effect of 1 %, then descending derivative."""
     steepest = np.nanmax([abs(row.below), abs(row.above), 0.0])
     return -abs(row.value) * steepest, -steepest, row.name
 

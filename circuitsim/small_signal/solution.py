@@ -1,9 +1,9 @@
 """One complex linear system, solved to about 30 digits, with an estimate of the remaining error.
 
-The factors of the matrix in doubles, or where these say nothing in pairs of doubles, are corrected with residuals that
-are exact except for one rounding (iterative refinement in extended precision: Demmel et al., 2006). Whether corrections
-lead to *the* solution is measured on a vector that is known: what they miss of it at first, they miss of any solution.
-A singular matrix loses its null vector there, however its right-hand side lies.
+The factors of the matrix in doubles, or where these fail in pairs of doubles, are corrected with residuals that are
+exact except for one rounding (iterative refinement in extended precision: Demmel et al., 2006). Whether corrections
+converge to *the* solution is measured on a known vector: their initial relative error there applies to any solution.
+For a singular matrix the null vector is lost, for any right-hand side.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from scipy.sparse import csc_matrix
 
 TURN = Pairs(np.array(6.283185307179586), np.array(2.4492935982947064e-16))
-"""2π to 32 digits: the double nearest to it, and the double nearest to what it misses."""
+"""2π to 32 digits: the nearest double, and the double nearest to its error."""
 CONTRACTION = 1e-2
-"""Largest fraction of a known vector that a first correction may miss: each further one gains two digits or more."""
+"""Largest relative error of a first correction on a known vector: each further one gains two digits or more."""
 CORRECTIONS = 20
 """Maximum number of corrections: at 1e-2 each, 16 reach the 32 digits of pairs of doubles."""
 ROUNDING = 2.0**-103
-"""Fraction of its terms that a sum of products of pairs of doubles may be off by: some units of 2⁻¹⁰⁵."""
+"""Relative error of a sum of products of pairs of doubles, relative to its terms: some units of 2⁻¹⁰⁵."""
 DENSE = 200
-"""Maximum number of unknowns of factors in pairs of doubles: of 200 they take two seconds."""
+"""Maximum number of unknowns for factors in pairs of doubles, which take two seconds at 200."""
 GOLDEN = 0.5 * (5.0**0.5 - 1.0)
-"""Of a turn: the cosines of its multiples are scattered."""
+"""Fraction of a turn whose multiples have scattered cosines."""
 
 
 class Solution:
@@ -49,7 +49,7 @@ class Solution:
     Raises
     ------
     ArithmeticError
-        The matrix is singular, as far as the arithmetic that fits its size can tell.
+        The matrix is singular to the precision of the arithmetic used for its size.
     """
 
     def __init__(self, made: Formulation, hertz: float, growth: float = 0.0, dense: bool = True) -> None:
@@ -71,7 +71,7 @@ class Solution:
         return self._rough(right)
 
     def _residual(self, x: Pairs, right: Pairs) -> Pairs:
-        """What the equations miss."""
+        """The residual."""
         stored = self.made.stored.times(x)
         turned = Pairs(1j * stored.high, 1j * stored.low).times(self._turn)
         left = right.minus(self.made.fixed.times(x)).minus(turned)
@@ -82,7 +82,7 @@ class Solution:
         return left
 
     def missed(self) -> float:
-        """The largest fraction of any unknown that a first solution misses of a known vector, times their number."""
+        """The largest relative error of a first solution for a known vector, times the number of unknowns."""
         known = self.scale * _scattered(self.size, np.cos, 1)
         try:
             found = self._approximate(self._residual(Pairs.of(known), Pairs.of(np.zeros(known.size, complex))))
@@ -92,14 +92,14 @@ class Solution:
         return float(np.abs(left.view(float) / known.view(float)).max(initial=0.0)) * self.size
 
     def of(self, b: Pairs) -> tuple[Pairs, list[Pairs]]:
-        """The solution (size,) for b (size,), and what it may be off by.
+        """The solution (size,) for b (size,), and its error contributions.
 
-        These are corrections for what the equations still miss, and for rounding of that.
+        These are the corrections for the remaining residual, and for its rounding.
 
         Raises
         ------
         ArithmeticError
-            Numbers beyond the range of doubles.
+            Overflow.
         """
         with np.errstate(all="ignore"):
             x, before = self._approximate(b), np.inf
@@ -139,7 +139,7 @@ class Solution:
 
 
 def _scattered(size: int, wave: Callable[[np.ndarray], np.ndarray], first: int) -> np.ndarray:
-    """Complex numbers whose parts are scattered between −1 and 1."""
+    """Complex numbers with parts scattered between −1 and 1."""
     real, imaginary = np.split(wave(2.0 * np.pi * GOLDEN * np.arange(first, 2 * size + first)), 2)
     return real + 1j * imaginary
 
@@ -147,7 +147,7 @@ def _scattered(size: int, wave: Callable[[np.ndarray], np.ndarray], first: int) 
 def _factored(
     matrix: csc_matrix | np.ndarray,
 ) -> tuple[Callable[[Pairs], Pairs] | None, np.ndarray, np.ndarray]:
-    """Solutions in doubles, None where a pivot is zero or out of range, and the scales of rows and columns."""
+    """A solver in doubles, None where a pivot is zero or overflows, and the scales of rows and columns."""
     from scipy.linalg import lapack
     from scipy.sparse import diags
     from scipy.sparse.csgraph import structural_rank
@@ -162,7 +162,7 @@ def _factored(
     scaled = (diags(left) @ matrix @ diags(right)).tocsc()
     scaled.eliminate_zeros()
     if not np.isfinite(scaled.data).all() or structural_rank(scaled) < scaled.shape[0]:
-        return None, left, right  # SuperLU may end the process here
+        return None, left, right  # SuperLU may abort the process here
     with warnings.catch_warnings():
         warnings.simplefilter("error", MatrixRankWarning)
         try:
@@ -174,7 +174,7 @@ def _factored(
 def _scaled(
     solve: Callable[[np.ndarray], np.ndarray] | None, left: np.ndarray, right: np.ndarray
 ) -> Callable[[Pairs], Pairs] | None:
-    """Solutions of a matrix from those of the one with scaled rows and columns."""
+    """A solver for a matrix, from that of the matrix with scaled rows and columns."""
     return None if solve is None else lambda b: Pairs.of(right * solve(left * b.high))
 
 

@@ -1,4 +1,4 @@
-"""Responses of a deck at several values of its elements and parameters: ``.ac`` inside ``.step``."""
+"""AC analyses of a deck for several values of its elements and parameters: ``.ac`` with ``.step``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Small changes of an operating point: the linearised circuit, its adjoint, its response in one direction.
+"""Linearisation at an operating point: the linearised circuit, its adjoint, and its response in one direction.
 
-In the circuit of tangents a conducting diode is a source of 0 V, a blocking one a source of 0 A, a smooth device its
+In the linearised circuit a conducting diode is a source of 0 V, a blocking one a source of 0 A, a smooth device its
 tangent, and all independent sources are zero. By Tellegen's theorem one solution of the adjoint circuit gives the
 derivatives of one quantity by all element values (Director & Rohrer 1969). With voltages û and currents ĵ of the
 adjoint circuit, v and i of the operating point, they are
@@ -8,8 +8,8 @@ adjoint circuit, v and i of the operating point, they are
     by R: −ĵ i      by V: −ĵ      by I: û      by the gain of a controlled source: −ĵ · control.
 
 A circuit of two-terminal elements is its own adjoint, so that solution is a certified operating point; controlled
-sources have the transposed equations. At a kink, where a diode has neither current nor voltage, a change of a value in
-one direction is a circuit whose diodes at the kink are ideal diodes again.
+sources require the transposed equations. Where a diode has zero current and voltage, the response in one direction is
+that of a circuit in which such diodes are ideal diodes again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ACCURATE = 1e-9
 
 
 class Weights(NamedTuple):
-    """A quantity as a sum of potentials and currents near the operating point.
+    """A quantity as a linear form in potentials and currents at the operating point.
 
     Attributes
     ----------
@@ -47,8 +47,8 @@ class Weights(NamedTuple):
 
 
 class Adjoint(NamedTuple):
-    """Potentials (n_nodes,) and branch currents (m,) of the adjoint circuit, and its worst relative violation; of a
-    controlled source the multiplier of its law takes the place of the current."""
+    """Potentials (n_nodes,) and branch currents (m,) of the adjoint circuit, and its largest relative residual; for a
+    controlled source the multiplier of its equation takes the place of the current."""
 
     potentials: np.ndarray
     currents: np.ndarray
@@ -56,7 +56,7 @@ class Adjoint(NamedTuple):
 
 
 class SmallSignal:
-    """The surroundings of an operating point of elementary elements.
+    """The linearisation of an operating point of elementary elements.
 
     Parameters
     ----------
@@ -70,12 +70,12 @@ class SmallSignal:
         diode = self.kind == DIODE
         self.kinks = diode & point.kink
         self.conducting = diode & (point.currents > 0.0)
-        """Diodes that are sources of 0 V here; of those at a kink, the ones with a positive current."""
+        """Diodes that become sources of 0 V; of the degenerate ones, those with a positive current."""
         self.short = (self.kind == RESISTOR) & (self.value == 0.0)
 
     @cached_property
     def controls(self) -> dict[int, float]:
-        """Of each controlled source with a gain what the gain multiplies, V or A."""
+        """For each controlled source with a gain, what the gain multiplies, V or A."""
         return {
             k: sum(c * (self.point.voltages[p] - self.point.voltages[m]) for c, p, m in law.voltages)
             + sum(c * self.point.currents[e] for c, e in law.currents)
@@ -106,7 +106,7 @@ class SmallSignal:
         Raises
         ------
         ConvergenceError
-            Its equations are singular, or not accurate.
+            Its equations are singular, or the solution is not accurate.
         """
         potentials, currents = weights.potentials.copy(), weights.currents.copy()
         through = (self.kind == RESISTOR) & ~self.short & (currents != 0.0)
@@ -133,11 +133,11 @@ class SmallSignal:
         return Adjoint(found.voltages, found.currents[: self.kind.size], found.certificate.worst)
 
     def _held(self) -> np.ndarray:
-        """Elements that hold their voltage in the circuit of tangents."""
+        """Elements with a fixed voltage in the linearised circuit."""
         return (self.kind == VOLTAGE) | (self.kind == INDUCTOR) | self.short | self.conducting
 
     def _tangents(self, open_: np.ndarray, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Kinds and values of the circuit of tangents: ``held`` are minus the voltages of what is not ``open_``."""
+        """Kinds and values of the linearised circuit: ``held`` are minus the voltages of elements not ``open_``."""
         resistor = (self.kind == RESISTOR) & ~self.short
         kind = np.where(open_, CURRENT, VOLTAGE)
         kind[resistor] = RESISTOR
@@ -197,8 +197,8 @@ class SmallSignal:
 
     # ------------------------------------------------------------------ one direction
     def response(self, values: np.ndarray, currents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives of all potentials (n_nodes,) and branch currents (m,) in one direction; diodes at a kink conduct
-        or block as that direction has it.
+        """Derivatives of all potentials (n_nodes,) and branch currents (m,) in one direction, which decides the states
+        of degenerate diodes.
 
         Parameters
         ----------
@@ -230,7 +230,8 @@ class SmallSignal:
 
     @cached_property
     def _incremental(self) -> tuple[Circuit, np.ndarray]:
-        """The circuit of tangents with ideal diodes at the kinks, and a current source of 0 A beside every element."""
+        """The linearised circuit with ideal diodes where these are degenerate, and a 0 A source parallel to every
+        element."""
         m = self.kind.size
         kind, value = self._tangents(~(self._held() & ~self.kinks), np.zeros(m))
         kind, value = np.where(self.kinks, DIODE, kind), np.where(self.kinks, np.nan, value)

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TEST = "i_output_test"
-"""Name of the source of 0 A across the output; with more underscores where the circuit has the name."""
+"""Name of the 0 A source across the output; with underscores appended where the circuit has the name."""
 
 
 class TwoSided(NamedTuple):
-    """A number at an operating point, or its values towards smaller and larger sources at a kink."""
+    """A value at an operating point; at a degenerate point its values towards smaller and larger sources."""
 
     below: float
     above: float
@@ -48,7 +48,7 @@ class TwoSided(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Transfer(Result):
-    """The linear two-port that a circuit is for small changes of one source.
+    """The linear two-port of a circuit for small changes of one source.
 
     Attributes
     ----------
@@ -57,11 +57,11 @@ class Transfer(Result):
         Derivative of the output by the source.
     gain_unit : str
     input_resistance : TwoSided
-        Resistance that the source sees, Ω; infinite where its current does not change.
+        Driving-point resistance at the source, Ω; infinite where its current does not change.
     output_resistance : TwoSided
-        Resistance seen at the output, all sources at constant values, Ω; at a kink ``below`` for a current into the
-        output's first node, ``above`` for a current drawn from it (of an output current: for a smaller and a larger
-        voltage of its source).
+        Driving-point resistance at the output, all sources at constant values, Ω; at a degenerate point ``below`` for a
+        current into the output's first node, ``above`` for a current drawn from it (of an output current: for a smaller
+        and a larger voltage of its source).
     point : OperatingPoint
     """
 
@@ -174,7 +174,7 @@ def transfer_function(
 
 
 def output_and_input(circuit: Circuit, output: str, input_source: str) -> tuple[Probe, int]:
-    """What ``.tf`` names: the output, and the position of the input source.
+    """The arguments of ``.tf``: the output, and the position of the input source.
 
     Raises
     ------
@@ -199,8 +199,8 @@ def _readable(probe: Probe, circuit: Circuit) -> bool:
 
 
 def _tested(circuit: Circuit, k: int, probe: Probe) -> tuple[Circuit, list[DependsOn]]:
-    """The circuit with a source of 0 A out of the output's first node, and what is changed: the input, that source, or
-    the voltage source whose current is the output."""
+    """The circuit with a source of 0 A out of the output's first node, and the varied parameters: the input, that
+    source, or the voltage source whose current is the output."""
     value = circuit.arrays().value
     first = DependsOn(circuit.names[k], float(value[k]), (circuit[k].kind.startswith("v") and "V") or "A", _one(k))
     if probe.kind == "i":
@@ -222,7 +222,7 @@ def _across(circuit: Circuit, k: int) -> Probe:
 
 
 def _resistance(found: Sensitivity, output: int, by: int, held: bool) -> TwoSided:
-    """−dv/di at a source, where a held voltage is changed and its current read, or the other way round."""
+    """−dv/di at a source: a voltage source is varied and its current read, or vice versa."""
     sides = []
     for table in (found.below, found.above):
         slope = -float(table[output, by])

@@ -50,7 +50,7 @@ def mantissas(name: str) -> np.ndarray:
     if count <= 24:
         return np.array(E24.split()[:: 24 // count], dtype=float)
     values = np.round(10.0 ** (np.arange(count) / count), 2)
-    values[values == 9.19] = 9.2  # as the standard has it
+    values[values == 9.19] = 9.2  # as in the standard
     return values
 
 
@@ -64,10 +64,10 @@ def neighbours(name: str, value: float) -> tuple[float, float]:
 
 
 DECADES = 3.0
-"""Bounds around the value of the deck where none are given, in decades."""
+"""Default bounds in decades around the deck's value."""
 
 REFITS = 30
-"""Maximum number of evaluations for the other values after each that is rounded."""
+"""Maximum number of evaluations to refit the other values after each rounding."""
 
 PASSES = 20
 """Maximum number of passes over all values in search of better preferred neighbours."""
@@ -91,13 +91,13 @@ class Design(Result):
         Ω, V, A.
     bounds : dict of str to (float, float)
     outputs : dict of str to (float, float)
-        By quantity: what it is at the certified operating point, and its target.
+        By quantity: value at the certified operating point, and target.
     error : float
         Root of the mean squared relative error, with weights.
     continuous_error : float
         The same before values were rounded.
     series : str
-        Of preferred values; empty: not rounded.
+        Series of preferred values; empty: no rounding.
     point : OperatingPoint
     """
 
@@ -147,12 +147,12 @@ class Design(Result):
 
 
 def parse_target(text: str) -> Target:
-    """A target as ``--target`` has it: ``v(out)=2.5`` or ``v(out)=2.5,weight=10``.
+    """Parse a target in the syntax of ``--target``: ``v(out)=2.5`` or ``v(out)=2.5,weight=10``.
 
     Raises
     ------
     UsageError
-        Text of another form.
+        Invalid text.
     """
     quantity, equals, rest = text.rpartition(")=")
     number, _, weight = rest.partition(",")
@@ -177,9 +177,9 @@ def optimise(
 ) -> Design:
     """Element values with which quantities meet their targets.
 
-    Least squares of the relative errors (trust region, bounds) with exact derivatives from adjoint circuits;
-    resistances vary by their logarithm. Preferred values come from the neighbours of the continuous solution, one value
-    fixed after the other, then from changes of single values; each candidate is a certified operating point.
+    Least squares of the relative errors (trust region with bounds), with exact derivatives from adjoint circuits;
+    resistances vary by their logarithm. Preferred values are chosen among the neighbours of the continuous solution,
+    one element after another, then improved one at a time; each candidate is a certified operating point.
 
     Parameters
     ----------
@@ -217,14 +217,14 @@ def optimise(
     circuit = circuit_at_operating_point(source, changed=list(_bounds(circuit_of(source), adjust)))
     task = _Problem(circuit, _bounds(circuit, adjust), [parse_target(t) if isinstance(t, str) else t for t in targets])
     if not np.isfinite(task.residuals(task.start)).all():
-        task.point(task.start)  # raises what is wrong
+        task.point(task.start)  # raises an error if there is none
     x = task.fitted(task.start, np.ones(task.start.size, dtype=bool), iterations)
     continuous = task.error(x)
     if series:
         x = _rounded(task, x, series)
     values = dict(zip(task.names, task.value(x).tolist()))
     if series:
-        # The logarithm's rounding is taken out.
+        # Remove the rounding of the logarithm.
         ohmic = [name for name, is_ohmic in zip(task.names, task.logarithmic) if is_ohmic]
         values |= {name: min(neighbours(series, values[name]), key=lambda r: abs(r - values[name])) for name in ohmic}
     point = task.ready.solve(values)
@@ -235,7 +235,7 @@ def optimise(
 
 
 class _Problem:
-    """Residuals and their derivatives in the variables: logarithms of resistances, values of sources."""
+    """Residuals and derivatives in the variables: logarithms of resistances, values of sources."""
 
     def __init__(self, circuit: Circuit, bounds: Mapping[str, tuple[float, float]], targets: Sequence[Target]) -> None:
         if not targets:
@@ -272,14 +272,14 @@ class _Problem:
         return Reader(self.probes, self.circuit).read(point)
 
     def residuals(self, x: np.ndarray) -> np.ndarray:
-        """Weighted relative errors; large where there is no steady state."""
+        """Weighted relative errors; large values where there is no steady state."""
         try:
             return self.weight * (self.read(self.point(x)) - self.wanted)
         except NoSteadyStateError:
             return np.full(self.wanted.size, 1e6)
 
     def jacobian(self, x: np.ndarray) -> np.ndarray:
-        """Exact derivatives of the residuals; at a kink those towards larger values."""
+        """Exact derivatives of the residuals; where one-sided, those towards larger values."""
         point = self.point(x)
         by = dependencies(point)
         place = {name: p for p, name in enumerate(by.names)}
@@ -288,7 +288,7 @@ class _Problem:
         return self.weight[:, None] * slope * np.where(self.logarithmic, self.value(x), 1.0)
 
     def fitted(self, x: np.ndarray, free: np.ndarray, evaluations: int) -> np.ndarray:
-        """The best values of the free variables, the others fixed."""
+        """The best values of the free variables, the others being fixed."""
         from scipy.optimize import least_squares
 
         def whole(part: np.ndarray) -> np.ndarray:
@@ -317,7 +317,7 @@ def _rounded(task: _Problem, x: np.ndarray, series: str) -> np.ndarray:
     """Preferred resistances near the continuous solution."""
     x, free = x.copy(), np.ones(x.size, dtype=bool)
     places = np.flatnonzero(task.logarithmic)
-    # What the outputs depend on most is fixed first, so that the others can make up for it.
+    # Round the most influential values first, so that the others can compensate.
     order = places[np.argsort(-np.abs(task.jacobian(x)[:, places]).max(axis=0), kind="stable")]
     for j in order.tolist():
         free[j] = False
@@ -345,7 +345,7 @@ def _rounded(task: _Problem, x: np.ndarray, series: str) -> np.ndarray:
 
 
 def _choices(task: _Problem, x: np.ndarray, j: int, series: str) -> list[float]:
-    """Logarithms of the preferred values around a resistance, within its bounds where one is."""
+    """Logarithms of the preferred values around a resistance, within its bounds if any is."""
     found = [math.log(value) for value in neighbours(series, float(task.value(x)[j]))]
     inside = [choice for choice in found if task.low[j] - 1e-12 <= choice <= task.high[j] + 1e-12]
     if not inside:
@@ -363,7 +363,7 @@ def _probe(target: Target, circuit: Circuit) -> Probe:
 def _bounds(
     circuit: Circuit, adjust: Sequence[str] | Mapping[str, tuple[float, float] | None]
 ) -> dict[str, tuple[float, float]]:
-    """Bounds of the elements that may vary, by name."""
+    """Bounds of the adjustable elements, by name."""
     given: Mapping[str, tuple[float, float] | None] = adjust if isinstance(adjust, Mapping) else dict.fromkeys(adjust)
     found: dict[str, tuple[float, float]] = {}
     for pattern, ends in given.items():

@@ -1,7 +1,7 @@
-"""Monte Carlo analysis: statistics over random values, every sample a certified operating point.
+"""Monte Carlo analysis: statistics over random values; every sample is a certified operating point.
 
-Deviations are drawn in blocks that depend on the seed and the block's number alone, so that any machine finds the same
-samples.
+Deviations are drawn in blocks that depend only on the seed and the block number, so results are the same on any
+machine.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from circuitsim.tolerance.spread import Asked, Spread, Tolerance
 from circuitsim.tolerance.statistics import Moments
 
 BLOCK = 1024
-"""Samples of a block."""
+"""Number of samples in a block."""
 
 
 def deviations(spread: Spread, seed: int, block: int, count: int, latin: bool) -> np.ndarray:
@@ -48,9 +48,9 @@ def deviations(spread: Spread, seed: int, block: int, count: int, latin: bool) -
     ----------
     spread : Spread
     seed, block : int
-        What the random numbers depend on.
+        Seed of the random generator.
     count : int
-        Samples: `BLOCK`, except for the last block.
+        Number of samples: `BLOCK`, except in the last block.
     latin : bool
         Latin hypercube: within the block each variable takes each of ``count`` equally probable strata once (McKay,
         Beckman & Conover 1979).
@@ -72,7 +72,7 @@ def deviations(spread: Spread, seed: int, block: int, count: int, latin: bool) -
 
 
 def _shaped(u: np.ndarray, rule: Distribution) -> np.ndarray:
-    """Uniform numbers in [0, 1) to deviations as fractions of the tolerance."""
+    """Map uniform numbers in [0, 1) to deviations as fractions of the tolerance."""
     if rule is Distribution.UNIFORM:
         return 2.0 * u - 1.0
     if rule is Distribution.ENDS:
@@ -86,20 +86,20 @@ def _shaped(u: np.ndarray, rule: Distribution) -> np.ndarray:
 
 
 NUMBERS_AT_ONCE = 1 << 20
-"""Maximum count of results that are held at once for reading."""
+"""Maximum number of results held at once."""
 
 CIRCUITS = 4
-"""Circuits that a process keeps prepared."""
+"""Number of prepared circuits cached per process."""
 
 
 class Job(NamedTuple):
-    """What every sample has in common; travels to other processes.
+    """Data common to all samples; sent to other processes.
 
     Attributes
     ----------
     circuit : Circuit
     names : tuple of str
-        The numbers that change.
+        The varying parameters.
     columns : str
         Quantities to read.
     tolerance : float
@@ -113,7 +113,7 @@ class Job(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """Quantities (n, q) of each sample, nan where there is no steady state, and the worst violation of any."""
+    """Quantities (n, q) of each sample, nan without a steady state, and the largest residual of any."""
 
     values: np.ndarray
     worst: float
@@ -121,10 +121,10 @@ class Solved(NamedTuple):
 
 
 class Worker:
-    """A circuit ready for samples.
+    """A circuit prepared for samples.
 
-    Every sample starts with the conducting diodes of the nominal operating point, so that results depend on its values
-    alone.
+    Every sample starts from the conducting diodes of the nominal operating point, so that its result depends only on
+    its values.
     """
 
     def __init__(self, job: Job) -> None:
@@ -140,7 +140,7 @@ class Worker:
         self.small = small if isinstance(small, SmallCircuitSolver) and simple else None
 
     def solve(self, values: np.ndarray) -> Solved:
-        """The quantities of samples with these values (n, p) of the changing numbers."""
+        """The quantities of samples with these values (n, p) of the varying parameters."""
         small = self.small
         if small is None:
             return self._one_by_one(values)
@@ -163,7 +163,7 @@ class Worker:
         for s in range(n):
             status[s], worst[s] = kernel(packed, numbers, guess, MAX_ITERATIONS, True, out[s])
         good = (status == Outcome.CONVERGED) & (worst <= self.job.tolerance)
-        with np.errstate(invalid="ignore", over="ignore"):  # of samples that are not certified
+        with np.errstate(invalid="ignore", over="ignore"):  # of uncertified samples
             found = self.reader.columns(out[:, small.voltages], out[:, small.currents]) + 0.0
         failures, largest = 0, float(worst[good].max(initial=0.0))
         for s in np.flatnonzero(~good).tolist():
@@ -174,7 +174,7 @@ class Worker:
         return Solved(found, largest, failures)
 
     def _point(self, values: np.ndarray | dict[str, float]) -> OperatingPoint | None:
-        """The operating point of one sample, None where there is none."""
+        """The operating point of one sample; None without one."""
         try:
             return self.ready.solve(values, self.nominal)
         except NoSteadyStateError:
@@ -201,7 +201,7 @@ _lock = Lock()
 
 
 class Marked(NamedTuple):
-    """A job with the digest of its content, so that a process prepares a circuit once."""
+    """A job with the digest of its content, so that each process prepares a circuit only once."""
 
     digest: bytes
     job: Job
@@ -212,7 +212,7 @@ class Marked(NamedTuple):
         return cls(digest(job), job)
 
     def worker(self) -> Worker:
-        """The prepared circuit, made anew where this process has none."""
+        """The prepared circuit, from this process's cache if possible."""
         with _lock:
             found = _workers.get(self.digest)
             if found is None:
@@ -223,14 +223,14 @@ class Marked(NamedTuple):
 
 
 TASKS, LARGEST = 256, 64
-"""Minimum number of tasks, if there are as many blocks; most blocks of a task."""
+"""Minimum number of tasks, if there are as many blocks; maximum number of blocks in a task."""
 
 MOST = 10**9
 """Maximum number of samples."""
 
 
 class _Block(NamedTuple):
-    """The quantities (n, q) of a block, their moments with the variables', failures, the worst violation."""
+    """The quantities (n, q) of a block, their moments with the variables', failures, the largest residual."""
 
     values: np.ndarray
     moments: Moments
@@ -376,7 +376,7 @@ def _decoded(arrays: dict[str, np.ndarray]) -> list[_Block]:
 
 
 def draw_blocks(job: Marked, spread: Spread, seed: int, latin: bool, samples: int, blocks: range) -> list[_Block]:
-    """Some blocks of a run, in any process."""
+    """Compute some blocks of a run, in any process."""
     worker, found = job.worker(), []
     for block in blocks:
         x = deviations(spread, seed, block, min(BLOCK, samples - block * BLOCK), latin)

@@ -1,16 +1,16 @@
-"""A circuit of resistors, sources and ideal diodes seen from its toleranced resistors and its diodes.
+"""Reduction of a circuit of resistors, sources and ideal diodes to the ports of its toleranced resistors and diodes.
 
-Every diode is a resistor in the reference circuit. Seen from the ports (toleranced resistors, diodes) and for
-quantities f that are read, the reference circuit is linear,
+Every diode is a resistor in the reference circuit. In terms of the ports (toleranced resistors, diodes) and the
+observed quantities f the reference circuit is linear,
 
     (y, f) = M · (1, s, u)
 
-with drops y of the ports, changes s of toleranced sources, and currents u that the elements at the ports carry beyond
-the reference: u = δg y of a resistor, u = −g y of a blocking diode; a conducting diode has y = 0. The columns of M are
-certified operating points, one per port and source. For one state of the diodes and a box of values everything is
-linear in u, so centre and enclosure of a box are small dense systems.
+with drops y of the ports, changes s of toleranced sources, and currents u of the elements at the ports in excess of the
+reference: u = δg y for a resistor, u = −g y for a blocking diode; a conducting diode has y = 0. The columns of M are
+certified operating points, one per port and source. For one diode state and a box of values everything is linear in u,
+so centre and enclosure of a box are small dense systems.
 
-Controlled sources of a circuit without diodes are part of the reference circuit; M then is not symmetric, and a system
+In circuits without diodes, controlled sources are part of the reference circuit; M is then not symmetric, and a system
 may be singular inside a box, which an enclosure excludes.
 """
 
@@ -27,15 +27,15 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 
 SINGULAR = 1e-13
-"""Inverse condition below which a small system counts as singular."""
+"""Reciprocal condition number below which a small system counts as singular."""
 UNBOUNDED = 1e150
-"""Stands for no enclosure."""
+"""Value that marks a missing enclosure."""
 CONSISTENT = 1e-9
-"""Residual of a singular system, relative to its terms, up to which it has solutions."""
+"""Relative residual of a singular system up to which it has solutions."""
 
 
 class PortModel(NamedTuple):
-    """A circuit from its ports.
+    """A circuit reduced to its ports.
 
     Attributes
     ----------
@@ -44,11 +44,11 @@ class PortModel(NamedTuple):
     g_diode : float
         Of every diode, S.
     form : (ports + q, 1 + k + ports) float array
-        Drops of the ports, V, and quantities by 1, source changes, and currents of the ports. Ports are the r
+        Drops of the ports, V, and quantities, from 1, source changes, and currents of the ports. Ports are the r
         toleranced resistors, then d diodes.
     sources : int
         Their number k.
-    passive : bool
+    Number k of toleranced sources.
         Whether there is no controlled source: no values make the circuit singular.
     """
 
@@ -65,8 +65,8 @@ class State(NamedTuple):
     Attributes
     ----------
     form : (r + q + d, 1 + k + r) float array
-        As of `PortModel`, whose ports are the toleranced resistors. Behind the quantities that are read stand the
-        voltages of blocking diodes and minus the currents of conducting ones, all ≤ 0 where the state is the right one.
+        As in `PortModel`, with the toleranced resistors as ports. After the observed quantities come the voltages of
+        blocking diodes and minus the currents of conducting ones, all ≤ 0 iff the state is correct.
     diode : (d,) int array
         The diode of each of these.
     """
@@ -94,7 +94,7 @@ def port_model(
     typical = float(np.exp(np.log(ohms).mean())) if ohms.size else 1.0
     still = np.where((kind == VOLTAGE) | (kind == CURRENT), 0.0, np.where(diode, typical, value))
     at_rest = np.append(still, np.zeros(ports.size))
-    # A current source beside each port carries what its element carries beyond the reference.
+    # A current source parallel to each port carries its element's current in excess of the reference.
     ready = prepared(
         Circuit.from_arrays(
             np.append(np.where(diode, RESISTOR, kind), np.full(ports.size, CURRENT)),
@@ -114,7 +114,7 @@ def port_model(
         point = ready.solve(column)
         return np.append(point.drops[ports], reader.read(point))
 
-    rest = read(at_rest)  # nothing but the constants of controlled sources
+    rest = read(at_rest)  # the effect of the constants of controlled sources
     driven = [*sources, *range(kind.size, at_rest.size)]
     units = [read(np.where(np.arange(at_rest.size) == k, 1.0, at_rest)) - rest for k in driven]
     alive = np.append(np.where(diode, typical, value), np.zeros(ports.size))
@@ -122,7 +122,7 @@ def port_model(
     inner = form[: ports.size, 1 + len(sources) :]
     for q, probe in enumerate(probes):
         if probe.kind == "i":
-            # A port's element carries u beside what its resistor in the reference circuit does.
+            # A port's element carries u in addition to the current of its reference resistor.
             form[ports.size + q, 1 + len(sources) :] += ports == circuit.element_index(probe.first)
     passive = not circuit.laws
     if passive:
@@ -148,8 +148,8 @@ def state_of(model: PortModel, conducting: np.ndarray) -> State | None:
 
 
 def _solution(left: np.ndarray, right: np.ndarray) -> np.ndarray | None:
-    """The solution; that of least norm where loops of conducting diodes, or diodes in series, leave several; None where
-    there is none."""
+    """The solution; that of least norm where loops of conducting diodes, or diodes in series, make it nonunique; None
+    if there is none."""
     if not left.size or np.linalg.cond(left) < 1.0 / SINGULAR:
         return np.linalg.solve(left, right)
     found = np.linalg.lstsq(left, right, rcond=SINGULAR)[0]
@@ -163,9 +163,9 @@ class Centre(NamedTuple):
     Attributes
     ----------
     values, reach : (q,) float arrays
-        Quantities, and how far they are from these in the box at most.
+        Quantities at the centre, and bounds on their changes in the box.
     slope, change : (q, r + k) float arrays
-        Derivatives by minus the toleranced conductances and by the sources, and how far they are from these at most.
+        Derivatives by minus the toleranced conductances and by the sources, and bounds on their changes.
     bounded : bool
         Whether the drops have an enclosure: no values in the box make the circuit singular.
     """
@@ -205,7 +205,7 @@ def centre(
     # A positive solution for a positive right-hand side: the spectral radius of the contraction is below one.
     bounded = bool((found[:, 1] > 0.0).all())
     if bounded:
-        turned = np.abs(z).T * half  # of the adjoints; the same where Z is symmetric
+        turned = np.abs(z).T * half  # for the adjoints; the same if Z is symmetric
         around = found[:, 0]
         around_adjoint = np.linalg.solve(np.eye(r) - turned, turned @ np.abs(adjoint).T).T
         around_source = (np.abs(adjoint) * half) @ (np.abs(sources) + found[:, 2:])

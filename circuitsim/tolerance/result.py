@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
-"""Probabilities of the quantiles that are reported."""
+"""Probabilities of the reported quantiles."""
 
 
 class Summary:
-    """The statistics of a stream of samples.
+    """Running statistics of a stream of samples.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Summary:
         return self.moments.size + self.failures
 
     def add(self, values: np.ndarray, moments: Moments, failures: int, worst: float) -> None:
-        """Take the quantities (n, q) of the next block."""
+        """Add the quantities (n, q) of the next block."""
         self.moments = self.moments.plus(moments)
         for sketch, column in zip(self.sketches, values.T):
             sketch.add(column)
@@ -105,7 +105,7 @@ class Quantity(NamedTuple):
 
 
 BASIC = Quantity._fields[1:8]
-"""Unit, nominal value and moments: what all forms of a quantity begin with."""
+"""Unit, nominal value and moments: the leading entries of all forms of a quantity."""
 
 
 class MonteCarlo(Result):
@@ -122,7 +122,7 @@ class MonteCarlo(Result):
     yield_ : Interval or None
         Probability that all are met; samples without a steady state do not.
     worst : float
-        Largest relative violation of any sample's certificate.
+        Largest relative residual of any sample's certificate.
     seed : int
     latin : bool
     confidence : float

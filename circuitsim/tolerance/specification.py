@@ -16,7 +16,7 @@ FORM = "write LOW<QUANTITY<HIGH, QUANTITY<HIGH or QUANTITY>LOW, for instance '4.
 
 
 class Specification(NamedTuple):
-    """low ≤ quantity ≤ high, in V, A or W; the limits belong to the range."""
+    """low ≤ quantity ≤ high, in V, A or W."""
 
     quantity: str
     low: float
@@ -33,12 +33,12 @@ class Specification(NamedTuple):
 
 
 def parse_specification(text: str) -> Specification:
-    """A specification as ``--spec`` has it.
+    """Parse a specification in the syntax of ``--spec``.
 
     Raises
     ------
     UsageError
-        Text of another form, or an empty range.
+        Invalid text, or an empty range.
 
     Examples
     --------

@@ -1,4 +1,5 @@
-"""Tolerances: which parameters of a circuit deviate, how far, with which distribution, and which of them together."""
+"""Tolerances: which parameters of a circuit deviate, by how much, with which distribution, and which of them
+jointly."""
 
 from __future__ import annotations
 
@@ -33,11 +34,11 @@ class Tolerance(NamedTuple):
     names : str
         Of elements and device parameters (``D1.vfwd``), with wildcards ``*`` and ``?``.
     amount : float
-        Largest deviation: of the value where ``relative``, else in its unit.
+        Largest deviation: relative to the value if ``relative``, otherwise in its unit.
     relative : bool
     distribution : Distribution
     lot : bool
-        Whether all that ``names`` matches deviate by one common share; else each by its own.
+        Whether all that match ``names`` share one relative deviation; otherwise they deviate independently.
     """
 
     names: str
@@ -53,12 +54,12 @@ class Tolerance(NamedTuple):
 
 
 def parse_tolerance(text: str) -> Tolerance:
-    """A tolerance as ``--tol`` has it.
+    """Parse a tolerance in the syntax of ``--tol``.
 
     Raises
     ------
     UsageError
-        Text of another form, an amount that is not positive.
+        Invalid text, an amount that is not positive.
 
     Examples
     --------
@@ -94,16 +95,16 @@ class Spread(NamedTuple):
     Attributes
     ----------
     names : tuple of str
-        The p numbers that deviate.
+        The p parameters that deviate.
     nominal : (p,) float array
         Their values.
     variables : tuple of str
-        Names of the v independent random variables, as tables show them.
+        Names of the v independent random variables, as shown in tables.
     amount : (v,) float array
         Largest deviation of each.
     distribution : tuple of Distribution
     weights : (v, p) sparse float array
-        Change of each number by a deviation of 1: values = nominal + deviations @ weights. Mostly one entry a row.
+        Change of each parameter per unit deviation: values = nominal + deviations @ weights. Mostly one entry per row.
     """
 
     names: tuple[str, ...]
@@ -114,17 +115,17 @@ class Spread(NamedTuple):
     weights: csr_array
 
     def values(self, deviations: np.ndarray) -> np.ndarray:
-        """Values (…, p) of the numbers for deviations (…, v)."""
+        """Values (…, p) of the parameters for deviations (…, v)."""
         return self.nominal + deviations @ self.weights
 
 
 def parse_tolerances(stated: Mapping[str, float | str] | Sequence[str | Tolerance]) -> list[Tolerance]:
-    """Tolerances as `circuitsim.montecarlo` takes them: a number in a mapping is relative to the value.
+    """Tolerances in the forms of `circuitsim.montecarlo`; a number in a mapping is relative to the value.
 
     Raises
     ------
     UsageError
-        A tolerance that is not positive, or of another form.
+        A tolerance that is not positive, or invalid.
     """
     if isinstance(stated, Mapping):
         stated = [f"{name}={x}" if isinstance(x, str) else Tolerance(name, float(x)) for name, x in stated.items()]
@@ -136,17 +137,17 @@ def parse_tolerances(stated: Mapping[str, float | str] | Sequence[str | Toleranc
 
 
 class Asked(NamedTuple):
-    """The request of an analysis over tolerances.
+    """The request of a tolerance analysis.
 
     Attributes
     ----------
     tolerances : list of Tolerance
     specifications : list of Specification
     circuit : Circuit
-        At its operating point, in which sources by a formula follow what deviates.
+        At its operating point, with sources by a formula that depend on what deviates.
     spread : Spread
     observe : str
-        Quantities; without any, and without specifications, those that a deck's ``.print`` names.
+        Quantities; if there are none, and no specifications, those of a deck's ``.print``.
     """
 
     tolerances: list[Tolerance]
@@ -164,7 +165,7 @@ class Asked(NamedTuple):
         specifications: Sequence[str | Specification],
         tolerance: float = TOLERANCE,
     ) -> Asked:
-        """From what `circuitsim.montecarlo` takes."""
+        """From the arguments of `circuitsim.montecarlo`."""
         stated = parse_tolerances(tolerances)
         wanted = [parse_specification(s) if isinstance(s, str) else s for s in specifications]
         warn_of_time(source)
@@ -178,7 +179,7 @@ class Asked(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """A random variable: its name in tables, its law, and its effects by name of a number."""
+    """A random variable: its name in tables, its distribution, and its effects by name of a parameter."""
 
     name: str
     amount: float
@@ -187,23 +188,24 @@ class _Row(NamedTuple):
 
 
 def spread_of(circuit: Circuit, tolerances: Sequence[Tolerance], deck: Deviations | None = None) -> Spread:
-    """The independent variables that tolerances mean for a circuit.
+    """The independent random variables of a circuit's tolerances.
 
-    Of several tolerances of single elements that match one, the last counts, in place of what the deck states for it;
-    lots are added to them.
+    Of several tolerances of single elements that match one, the last counts, and overrides the deck's; lots are added
+    to them.
 
     Parameters
     ----------
     circuit : Circuit
     tolerances : sequence of Tolerance
     deck : Deviations, optional
-        What the deck's own tolerances and random functions mean.
+        The deck's own tolerances and random functions.
 
     Raises
     ------
     UsageError
         A tolerance that matches nothing, or nothing with a value other than zero; a resistance that may become
-        negative; a random function of the deck that is not followed.
+        A tolerance that matches nothing, or only zero values; a resistance that may become negative; an unsupported
+        random function of the deck.
     """
     values = parameter_values(circuit)
     known = list(values)
@@ -251,7 +253,7 @@ def _matched(
     """Positions of the numbers that a tolerance names."""
     pattern = re.sub(r"\[", "[[]", tolerance.names.lower())
     found = [k for k, name in enumerate(lower) if fnmatchcase(name, pattern)]
-    # R* means the elements; parameters of devices are named with their dot.
+    # R* means elements; parameters of devices contain a dot.
     found = [k for k in found if ("." in tolerance.names) or known[k] in circuit]
     found = [k for k in found if not tolerance.relative or values[known[k]] != 0.0]
     if not found:
@@ -283,7 +285,7 @@ def _of_deck(circuit: Circuit, deck: Deviations, replaced: set[str]) -> list[_Ro
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Names with a number behind those that occur again."""
+    """Names, with a number appended to repeated ones."""
     seen: dict[str, int] = {}
     found = []
     for name in names:
@@ -293,7 +295,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def _check(circuit: Circuit, spread: Spread) -> None:
-    """Refuse tolerances with which a resistance may not be positive."""
+    """Refuse tolerances that permit a nonpositive resistance."""
     least = spread.nominal - spread.amount @ abs(spread.weights)
     for name, value in zip(spread.names, least.tolist()):
         if name in circuit and circuit[name].kind == "resistor" and value <= 0.0:

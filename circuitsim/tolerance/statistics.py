@@ -1,4 +1,4 @@
-"""Statistics of a stream of numbers in bounded memory, each with a confidence interval."""
+"""Statistics of a stream of numbers in bounded memory, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 KEPT = 1 << 14
-"""Numbers that a level of a quantile sketch holds before it hands on every other one."""
+"""Capacity of a level of a quantile sketch; a full level passes on every other number."""
 
 
 class Interval(NamedTuple):
-    """An estimate between two bounds."""
+    """An estimate with lower and upper bound."""
 
     low: float
     value: float
@@ -33,7 +33,7 @@ class QuantileSketch:
         self.least, self.most = np.inf, -np.inf
 
     def add(self, numbers: np.ndarray) -> None:
-        """Take more numbers of the stream."""
+        """Add numbers of the stream."""
         if not numbers.size:
             return
         self.count += numbers.size
@@ -56,7 +56,7 @@ class QuantileSketch:
         self._push(level + 1, chosen)
 
     def weighted(self) -> tuple[np.ndarray, np.ndarray]:
-        """The numbers held, sorted, and how many of the stream each represents."""
+        """The numbers held, sorted, and the number of stream elements each represents."""
         parts = [(part, 1 << level) for level, held in enumerate(self._levels) for part in held]
         if not parts:
             return np.zeros(0), np.zeros(0, np.int64)
@@ -66,7 +66,7 @@ class QuantileSketch:
         return numbers[order], weights[order]
 
     def order_statistic(self, ranks: np.ndarray) -> np.ndarray:
-        """The numbers of the ranks 1 … count; −∞ and ∞ beyond them."""
+        """The numbers of ranks 1 … count; −∞ and ∞ beyond."""
         numbers, weights = self.weighted()
         found = numbers[np.minimum(np.searchsorted(np.cumsum(weights), ranks), numbers.size - 1)]
         return np.where(ranks < 1, -np.inf, np.where(ranks > self.count, np.inf, found))
@@ -112,7 +112,7 @@ class Moments(NamedTuple):
 
     @classmethod
     def of(cls, outputs: np.ndarray, variables: np.ndarray) -> Moments:
-        """Those of outputs (n, q) and variables (n, v)."""
+        """The moments of outputs (n, q) and variables (n, v)."""
         if not (n := len(outputs)):
             (q, v), zero = (outputs.shape[1], variables.shape[1]), np.zeros
             return cls(0, zero(q), zero(q), zero(v), zero(v), zero((v, q)))
@@ -121,7 +121,7 @@ class Moments(NamedTuple):
         return cls(n, mean, (y * y).sum(axis=0), mean_x, np.einsum("ij,ij->j", x, x), x.T @ y)
 
     def plus(self, block: Moments) -> Moments:
-        """Those of both together (Chan, Golub & LeVeque 1983)."""
+        """The moments of both together (Chan, Golub & LeVeque 1983)."""
         n, m = self.size, block.size
         if not m:
             return self
@@ -142,8 +142,8 @@ class Moments(NamedTuple):
         return np.sqrt(self.spread / max(self.size - 1, 1))
 
     def contributions(self) -> np.ndarray:
-        """Fraction of each variable in the variance of each output (v, q): squared correlations, less what chance alone
-        gives."""
+        """Fraction of each output's variance explained by each variable (v, q): squared correlations, corrected for
+        chance."""
         scale = np.outer(self.spread_x, self.spread)
         squared = np.divide(self.product**2, scale, out=np.zeros_like(scale), where=scale > 0.0)
         n = self.size

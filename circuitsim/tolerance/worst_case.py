@@ -1,15 +1,15 @@
 """Worst cases with proof: the extremes of quantities over a box of values.
 
 In a circuit of resistors and sources a quantity is a ratio of functions affine in each single value, so it is monotone
-in each: its extreme is at a corner. The sign of the nominal gradient only suggests which one, since signs can change
-inside the box; branch and bound over values with enclosures of the gradient proves them. With diodes the box is cut
-where several states are possible; states outside those that can be reached from the centre's cannot occur.
+in each and attains its extreme at a corner. The sign of the nominal gradient only suggests which one, since signs can
+change inside the box; branch and bound over values, with enclosures of the gradient, proves it. With diodes the box is
+split where several states are possible; states not reachable from the centre's cannot occur.
 
-In some cases two operating points prove a worst case, however many resistors deviate (Rayleigh's monotonicity). With
-resistors, ideal diodes and sources of one kind, min E of the convex program grows with every conductance. Without
-drops, min E is half of what the sources deliver, up to its sign: the total dissipation. With exactly one source that is
-its own voltage times its current, so that its current (or voltage) is monotone too. Neither holds with sources of both
-kinds, nor with forward drops, limiters or smooth devices (Braess's paradox).
+In some cases two operating points prove a worst case for any number of toleranced resistors (Rayleigh's monotonicity
+law). With resistors, ideal diodes and sources of one kind, min E of the convex program increases with every
+conductance. Without forward drops, min E is up to its sign half the power delivered by the sources: the total
+dissipation. With exactly one source that is its own voltage times its current, so its current (or voltage) is monotone
+too. Neither holds with sources of both kinds, nor with forward drops, limiters or smooth devices (Braess's paradox).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DISSIPATION = "dissipation"
-"""Name of the power that all resistors dissipate."""
+"""Name of the total power dissipated in resistors."""
 
 
 TOTAL = "Rayleigh: the total dissipation, with sources of one kind, in two solves"
@@ -53,7 +53,7 @@ PORT = "Rayleigh: the port of the only source, in two solves"
 
 
 def rayleigh(circuit: Circuit, resistors_only: bool, probe: Probe | None) -> str | None:
-    """Why a quantity is monotone, if Rayleigh's monotonicity says so; ``probe`` None is the total dissipation.
+    """The reason why a quantity is monotone by Rayleigh's law, if it is; ``probe`` None is the total dissipation.
 
     Parameters
     ----------
@@ -78,17 +78,17 @@ def rayleigh(circuit: Circuit, resistors_only: bool, probe: Probe | None) -> str
 
 
 SIGN_ROUNDING = 1e-11
-"""Fraction of its scale by which a quantity must differ from zero for its sign to count."""
+"""Fraction of its scale below which a quantity has no definite sign."""
 
 KEPT = 20_000
-"""Maximum number of points and states that are kept."""
+"""Maximum number of cached points and states."""
 
 STATES, FLIPS = 24, 4
-"""Maximum number of states of the diodes in one box, and most diodes that may change at one point."""
+"""Maximum number of diode states in one box, and of diodes that may change at one point."""
 
 
 class Region(NamedTuple):
-    """A box of deviations: its ends (v,)."""
+    """A box of deviations, given by its ends (v,)."""
 
     low: np.ndarray
     high: np.ndarray
@@ -100,12 +100,12 @@ class Region(NamedTuple):
 
     @property
     def open(self) -> np.ndarray:
-        """Which deviations differ in it."""
+        """Deviations with nonzero width."""
         return self.high > self.low
 
 
 class Found(NamedTuple):
-    """The largest value that was found, at which deviations, and the bound above; work in linear systems and solves."""
+    """The largest value found, its deviations, and the upper bound; work in linear systems and solves."""
 
     value: float
     at: np.ndarray
@@ -115,7 +115,7 @@ class Found(NamedTuple):
 
 
 class Surface:
-    """Quantities over boxes of deviations, each point and each state of the diodes found once for all searches.
+    """Quantities over boxes of deviations; each point and each diode state is computed once for all searches.
 
     Parameters
     ----------
@@ -123,14 +123,14 @@ class Surface:
     resistance : (r,) float array
         Nominal, Ω.
     weights : (v, r + k) float array
-        How deviations change resistances and sources.
+        From deviations to changes of resistances and sources.
     solve : callable
         Deviations (v,) → quantities (q,) at a certified operating point, and the conducting diodes (d,).
 
     Attributes
     ----------
     single : (v,) bool array
-        Variables of which one element alone depends, and that by no other variable: the quantity is monotone in them.
+        Variables that affect one element only, which no other variable affects: the quantity is monotone in them.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Surface:
     ) -> None:
         self.model, self.resistance, self.weights = model, resistance, weights
         self.single = np.count_nonzero(weights, axis=1) == 1
-        # Of what a relative rounding of derivatives counts: resistors apart from sources.
+        # Scales of relative rounding of derivatives, separately for resistors and sources.
         self.groups = slice(0, resistance.size), slice(resistance.size, None)
         self._point = lru_cache(KEPT)(lambda key: solve(np.frombuffer(key)))
         self._state = lru_cache(KEPT)(lambda key: state_of(model, np.frombuffer(key, dtype=bool)))
@@ -164,8 +164,8 @@ class Surface:
         return 0.5 * (low + high), 0.5 * (high - low), middle[sources], half[sources]
 
     def slopes(self, at: Centre, q: int, box: Region) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Derivatives of a quantity by the deviations (v,) at the centre, what they change by in the box at most, and 1
-        or −1 where that by the only element of a deviation has this sign all over the box, else 0."""
+        """Derivatives of a quantity by the deviations (v,) at the centre, bounds on their changes in the box, and ±1
+        where the derivative by a deviation of a single element has this sign throughout the box, else 0."""
         slope, change = at.slope[q], at.change[q]
         sure = np.zeros(slope.size)
         for own in self.groups:
@@ -186,7 +186,7 @@ class Search:
     surface : Surface
     quantity : int
     sign : float
-        −1 for the smallest value, whose negative is found.
+        −1 for the smallest value, whose negative is maximised.
     """
 
     def __init__(self, surface: Surface, quantity: int, sign: float) -> None:
@@ -198,7 +198,7 @@ class Search:
         """Branch and bound until the gap or the budget of linear systems is reached."""
         order = itertools.count()
         heap = [(-np.inf, next(order), region)]
-        closed = -np.inf  # the largest bound of boxes that are done
+        closed = -np.inf  # the largest bound of finished boxes
         while heap:
             upper, _, box = heapq.heappop(heap)
             bound = max(-upper, closed)
@@ -221,7 +221,7 @@ class Search:
             self._uphill(self._centre(state, region), region)
 
     def _uphill(self, at: Centre, box: Region) -> None:
-        """Try the corner that the gradient at the centre of a box suggests."""
+        """Try the corner suggested by the gradient at the centre of a box."""
         slope = self.sign * self.surface.slopes(at, self.q, box)[0]
         self._try(np.where(slope > 0.0, box.high, box.low))
 
@@ -240,8 +240,8 @@ class Search:
 
     # ------------------------------------------------------------------ one box
     def _examine(self, box: Region) -> tuple[float, tuple[int, bool] | None]:
-        """An upper bound over a box; the variable to cut, and whether the circuit is linear there (None: the bound is
-        reached)."""
+        """An upper bound over a box; the variable to split, and whether the circuit is linear there (None: the bound is
+        attained)."""
         first = self._try(box.middle)
         waiting, known = [first], {first.tobytes()}
         upper, score = -np.inf, np.zeros(box.low.size)
@@ -252,7 +252,7 @@ class Search:
             if state is None or len(known) > STATES:
                 return np.inf, self._chosen(box, np.zeros(score.size))
             at = self._centre(state, box)
-            # Only where no values in the box make the circuit singular is a quantity monotone in each.
+            # A quantity is monotone in each value only if no values in the box make the circuit singular.
             only = only and (self.surface.model.passive or at.bounded)
             unsure = self._unsure(at, state)
             if unsure.size:
@@ -275,14 +275,14 @@ class Search:
 
     @staticmethod
     def _unsure(at: Centre, state: State) -> np.ndarray:
-        """Diodes that may leave their state inside the box."""
+        """Diodes that may change state inside the box."""
         start = at.values.size - state.diode.size
         values, reach = at.values[start:], at.reach[start:]
-        # A quantity of exactly zero at a point of zero width is at a kink, where both states have one solution.
+        # A quantity of exactly zero in a box of zero width is degenerate: both states have the same solution.
         return state.diode[values + reach > SIGN_ROUNDING * np.abs(values).max(initial=0.0)]
 
     def _linear_bound(self, state: State, box: Region) -> tuple[float, bool]:
-        """The largest value of the state's linear circuit in the box, or a bound, and whether a corner has it."""
+        """The largest value of the state's linear circuit in the box, or a bound; whether a corner attains it."""
         low, high = box.low.copy(), box.high.copy()
         while True:
             inner = Region(low, high)
@@ -299,14 +299,14 @@ class Search:
             high[fixed < 0.0] = low[fixed < 0.0]
 
     def _influence(self, at: Centre, box: Region) -> np.ndarray:
-        """What each deviation may change the quantity by in a box."""
+        """Bound on the change of the quantity by each deviation in a box."""
         slope, spread, _ = self.surface.slopes(at, self.q, box)
         slope = np.abs(slope)
         return (slope + np.where(spread < UNBOUNDED, spread, slope)) * (box.high - box.low)
 
     def _chosen(self, box: Region, score: np.ndarray, linear: bool = False) -> tuple[int, bool] | None:
-        """The variable of the largest score among those that differ, and ``linear``; without a score the widest one:
-        all derivatives can be zero at the centre alone."""
+        """The variable of the largest score among those with nonzero width, and ``linear``; if all scores are zero the
+        widest one, because all derivatives may vanish at the centre only."""
         score = np.where(box.open, score, -1.0)
         if score.max(initial=0.0) > 0.0:
             return int(score.argmax()), linear
@@ -315,7 +315,7 @@ class Search:
         return (int(width.argmax()), False) if box.open.any() else None
 
     def _cut(self, box: Region, j: int, linear: bool) -> list[Region]:
-        """Two parts of a box; the two faces where the circuit is linear and thus monotone in the variable."""
+        """The two halves of a box, or the two faces where the circuit is linear and thus monotone in the variable."""
         low, high = box.low.copy(), box.high.copy()
         if linear and self.surface.single[j]:
             low[j], high[j] = box.high[j], box.low[j]
@@ -325,25 +325,26 @@ class Search:
 
 
 BUDGET = 4000
-"""Linear systems of a search, by default."""
+"""Default number of linear systems of a search."""
 TOGETHER = 16
-"""Quantities of a task, which share one model of the circuit."""
+"""Number of quantities in one task, which share a model of the circuit."""
 
 RELATIVE_GAP, ROUNDING = 1e-4, 1e-9
-"""Gap that ends a search, of the range found; fraction of the scale within which a bound counts as reached."""
+"""Gap that ends a search, relative to the range found; fraction of the scale within which a bound counts as
+attained."""
 
 
 class Extreme(NamedTuple):
     """The least or largest value of a quantity.
 
     Attributes
-    ----------
+    Bound on all values in the box; equal to ``value`` where the extreme is exact.
     value : float
         Attained, at a certified operating point.
     bound : float
         No value of the box lies beyond; equal to ``value`` where the extreme is exact.
     at : dict of str to float
-        The toleranced numbers there.
+        Values of the toleranced parameters there.
     """
 
     value: float
@@ -369,9 +370,9 @@ class Range(NamedTuple):
     nominal : float
     least, most : Extreme
     method : str
-        How they were proven.
+        Method of proof.
     solves, systems : int
-        Certified operating points, and small linear systems.
+        Numbers of certified operating points and of small linear systems.
     """
 
     name: str
@@ -485,11 +486,11 @@ def worst_case(
     observe : str or sequence of str
         ``"v(out) v(a,b) i(R1)"``, and ``dissipation`` where Rayleigh's monotonicity proves it.
     specifications : sequence of str or Specification, optional
-        Ranges to hold everywhere.
+        Ranges to check in the whole box.
     gap : float, optional
         Distance of value and bound that ends a search, V or A; by default 1e-4 of the range.
     budget : int
-        Most linear systems of each search; what gap is left is stated.
+        Maximum number of linear systems of each search; a remaining gap is reported.
     workers, executor
         As for `circuitsim.montecarlo`; by default no other process; a task is up to 16 quantities.
     progress : callable, optional
@@ -535,11 +536,11 @@ def worst_case(
 
 
 TOLERANCED = (RESISTOR, VOLTAGE, CURRENT)
-"""Codes of the elements whose values may deviate."""
+"""Codes of the element kinds with tolerances."""
 
 
 def extremes(circuit: Circuit, spread: Spread, gap: float | None, budget: int, names: Sequence[str]) -> list[Range]:
-    """The extremes of some quantities, in their order."""
+    """The extremes of the named quantities, in order."""
     rising = _rising(spread)
     only = rising is not None and all(circuit[n].kind == "resistor" for n in spread.names)
     found: dict[str, Range] = {}
@@ -567,7 +568,7 @@ def extremes(circuit: Circuit, spread: Spread, gap: float | None, budget: int, n
 
 
 def _check(circuit: Circuit, spread: Spread) -> None:
-    """Refuse elements without a proof."""
+    """Refuse elements that no proof covers."""
     kind = circuit.arrays().kind
     smooth = [circuit.names[k] for k, device in circuit.devices.items() if isinstance(device, SmoothDevice)]
     others = np.isin(kind, (RESISTOR, DIODE, VOLTAGE, CURRENT, INDUCTOR, CAPACITOR))
@@ -589,13 +590,13 @@ def _check(circuit: Circuit, spread: Spread) -> None:
 
 
 def _rising(spread: Spread) -> np.ndarray | None:
-    """Sign of each variable's effects (v,); None where one variable raises a number and lowers another."""
+    """Sign of each variable's effects (v,); None where one variable increases one parameter and decreases another."""
     low, high = (end(axis=1).toarray().ravel() for end in (spread.weights.min, spread.weights.max))
     return None if ((low < 0.0) & (high > 0.0)).any() else np.where(low < 0.0, -1.0, 1.0)
 
 
 def _two_solves(circuit: Circuit, spread: Spread, rising: np.ndarray, probe: Probe | None, case: str) -> Range:
-    """The extremes where Rayleigh's monotonicity holds: all numbers at their largest, and all at their smallest."""
+    """The extremes by Rayleigh's monotonicity law: all parameters at their largest, and all at their smallest."""
     ready = prepared(circuit)
 
     def read(point: OperatingPoint) -> float:
@@ -637,7 +638,7 @@ def _searched(circuit: Circuit, spread: Spread, probes: Sequence[Probe], gap: fl
     found = []
     for q, (probe, middle) in enumerate(zip(probes, reader.read(nominal).tolist())):
         rounding = ROUNDING * largest[probe.kind]
-        # Where every value is a variable of its own, the tree of a linear circuit ends at corners: no gap is needed.
+        # If every value has a variable of its own, the search of a linear circuit ends at corners without a gap.
         ends = not diodes.any() and surface.single.all() and gap is None
         found.append(_range(surface, q, probe, middle, spread, rounding if ends else gap, rounding, budget))
     return found
@@ -656,7 +657,7 @@ def _range(
     """The extremes of one quantity."""
     region = Region(-spread.amount, spread.amount)
     below, above = searches = [Search(surface, q, sign) for sign in (-1.0, 1.0)]
-    if gap is None:  # a fraction of the range between the corners that the nominal gradients suggest
+    if gap is None:  # a fraction of the range between the corners suggested by the nominal gradients
         for search in searches:
             search.suggest(region)
         gap = RELATIVE_GAP * max(below.value + above.value, 0.0)
@@ -676,7 +677,7 @@ def _range(
 
 
 def _holds(one: Specification, found: Range) -> bool | None:
-    """Whether a range is kept everywhere; None where neither is proven."""
+    """Whether a specification holds in the whole box; None where neither it nor its negation is proven."""
     if one.low <= found.least.bound and found.most.bound <= one.high:
         return True
     return False if found.least.value < one.low or found.most.value > one.high else None

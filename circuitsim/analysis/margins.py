@@ -1,4 +1,4 @@
-"""Margins of ideal diodes: current and voltage against their own scales."""
+"""Margins of ideal diodes: current and voltage relative to local scales."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from circuitsim.program.flow import path_maxima, spanning_forest
 
 
 def diode_margins(arrays: CircuitArrays, voltages: np.ndarray, currents: np.ndarray, drops: np.ndarray) -> np.ndarray:
-    """The larger of current and voltage of each ideal diode, relative to their scales, as the certificate has them.
+    """The larger of current and voltage of each ideal diode, relative to the scales of the certificate.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def _current_scale(arrays: CircuitArrays, currents: np.ndarray, diodes: np.ndarr
 def _voltage_scale(
     arrays: CircuitArrays, voltages: np.ndarray, currents: np.ndarray, drops: np.ndarray, diodes: np.ndarray
 ) -> np.ndarray:
-    """Largest |drop| in the fundamental loop of each diode that does not conduct, V; 0 of one without voltage."""
+    """Largest |drop| in the fundamental loop of each nonconducting diode, V; 0 for diodes of zero voltage."""
     kind, first, second, value, n_nodes = arrays
     scale = np.zeros(diodes.size)
     asked = np.flatnonzero(drops[diodes] != 0.0)
