@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from circuitsim.blocks.propagation import VARIANTS, check_named, check_strength
 from circuitsim.errors import UsageError
@@ -81,18 +81,30 @@ class ResistiveLearning:
 
 
 class ResistivePreset(NamedTuple):
-    """A published model: its architecture on MNIST, hyper-parameters and results (`circuitsim.training.presets`)."""
+    """A published model: its layers, hyper-parameters and results on MNIST (`circuitsim.training.presets`)."""
 
     name: str
-    architecture: Architecture
-    learning: ResistiveLearning
     title: str
+    hidden: Sequence[int]
+    input_gain: float
+    beta: float
+    sweeps: int
     weight_rates: Sequence[float]
     bias_rates: Sequence[float]
     epochs: int
     published: Mapping[str, Mapping[str, float]]
     batch: int = 4
     rate_decay: float = 0.99
+
+    @property
+    def architecture(self) -> Architecture:
+        """For MNIST."""
+        return Architecture((784, *self.hidden, 10), self.input_gain)
+
+    @property
+    def learning(self) -> ResistiveLearning:
+        """As many nudged as free sweeps."""
+        return ResistiveLearning(self.beta, self.sweeps, self.sweeps)
 
     def rates(self) -> dict[str, float]:
         """Learning rates by parameter name."""
@@ -107,9 +119,4 @@ def rates_by_name(weight_rates: Sequence[float], bias_rates: Sequence[float]) ->
 
 def published_models() -> dict[str, ResistivePreset]:
     """The published models by name."""
-    return {name: _preset(name, **row) for name, row in published("drn").items()}
-
-
-def _preset(name: str, hidden: list[int], input_gain: float, beta: float, sweeps: int, **more: Any) -> ResistivePreset:
-    learning = ResistiveLearning(beta, sweeps, sweeps)
-    return ResistivePreset(name, Architecture((784, *hidden, 10), input_gain), learning, **more)
+    return {name: ResistivePreset(name, **row) for name, row in published("drn").items()}

@@ -20,7 +20,7 @@ WORTH_SHARING = 100_000
 
 Layout = namedtuple(
     "Layout",
-    "units width at matrix stride row_layer column_layer first stop total size blocks updates",
+    "units width at matrix stride row_layer column_layer total size blocks updates",
 )
 """Layers 1..L, each padded with units of zero conductance; entry 0 of every table is the input or unused.
 
@@ -31,7 +31,6 @@ units, width, at : (L + 1,) units of each layer, the same with padding, the plac
 total : units of all layers with padding.
 matrix, stride, row_layer, column_layer : (L + 1,) of each inner matrix its place (and the end of the last), the length
     of a row with padding, and which layers its rows and columns are.
-first, stop : (L + 1,) of each odd layer the matrices whose rows it is.
 size : conductances of all inner matrices.
 blocks : (n, 2) layer and first row of every block of `BLOCK` rows whose layer is odd.
 updates : the same for the blocks of all inner matrices, matrix and first row.
@@ -55,11 +54,9 @@ def lay_out(units: tuple[int, ...]) -> Layout:
         columns.append(2 * upper - 1 - rows[-1])
         stride.append(width[columns[-1]])
         matrix.append(matrix[-1] + -(-units[rows[-1]] // BLOCK) * BLOCK * stride[-1])
-    first = [max(2, layer) for layer in range(last + 1)]
-    stop = [first[layer] + rows[2:].count(layer) for layer in range(last + 1)]
     sweeping = [(layer, r) for layer in range(1, last + 1, 2) for r in range(0, units[layer], BLOCK)]
     updating = [(m, r) for m in range(2, last + 1) for r in range(0, units[rows[m]], BLOCK)]
-    lists = units, width, [0, *np.cumsum([0, *width[1:-1]])], matrix, stride, rows, columns, first, stop
+    lists = units, width, [0, *np.cumsum([0, *width[1:-1]])], matrix, stride, rows, columns
     tables = [np.array(given, np.int64).reshape(-1, 2) for given in (sweeping, updating)]
     return Layout._make(
         [

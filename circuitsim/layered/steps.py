@@ -114,17 +114,19 @@ def sweep_part(part, memory, layout, v, problem, samples, measured):
     for block in range(count * part // PARTS, count * (part + 1) // PARTS):
         layer, row = layout.blocks[block]
         unit = layout.at[layer] + row
-        for matrix in range(layout.first[layer], layout.stop[layer]):
+        for matrix in range(2, last + 1):
             stride, columns = layout.stride[matrix], layout.at[layout.column_layer[matrix]]
-            for b in range(0, samples * n, 4 * n):
-                gather(inner, layout.matrix[matrix] + row * stride, stride, v, b + columns, n, sums, b + unit)
+            if layout.row_layer[matrix] == layer:
+                for b in range(0, samples * n, 4 * n):
+                    gather(inner, layout.matrix[matrix] + row * stride, stride, v, b + columns, n, sums, b + unit)
         for b in range(samples):
             counted = measured == ALL or (measured == HIDDEN and layer < last)
             moves = clip(sums, v, problem, unit, b * n + unit, moves, counted, BLOCK)
-        for matrix in range(layout.first[layer], layout.stop[layer]):
+        for matrix in range(2, last + 1):
             stride, columns = layout.stride[matrix], mine + layout.at[layout.column_layer[matrix]]
-            for b in range(0, samples * n, 4 * n):
-                scatter(inner, layout.matrix[matrix] + row * stride, stride, v, b + unit, n, partial, b + columns)
+            if layout.row_layer[matrix] == layer:
+                for b in range(0, samples * n, 4 * n):
+                    scatter(inner, layout.matrix[matrix] + row * stride, stride, v, b + unit, n, partial, b + columns)
     memory.moved[part] = largest(moves)
 
 

@@ -99,8 +99,8 @@ def tile_pass(column, memory, width, samples):
         splat(tiles.dtype.type(0), TILE),
     )
     zero = s
-    # The first four samples, often all, stay in registers: their shifts and their products.
-    d, a = load_four(shift, column, width, TILE), (zero, zero, zero, zero)
+    # The shifts of the first four samples, often all, stay in registers.
+    d = load_four(shift, column, width, TILE)
     for j in range(depth):
         w, k, u = base + j * 2 * TILE, slot[j], zero
         if k >= 0:
@@ -113,11 +113,7 @@ def tile_pass(column, memory, width, samples):
         s = add(s, add(p, m))
         store(tiles, w, p)
         store(tiles, w + TILE, m)
-        k, p = next_slot[j], sub(p, m)
-        if k >= 0:
-            a = each(splat_four(next_pixels, k * samples, TILE), (p, p, p, p), a)
-    store_four(product, column, width, a)
-    for b in range(4, samples, 4):
+    for b in range(0, samples, 4):
         multiply(b, base, samples, next_slot, next_pixels, tiles, product, b * width + column, width)
     store(memory.tile_sums, column, s)
 
