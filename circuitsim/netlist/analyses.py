@@ -84,7 +84,7 @@ def merged(found: list[Token]) -> list[Token]:
 
 
 def steps(model: Model, parameter: str) -> bool:
-    """Whether the elements of a resistor's, capacitor's or inductor's model follow this parameter."""
+    """Whether the elements of a resistor's, capacitor's or inductor's model depend on this parameter."""
     letter = next((letter for letter in PASSIVE if model.type in TYPES[letter]), None)
     return letter is not None and parameter.lower() in dialect.MODELS[letter]
 
@@ -125,7 +125,7 @@ def output(card: Card, word: str, at: int) -> Output:
                 )
             at = found.end()
         elif found := _WIDTH.match(text, at):
-            at = found.end()  # the limits of ngspice's .plot
+            at = found.end()  # the axis limits of ngspice's .plot
         else:
             end = _end_of_word(text, at)
             requests.append(text[at:end])
@@ -136,7 +136,7 @@ def output(card: Card, word: str, at: int) -> Output:
 
 
 def _end_of_word(text: str, at: int) -> int:
-    """Where the word at ``at`` ends: at a blank or comma outside its parentheses."""
+    """Offset of the end of the word at ``at``: a blank or comma outside parentheses."""
     depth, start = 0, at
     while at < len(text):
         depth += (text[at] == "(") - (text[at] == ")")
@@ -317,7 +317,7 @@ class Analyses:
         scale, words = self.scale(), self.words
         parameter = bool(words) and words[0].word in PARAMETER_WORDS
         del words[:parameter]
-        # PSpice and LTspice write the type of the model before it: .step RES RMOD(R) 1 2 .1
+        # PSpice and LTspice put the model's type before it: .step RES RMOD(R) 1 2 .1
         typed = not parameter and len(words) > 1 and ":" in words[1].text and ":" not in words[0].text
         kind = words.pop(0) if typed else None
         if not words or words[0].kind != WORD:
@@ -536,7 +536,7 @@ class Analyses:
 
 
 def undeclared(card: Card, scope: Scope) -> tuple[Token, Token] | None:
-    """The parameter that a ``.step param`` card steps without a ``.param``, and its first value; None otherwise."""
+    """The parameter of a ``.step param`` card that has no ``.param``, and its first value; None otherwise."""
     start = card.start
     words = [t for t in tokens(card, start + len(".step")) if t.kind != MARK]
     words = [t for t in words if t.kind != WORD or (t.word not in BASES and t.word != "list")]

@@ -109,7 +109,7 @@ def plain_lines(text: str) -> str:
 
 
 def _place_of(data: bytes, at: int, name: str) -> Location:
-    """The location of byte ``at``, its line shown up to the first byte that is not text."""
+    """The location of byte ``at``, with its line up to the first byte that is not text."""
     before = data[:at].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     start = before.rfind(b"\n") + 1
     ends = [e for e in (data.find(b"\n", at), data.find(b"\r", at), at + 200) if e >= 0]
@@ -131,7 +131,7 @@ def read_bytes(path: str, limit: int = limits.TEXT) -> bytes:
     if path == "-":
         data = _all_of(sys.stdin.buffer, limit)
     else:
-        # O_NONBLOCK: no wait at a pipe without a writer.
+        # O_NONBLOCK: do not block on a pipe without a writer.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         try:
             status = os.fstat(descriptor)
@@ -149,9 +149,9 @@ def read_bytes(path: str, limit: int = limits.TEXT) -> bytes:
 
 
 def _all_of(file: BinaryIO, limit: int, first: int = 1 << 22) -> bytes:
-    """The rest of ``file``, up to slightly more than ``limit`` bytes, read in steps so that memory grows with need.
+    """The rest of ``file``, up to slightly more than ``limit`` bytes, read in increments to limit memory.
 
-    ``first`` is the size of the first step; a file whose size is known takes one.
+    ``first`` is the size of the first increment; a file of known size takes one.
     """
     chunks, size = [], 0
     while size <= limit and (chunk := file.read(max(first - size, 1 << 22))):
@@ -173,7 +173,8 @@ class Files:
 
     def find(self, path: str, including: Source) -> str:
         """Resolve ``path``: relative to the including file, then by base name in the search folders; an absolute path
-        that does not exist, by base name beside the including file; a bare name, last among the bundled sub-circuits.
+        that does not exist, by base name next to the including file; a bare name, finally among the bundled
+        sub-circuits.
 
         Raises
         ------
@@ -211,7 +212,7 @@ class Files:
         Raises
         ------
         OSError, ValueError, NetlistError
-            As `read_bytes` and `decode`, and where the deck's limits are reached.
+            As `read_bytes` and `decode`, or the deck's limits are exceeded.
         """
         if real not in self._cache:
             self._cache[real] = decode(read_bytes(real), short(os.path.basename(real)))
@@ -223,7 +224,7 @@ class Files:
 
 
 WINDOW = 1 << 10
-"""Characters matched together at first, and after a plain line that is refused."""
+"""Characters matched together at first, and after a plain line that is rejected."""
 
 
 class Piece(NamedTuple):
@@ -340,7 +341,7 @@ def cards(source: Source, first: int, take_plain: Callable[[Lines], bool]) -> It
     marked = any(mark in source.text for mark in (";", "$", "//"))
     held, at = "", 0
     more: list[tuple[int, str]] = []
-    directives: list[Card] = []  # held back: the card before them may continue after them
+    directives: list[Card] = []  # held back, since the card before them may continue after them
     lines = Lines(source)
     for number, line in lines:
         stripped = line.lstrip()
@@ -397,7 +398,7 @@ _REST = re.compile(r"\s*(\S+)")
 
 
 class CardError(Exception):
-    """One thing wrong with a card, at an offset of its text."""
+    """An error on a card, at an offset of its text."""
 
     code: Any = None
     """The expression at fault, which may be on another card (`ExpressionError`)."""
@@ -581,7 +582,7 @@ HINTS = {
 
 
 class Reporter:
-    """Errors and warnings in the order of the deck, each once; notes of one sort gathered into one."""
+    """Errors and warnings in the order of the deck, without duplicates; similar notes are merged."""
 
     def __init__(self) -> None:
         self._errors: dict[Any, tuple[tuple[int, ...], Problem]] = {}
@@ -626,7 +627,8 @@ class Reporter:
             self.failure(error, card, names, callers())
 
     def failure(self, error: CardError, card: Card, names: Iterable[str] = (), callers: tuple[str, ...] = ()) -> None:
-        """An error of a card, at its place; that of an expression may be on another (a parameter or a function)."""
+        """Report an error of a card at its place; an error in an expression may be on another card (a parameter, a
+        function)."""
         at = error.code.card if error.code is not None else card
         if at is not card:
             line, _ = card.where(card.start)
@@ -634,7 +636,7 @@ class Reporter:
         self.error(error.kind, error.message, at, error.offset, error.hint, names, callers)
 
     def gather(self, kind: str, message: str, card: Card, offset: int, name: str, hint: str = "") -> None:
-        """A note or warning that many elements may share: reported once, with the first place and the names."""
+        """Record a note or warning shared by many elements: reported once, with the first place and the names."""
         names = self._gathered.setdefault((kind, message), (card, offset, hint, []))[3]
         names.append(name)
 

@@ -1,4 +1,4 @@
-"""``.control`` blocks of ngspice: analyses, outputs and what changes the circuit before the first analysis.
+"""``.control`` blocks of ngspice: analyses, outputs and changes of the circuit before the first analysis.
 
 ``op dc tran ac print plot`` act as cards of these names; ``alter``, ``set temp`` and numeric ``let`` apply up to the
 first analysis, which fixes the circuit. Other commands get a note, or a warning if they would change the circuit.
@@ -18,7 +18,7 @@ from circuitsim.netlist.scope import ElementCard, Scope
 from circuitsim.units import exact, short
 
 CARDS = frozenset(("op", "dc", "tran", "ac"))
-"""Commands that are the card of that name."""
+"""Commands equivalent to the card of that name."""
 
 ANALYSES = CARDS | {"run", "noise", "tf", "disto", "pz", "sens", "sp", "pss"}
 """Commands that solve the circuit; later changes are not applied."""
@@ -40,7 +40,7 @@ PARAMETERS = {
     INDUCTOR: frozenset(("l", "inductance")),
     CAPACITOR: frozenset(("c", "capacitance")),
 }
-"""Kind of an element → names of what ``alter`` may set."""
+"""Kind of an element → names of parameters that ``alter`` may set."""
 
 
 class Alteration(NamedTuple):
@@ -59,9 +59,9 @@ class Script:
     Attributes
     ----------
     solved : bool
-        Whether an analysis was met.
+        Whether an analysis has occurred.
     depth : int
-        Loops and conditions that are open.
+        Nesting depth of open loops and conditions.
     """
 
     def __init__(self, reader: Reader) -> None:
@@ -76,7 +76,7 @@ class Script:
         Raises
         ------
         CardError
-            Something that its card would refuse.
+            An error that its card would raise.
         """
         start = card.start
         word = card.text[start : start + 40].split(None, 1)[0].lower()
@@ -137,10 +137,10 @@ class Script:
             whole = not card.text[end : at + len(text)].strip()
             return Evaluator({}).value(code, Environment(None, {}, (self.values,))) if whole else None
         except ExpressionError:
-            return None  # the command is named in a note
+            return None  # a note names the command
 
     def request(self, card: Card, start: int, word: str) -> None:
-        """An analysis card, if the deck does not have the same already."""
+        """Add an analysis card, unless the deck already has the same."""
         text = "." + card.text[start:]
         known = {" ".join(other.text.lower().split()) for other in self.reader.requests}
         if " ".join(text.lower().split()) not in known:
@@ -171,7 +171,7 @@ class Script:
         self.reader.reporter.gather("skipped", f"{short(word)}{what} in .control is not executed", card, start, word)
 
     def alter(self, top: Scope) -> None:
-        """Give the elements of the deck the values that ``alter`` sets."""
+        """Apply the values of ``alter`` to the deck's elements."""
         for alteration in self.alterations:
             card, name, parameter, offset, value = alteration
             position = top.index.get(name.lower(), -1)
@@ -192,6 +192,6 @@ class Script:
 
 
 def dotted(card: Card, start: int, text: str) -> Card:
-    """The card with ``text``, which is a dot and the command at ``start`` of ``card``."""
+    """The card with ``text``: a dot and the command at ``start`` of ``card``."""
     line, column = card.where(start)
     return Card(card.source, line, text, (Piece(0, line, column - 1), Piece(1, line, column - 1)))

@@ -1,7 +1,7 @@
 """Cards of sources that others may control: E, F, G, H and B.
 
 After the two nodes comes a formula (``V=``, ``I=``, ``VALUE=``, ``TABLE …``), which extends to the next ``name=``, or
-the controls and a gain, or ``POLY(n)``. Expanding the deck decides what the source is
+the controls and a gain, or ``POLY(n)``. The kind of source is decided when the deck is expanded
 (`circuitsim.netlist.controlled_laws`).
 """
 
@@ -55,11 +55,11 @@ _FORMULAS = {
 
 _NAMES = frozenset(word for words in _FORMULAS.values() for word in words)
 _DETAILS = frozenset(("m", "tc1", "tc2", "temp", "dtemp"))
-"""How many sources in parallel, and their temperature."""
+"""Number of sources in parallel, and their temperature."""
 
 
 class Section(NamedTuple):
-    """``name=text`` of a card: the text lies between two offsets."""
+    """``name=text`` on a card, with the offsets of the text."""
 
     name: Token
     start: int
@@ -72,7 +72,7 @@ class Section(NamedTuple):
 
 
 def sections(text: str, at: int) -> list[Section]:
-    """The sections of ``text`` from ``at`` on; each ends where the next one begins.
+    """The sections of ``text`` from ``at`` on; each ends where the next begins.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def sections(text: str, at: int) -> list[Section]:
 
 
 class SourceCard(ElementReader):
-    """Reads the card of a source that others may control.
+    """Parser of a source that may be controlled.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ class SourceCard(ElementReader):
             self.linear()
 
     def put(self, kind: int, fixable: bool, law: Code, offset: int, **stated: Any) -> None:
-        """Append an element of a kind and with a law, which may be that of an independent source."""
+        """Append an element of a kind with a formula, possibly as an independent source."""
         own = kind
         if fixable:
             own = VOLTAGE if kind in (AFFINE_VOLTAGE, BY_VOLTAGE_E) else CURRENT
@@ -175,11 +175,11 @@ class SourceCard(ElementReader):
         return Card(self.card.source, self.card.line, self.card.text[:end], self.card.pieces)
 
     def refused(self, offset: int, verb: str, what: str, why: str) -> CardError:
-        """The error for a form that is known and not supported."""
+        """The error for a known but unsupported form."""
         return CardError("unsupported", f"{self.shown} {verb} {what}, which is not supported", offset, why)
 
     def formula(self, words: list[Token], section: Section, details: dict[str, Count]) -> None:
-        """A source, or a resistor, given by a formula."""
+        """Parse a source or resistor given by a formula."""
         word, letter = section.word, self.letter
         if word not in _FORMULAS[letter]:
             raise CardError("syntax", f"{self.shown} has no {short(word)}=", section.name.offset)
@@ -234,7 +234,7 @@ class SourceCard(ElementReader):
         return code
 
     def polygon(self, section: Section) -> Code:
-        """``TABLE {formula} = (x1,y1) (x2,y2) …``: the formula table(formula, x1, y1, …)."""
+        """``TABLE {formula} = (x1,y1) (x2,y2) …`` as the formula table(formula, x1, y1, …)."""
         if self.card.text[section.start] not in "{'":
             raise self.refused(section.name.offset, "has", *dialect.OF_SOURCES["table"])
         token = delimited(self.card.text, section.start)
@@ -253,7 +253,7 @@ class SourceCard(ElementReader):
         return code
 
     def details(self, stated: list[Section]) -> dict[str, Count]:
-        """The numbers by name beside a formula."""
+        """The further numbers of a formula, by name."""
         details: dict[str, Count] = {}
         for section in stated:
             word, at, shown = section.word, section.name.offset, short(section.name.text)

@@ -1,18 +1,17 @@
 """Constitutive relations of controlled sources in each sub-circuit call, names of nodes and elements resolved.
 
-A source is independent if other sources fix all that its formula reads; affine or piecewise linear in voltages and
+A source is independent if other sources fix everything its formula reads; affine or piecewise linear in voltages and
 currents; or a device, if the formula of a current reads only the source's own voltage, or that of a voltage only its
-own current: then it is a tape of operations (`circuitsim.models.formula_law`). Any other is refused.
-
+own current (then it is a tape of operations, `circuitsim.models.formula_law`). All others are refused.
 Affine expressions are constant + Σ coefficient · control, in voltages v(a,b) and currents i(name). Coefficients may be
 any expressions of parameters; max, min, abs, limit, table and uramp are sums of ramps max(0, u) of affine values u. Any
-other operation on a control (a product of two, a function) is refused by name.
+other operation on a control (a product of two, a function) is refused with its name.
 
-A ramp is a control like a voltage, and u may hold earlier ramps, so compositions need nothing more. The circuit has for
-it a source of voltage u in series with an ideal diode and a resistor to ground: the exact methods apply.
+A ramp is a control like a voltage, and u may contain earlier ramps, so nested expressions need no special treatment. In
+the circuit it is a voltage source u in series with an ideal diode and a resistor to ground: the exact methods apply.
 
-A condition is a comparison u > 0 of an affine value. Between two values that differ by a function d of u alone with
-d(0) = 0 the choice is the second value + d(max(0, u)): a sum of ramps. Any other choice is discontinuous and refused.
+A condition is a comparison u > 0 of an affine value. If its two values differ by a function d of u alone with
+d(0) = 0, the choice is the second value + d(max(0, u)): a sum of ramps. Other choices are discontinuous and refused.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ from circuitsim.netlist.scope import ElementCard, Frame
 from circuitsim.units import short
 
 MEET = 1e-12
-"""Relative difference allowed between two values at the threshold: rounding of the numbers in a deck."""
+"""Largest relative difference of two values at the threshold that counts as rounding of the deck's numbers."""
 
 
 def _clear(value: Affine) -> dict[int, float]:
@@ -76,7 +75,7 @@ def _clear(value: Affine) -> dict[int, float]:
 
 
 def _cleared(value: Affine, *parts: Affine) -> Affine:
-    """``value`` without coefficients that are only rounding of those of its parts."""
+    """``value`` without coefficients that are rounding relative to those of its parts."""
     kept = {
         key: c for key, c in value.terms.items() if abs(c) > MEET * max(abs(part.terms.get(key, 0.0)) for part in parts)
     }
@@ -84,8 +83,8 @@ def _cleared(value: Affine, *parts: Affine) -> Affine:
 
 
 class PiecewiseLinear(NamedTuple):
-    """The value of an expression, the arguments of its ramps, the voltages and currents by number, and a gain that is
-    the value of the element (nan: none)."""
+    """The value of an expression, the arguments of its ramps, the voltages and currents by number, and the gain if the
+    element's value is one (nan: none)."""
 
     value: Affine
     ramps: list[Affine]
@@ -101,7 +100,7 @@ def affine_value(
     Raises
     ------
     ExpressionError
-        It is not piecewise linear in voltages and currents and continuous, or has no value.
+        It is not continuous and piecewise linear in voltages and currents, or has no value.
     """
     try:
         return evaluator.symbolic(code, environment, _PiecewiseLinear(evaluator, fixed, apart=False))
@@ -112,7 +111,7 @@ def affine_value(
 
 
 class _PiecewiseLinear(Ramps, Domain):
-    """Affine values, and numbers that conditions on these choose; with ``apart`` v(a,b) is v(a) − v(b), which a
+    """Affine values, and numbers chosen by conditions on these; with ``apart``, v(a,b) is v(a) − v(b), which a
     condition may compare with v(a)."""
 
     symbols = (Affine, Steps)
@@ -129,7 +128,7 @@ class _PiecewiseLinear(Ramps, Domain):
             return PiecewiseLinear(self.affine(value), self.values, self.controls)
 
     def refused(self, what: str) -> ExpressionError:
-        """The error for what is not piecewise linear."""
+        """The error for an expression that is not piecewise linear."""
         return ExpressionError(
             "unsupported",
             f"{what} of voltages or currents is not affine in them",
@@ -161,7 +160,7 @@ class _PiecewiseLinear(Ramps, Domain):
             return self.chosen(condition, lambda number: yes if number else no)
 
     def apply(self, name: str, values: Sequence[Any]) -> Any:
-        """An operator or function: of each number that conditions choose, else by the table."""
+        """Apply an operator or function: to each number that conditions choose, otherwise by the table."""
         row = FUNCTIONS.get(name)
         refused = self.refused(_WORDS.get(name, f"{name!r}" if name in OPERATORS else f"{name}()"))
         if row is None or not row.takes(values):
@@ -205,14 +204,14 @@ class _PiecewiseLinear(Ramps, Domain):
         return Steps(steps.test, yes, no, size)
 
     def affine(self, value: Any) -> Affine:
-        """A value as an affine one; steps jump, so that they are none."""
+        """A value as an affine one; steps have none, since they jump."""
         if isinstance(value, Steps):
             return self.joined(value.test, self.affine(value.yes), self.affine(value.no))
         return value if isinstance(value, Affine) else Affine(value, {})
 
     def joined(self, test: Affine, yes: Affine, no: Affine) -> Affine:
         """``yes`` where ``test`` > 0, else ``no``."""
-        if not _clear(yes):  # the constant one is exact where it holds
+        if not _clear(yes):  # a constant is exact where it applies
             test, yes, no = test * -1.0, no, yes
         difference = _cleared(yes - no, yes, no)
         jump = self.along(difference, test, 0.0)
@@ -243,7 +242,7 @@ class _PiecewiseLinear(Ramps, Domain):
         return found
 
     def place(self, test: Affine, yes: Affine, no: Affine) -> str:
-        """Where a choice jumps, and from what to what."""
+        """Description of a discontinuity: its place and both values."""
         terms = sorted(_clear(test).items())
         if any(key < 0 for key, _ in terms):
             where = "where its condition changes"
@@ -273,10 +272,10 @@ _WORDS = {"*": "the product", "/": "a quotient by", "**": "a power"}
 
 
 VOLTS = 1024.0
-"""Node voltage of a ramp, V, per unit of the ramp: makes the drop of its diode in other programs count less."""
+"""Node voltage of a ramp, V, per unit of the ramp: reduces the effect of its diode's drop in other programs."""
 
 OHMS = 1e6
-"""The resistor that a ramp's diode drives."""
+"""Resistance of a ramp's load."""
 
 
 def times(tape: Tape, factor: float) -> Tape:
@@ -285,7 +284,7 @@ def times(tape: Tape, factor: float) -> Tape:
 
 
 class _OfFormulas(Domain):
-    """Tapes of the voltage, whose sign each control has."""
+    """Tapes of a voltage; ``signs`` gives the sign of each control."""
 
     symbols = (OfTape,)
 
@@ -307,7 +306,7 @@ class _OfFormulas(Domain):
             raise self.refused("a number as condition")
 
     def refused(self, what: str) -> ExpressionError:
-        """The error for what there is no operation for."""
+        """The error for an operation that tapes do not have."""
         message = f"{what} is not supported in a formula of the source's own voltage"
         return ExpressionError("unsupported", message, hint="docs/elements.md lists the supported operations")
 
@@ -340,11 +339,11 @@ def _bounded(formula: OfTape) -> OfTape:
 
 
 PLAIN = frozenset((BY_VOLTAGE_E, BY_VOLTAGE_G, BY_CURRENT_F, BY_CURRENT_H))
-"""Kinds of elements that have a gain."""
+"""Kinds of elements with a plain gain."""
 
 
 def _quantity(kind: int) -> Quantity:
-    """What a kind of controlled elements states."""
+    """The quantity that a kind of controlled element sets."""
     return Quantity.NEITHER if kind == NULLOR else Quantity.CURRENT if kind in OF_CURRENT else Quantity.VOLTAGE
 
 
@@ -378,7 +377,7 @@ def classify(elaborator: Elaborator, title: str) -> dict[int, Law]:
     """Classify all controlled elements of an expanded deck, by position: devices are recorded, errors reported; the
     remaining formulas are those of independent sources.
 
-    All affine formulas are controlled sources where the elaboration asks for that.
+    With ``all_controlled`` every affine formula is a controlled source.
     """
     out, formulas, found = elaborator.out, elaborator.formulas, []
     sources = _Sources(elaborator, title)
@@ -407,12 +406,12 @@ def classify(elaborator: Elaborator, title: str) -> dict[int, Law]:
 
 
 class _Sources:
-    """The sources of an expanded deck that others may control.
+    """The sources of an expanded deck that may be controlled.
 
     Attributes
     ----------
     circuit : Circuit
-        Their circuit, as far as it is known without their laws.
+        The circuit without their equations.
     """
 
     def __init__(self, elaborator: Elaborator, title: str) -> None:
@@ -423,12 +422,12 @@ class _Sources:
 
     @cached_property
     def fixed(self) -> set[int]:
-        """Positions of the formulas that sources fix."""
+        """Positions of the formulas determined by sources."""
         return self.following.fixed()
 
     @cached_property
     def ends(self) -> Counter[int]:
-        """How many ends of elements each node has."""
+        """Degree of each node."""
         return Counter((*self.out.first, *self.out.second))
 
     @cached_property
@@ -437,7 +436,7 @@ class _Sources:
         return {name.lower() for name in (*self.out.names, *self.out.nodes)}
 
     def one(self, frame: Frame, stated: ElementCard, name: str, position: int) -> PiecewiseLinear | Device:
-        """A law or a device, if necessary with the values that other sources fix.
+        """The equation or device of a source, with the values of signals fixed by other sources if necessary.
 
         Raises
         ------
@@ -453,7 +452,7 @@ class _Sources:
             if position in self.fixed or not fixed:
                 raise
             made = self.of(source.law, frame, stated, name, position, fixed)
-        for signal in list(fixed):  # what enters as any voltage or current does still varies
+        for signal in list(fixed):  # those with a gain that is any voltage or current still vary
             rest = {own: value for own, value in fixed.items() if own != signal}
             with suppress(ExpressionError):
                 made, fixed = self.of(source.law, frame, stated, name, position, rest), rest
@@ -462,7 +461,7 @@ class _Sources:
         return made
 
     def fixed_signals(self, law: Code, frame: Frame) -> dict[Signal, float]:
-        """The voltages and currents of an expression that sources fix, with their values, V and A."""
+        """The voltages and currents in an expression that sources fix, with their values, V and A."""
         found, known = {}, self.fixed
         formula, moment = Formula(law, frame), Moment(self.following, {}, 0.0)
         for signal in law.signals:
@@ -532,8 +531,8 @@ class _Sources:
         return found
 
     def in_series(self, sense: str, name: str, own: tuple[int, int]) -> tuple[int, ...]:
-        """The ends of a source as the current of ``sense`` passes it: of itself, or of a voltage source that shares a
-        node with it and with nothing else; none for any other."""
+        """The terminals of a source, oriented as the current of ``sense``: of itself, or of a voltage source in series
+        that shares a node with it alone; empty for any other."""
         if sense.lower() == name.lower():
             return own
         kind, first, second, _ = self.circuit.columns()
@@ -544,7 +543,7 @@ class _Sources:
         return own if (second[k] == shared[0]) == (own[0] == shared[0]) else own[::-1]
 
     def law(self, frame: Frame, stated: ElementCard, position: int, made: PiecewiseLinear) -> Law:
-        """The law of an element, whose ramps are appended as elements; controls that are not there are reported."""
+        """The equation of an element, whose ramps are appended as elements; missing controls are reported."""
         source, name, out = stated.source, self.out.names[position], self.out
         assert source is not None
         out.kind[position], out.value[position] = source.kind, made.gain
@@ -556,7 +555,7 @@ class _Sources:
         return _law(_quantity(source.kind), value, place, nodes)
 
     def control(self, signal: Signal, frame: Frame, stated: ElementCard, name: str) -> tuple[int, ...]:
-        """The two nodes of a voltage, or the position of the element of a current; what is missing is reported."""
+        """The two nodes of a voltage, or the position of a current's element; missing ones are reported."""
         fail = partial(self.elaborator.reporter.error, "control", card=stated.card, offset=stated.offset, names=[name])
         if signal.kind == "v":
             ends = nodes_of(signal, frame)
@@ -577,7 +576,7 @@ class _Sources:
         return (k,)
 
     def ramp(self, owner: str, stated: ElementCard, law: Law, number: int) -> int:
-        """Source, diode and resistor of one ramp; the node whose voltage it is."""
+        """Append source, diode and resistor of one ramp; returns the node whose voltage it is."""
         out, stem = self.out, f"{owner}."
         while any(f"{stem}{letter}{number}".lower() in self.taken for letter in "bdruy"):
             stem += "."
@@ -606,7 +605,7 @@ def _law(
     nodes: Sequence[int],
     factor: float = 1.0,
 ) -> Law:
-    """``factor`` times a value, whose controls have these places and whose ramps these nodes, as a law."""
+    """The equation of ``factor`` times a value, given the positions of its controls and the nodes of its ramps."""
     voltages, currents = [], []
     for n, coefficient in sorted(value.terms.items()):
         control = place(n) if n >= 0 else (nodes[-1 - n], 0)

@@ -314,7 +314,7 @@ class Deck(Circuit):
         raise TopologyError("a deck is immutable: add elements to deck.circuit, a copy, or to the netlist")
 
     def warn(self, problem: Problem) -> None:
-        """Warn once per kind that an analysis ignores something, and add the warning to ``notes``."""
+        """Warn, once per kind, that an analysis ignores something, and add the warning to ``notes``."""
         if problem.kind not in self._told:
             self._told.add(problem.kind)
             self.notes = (*self.notes, problem)
@@ -428,7 +428,7 @@ class Deck(Circuit):
 
 
 def warn_of_time(source: object) -> None:
-    """Warn once per deck of time functions that an operating point ignores."""
+    """Warn, once per deck, of time functions that an operating point ignores."""
     if isinstance(source, Deck) and source.following.waves:
         names = [source.operating_circuit.names[k] for k in source.following.waves]
         message = f"the operating point uses the DC values of {_listed(names)}, which vary over time"
@@ -436,7 +436,7 @@ def warn_of_time(source: object) -> None:
 
 
 def warn_of_switches(circuit: Circuit) -> None:
-    """Warn once per deck of switches that an analysis leaves in the states on their cards."""
+    """Warn, once per deck, of switches that an analysis keeps in the states on their cards."""
     if circuit.dynamics is None or not circuit.dynamics.switches:
         return
     names = [circuit.names[k] for k in circuit.dynamics.switches]
@@ -453,19 +453,19 @@ def _listed(names: Sequence[str]) -> str:
 
 
 EXACT = 22
-"""Largest power of ten that a double holds without rounding."""
+"""Largest exponent of a power of ten that is exact in a double."""
 WITHOUT_DIGITS = 290
-"""Places behind the point, or before it, to which numbers are not rounded."""
+"""Number of decimal places, or of zeros before the point, beyond which numbers are not rounded."""
 
 
 def equidistant(start: float, stop: float, step: float, count: int) -> array[float]:
-    """``count`` values from ``start`` on, the last one ``stop`` if a step ends on it."""
+    """``count`` values from ``start`` on, the last one ``stop`` if a step lands on it."""
     import numpy as np
 
     digits = 14 - math.floor(math.log10(max(abs(start), abs(stop))))
-    # In quarters, which are exact, so that a sweep across the whole range of doubles does not overflow.
+    # In quarters, which are exact, to avoid overflow in a sweep over the whole range of doubles.
     values = 4 * (start / 4 + np.arange(count) * (step / 4))
-    # To 15 digits of the larger end: 3 × 0.1 is 0.3 as a person writes it, −0.9 + 9 × 0.1 is 0.
+    # Rounded to 15 digits of the larger end: 3 × 0.1 is 0.3, and −0.9 + 9 × 0.1 is 0.
     rounded = np.round if abs(digits) <= EXACT else np.vectorize(round)
     if abs(digits) < WITHOUT_DIGITS:
         values = rounded(values, digits) + 0.0
@@ -501,7 +501,7 @@ def logarithmic(start: float, stop: float, per_interval: float, factor: float) -
     Raises
     ------
     ValueError
-        A bound of zero, bounds of different sign, fewer than one point an interval, or too many points.
+        A bound of zero, bounds of different sign, fewer than one point per interval, or too many points.
     """
     if per_interval < 1 or per_interval != math.floor(per_interval):
         raise ValueError(f"the number of points must be 1, 2, 3 …, not {exact(per_interval)}")
@@ -526,18 +526,19 @@ MOST_POINTS = 100_000
 
 
 class OutputTimes(tuple[float, ...]):
-    """Increasing times, s, with the step and the stop time that time functions refer to."""
+    """Increasing times, s, with the step and stop time for defaults of time functions."""
 
     grid: Grid
 
 
 def memory(circuit: Circuit) -> list[str]:
-    """The first of the elements that store energy; without any, every time has an operating point of its own."""
+    """The first of the energy-storing elements; without any, the operating points at different times are
+    independent."""
     return [name for name, code in zip(circuit.names, circuit.columns()[0]) if code in (CAPACITOR, INDUCTOR)][:1]
 
 
 def grid_of(card: Transient) -> Grid:
-    """Step and stop time of a ``.tran`` card; a step of zero becomes the longest step, else a fraction of the range."""
+    """Step and stop time of a ``.tran`` card; a step of zero becomes the longest step, or a fraction of the range."""
     span = card.stop - card.start
     return Grid(card.step or max(card.longest or span / DEFAULT_POINTS, span / MOST_POINTS), card.stop)
 
@@ -566,7 +567,7 @@ def output_times(card: Transient, waves: Iterable[Waveform]) -> OutputTimes:
 
 
 def _breakpoints(wave: Waveform, card: Transient, grid: Grid) -> list[float]:
-    """Breakpoints within the times of ``card``; none for invalid numbers, which solving reports."""
+    """Breakpoints within the times of ``card``; none for invalid numbers, which are reported when solving."""
     try:
         return wave.over(grid).breakpoints(card.start, card.stop, limits.SWEEP_POINTS).tolist()
     except (ValueError, UsageError):
@@ -577,17 +578,17 @@ Vary = dict[str | tuple[str, ...], Sequence[Any]]
 Card = TypeVar("Card", DcSweep, Transient)
 
 PARAMETER = "param:"
-"""Prefix of a swept name that is a parameter of the deck although an element is called the same."""
+"""Prefix of a swept name for a parameter of the deck that has the name of an element."""
 TEMPERATURE = "temp"
-"""Swept name of a deck's temperature (°C), where no parameter and no element is called the same."""
+"""Swept name of a deck's temperature (°C), unless a parameter or element has this name."""
 TIME = "time"
-"""Swept name of the time (s) at which the sources of a deck are taken, likewise."""
+"""Swept name of the time (s) at which the sources of a deck are evaluated, likewise."""
 STEADY, OVER_TIME = ("", "dc", "op"), ("", "tran")
 """Analyses that output cards may name."""
 
 
 def ranges_of(deck: Deck) -> Vary:
-    """What the deck's ``.dc``, else its ``.tran``, varies inside its ``.step`` cards.
+    """The ranges of the deck's ``.dc`` card, or its ``.tran`` card, and its ``.step`` cards.
 
     Raises
     ------
@@ -607,7 +608,7 @@ def ranges_of(deck: Deck) -> Vary:
 
 
 def analyses_of(deck: Deck) -> list[str]:
-    """The analyses that a deck asks for by the words of their cards, in its order; ``op`` where it asks for none.
+    """The analyses requested by a deck's cards, in order, by the words of their cards; ``op`` if there are none.
 
     ``.step`` and a ``.temp`` of several values belong to ``.dc``, ``.tran`` and ``.ac``; alone they are a ``dc`` sweep.
     """
@@ -618,7 +619,7 @@ def analyses_of(deck: Deck) -> list[str]:
 
 
 def steps_of(deck: Deck) -> Vary:
-    """What the deck's ``.step`` cards vary, and a ``.temp`` of several values."""
+    """The ranges of the deck's ``.step`` cards, and of a ``.temp`` card with several values."""
     steps = [_varied(analysis.sweep) for analysis in deck.analyses if isinstance(analysis, Step)]
     steps += [(TEMPERATURE, a.values) for a in deck.analyses if isinstance(a, Temperature) and len(a.values) > 1]
     return dict(steps)
@@ -634,7 +635,7 @@ def _single(deck: Deck, kind: type[Card], word: str) -> list[Card]:
 
 
 def _varied(found: DcRange | TableRange) -> tuple[str | tuple[str, ...], Sequence[Any]]:
-    """The name or names that a range varies, and their values."""
+    """The name or names varied by a range, and their values."""
     if isinstance(found, TableRange):
         columns = [_varied(column) for column in found.ranges]
         names = [(name,) if isinstance(name, str) else name for name, _ in columns]

@@ -1,16 +1,16 @@
-"""The cards that define: ``.param .func .model .global .subckt .ends``, tables of values (``.data``), and ``.include``,
-``.lib`` and sections of library files, with a stack of open files; files named by ``--lib``, and those that a deck
-names but that do not exist.
+"""Cards of definitions: ``.param .func .model .global .subckt .ends``, tables of values (``.data``), and ``.include``,
+``.lib`` and sections of library files, with a stack of open files; files named by ``--lib``, and named files that do
+not exist.
 
-``.data load r1 r2 1k 2k 4k 8k .enddata`` has two names and two rows; ``.dc DATA=`` and ``.step DATA=`` run through
-them.
+``.data load r1 r2 1k 2k 4k 8k .enddata`` has two names and two rows, which ``.dc DATA=`` and ``.step DATA=`` step
+through.
 
 The reserved sub-circuit ``bidiramp``: an element here, two controlled sources in other SPICE programs.
 
     Xname left right bidiramp gain=4      v(right) = 4 v(left), i(out of right) = 4 i(into left)
 
-A deck may hold (or include) its definition, so that ngspice runs it unchanged; here the definition is not expanded, and
-a differing one is refused.
+A deck may contain (or include) its definition, so that ngspice runs it unchanged; here the definition is not expanded,
+and a different one is refused.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ Fback left 0 Vright {{1/{GAIN}}}
 
 
 def normal(card: str) -> str:
-    """A card without regard to case and blanks."""
+    """A card normalised in case and blanks."""
     return " ".join(card.lower().split())
 
 
@@ -72,7 +72,7 @@ AMPLIFIER_CARDS = [normal(card) for card in AMPLIFIER_DEFINITION.splitlines()]
 
 
 class _BuiltIn(Scope):
-    """The one scope of its kind, in every process."""
+    """A scope with a single instance per process."""
 
     __slots__ = ()
 
@@ -96,7 +96,7 @@ IDEAL_MODEL = "circuitsim_ideal"
 
 
 def parameters(reader: Reader, card: Card, position: int) -> None:
-    """``.param a=1 b={2*a} f(x)={x*x}``: forward references are allowed, the last of a name wins, as in ngspice."""
+    """``.param a=1 b={2*a} f(x)={x*x}``: forward references are allowed, the last definition counts, as in ngspice."""
     text, found = card.text, False
     while True:
         name = _NAME.match(text, position)
@@ -127,7 +127,7 @@ def parameters(reader: Reader, card: Card, position: int) -> None:
 
 
 def body_of(reader: Reader, card: Card, at: int, names: tuple[str, ...]) -> tuple[Code, int]:
-    """The expression at ``at``, in braces, in quotes or bare; and where it ends."""
+    """The expression at ``at``, in braces, in quotes or bare; and its end."""
     if card.text[at : at + 1] == '"':
         raise CardError("expression", "a parameter cannot be a string", at, "only numbers and expressions")
     return formula(card, at, reader.scope, names)
@@ -202,7 +202,7 @@ def model(reader: Reader, card: Card, position: int) -> None:
 
 
 def global_nodes(reader: Reader, card: Card, position: int) -> None:
-    """``.global a b``: nodes that are one in every sub-circuit."""
+    """``.global a b``: nodes shared by all sub-circuits."""
     found = fields(card, tokens(card, position)).take()
     if not found:
         raise CardError("syntax", ".global names no node", card.last, ".global vdd vss")
@@ -221,7 +221,7 @@ def subckt(reader: Reader, card: Card, position: int) -> None:
         reader.scope = inner
         card.done()
         return
-    # The scope opens even where its card is wrong, so that its .ends and its elements are read as what they are.
+    # Open the scope even if its card is wrong, so that its .ends and elements are read correctly.
     reader.scope = inner
     sorted_ = fields(card, tokens(card, position))
     words = sorted_.take()
@@ -260,7 +260,7 @@ def subckt(reader: Reader, card: Card, position: int) -> None:
 
 
 def ends(reader: Reader, card: Card, position: int) -> None:
-    """``.ends [name]``: back to the scope outside."""
+    """``.ends [name]``: return to the enclosing scope."""
     scope = reader.scope
     words = fields(card, tokens(card, position)).take(1)
     if scope.parent is None:
@@ -279,7 +279,7 @@ def ends(reader: Reader, card: Card, position: int) -> None:
 
 
 def check_amplifier(reader: Reader, card: Card, cards: list[str]) -> None:
-    """A definition of the reserved sub-circuit must be the standard one; it is not read."""
+    """Require that a definition of the reserved sub-circuit is the standard one; it is not read."""
     if cards != AMPLIFIER_CARDS[:-1]:
         lines = AMPLIFIER_DEFINITION.splitlines()
         reader.reporter.error(
@@ -302,12 +302,12 @@ class Table(NamedTuple):
 
 
 def table(card: Card, position: int) -> Table:
-    """The table that ``card`` writes.
+    """The table of a ``.data`` card.
 
     Raises
     ------
     CardError
-        No name, no columns, or a row that is not complete.
+        No name, no columns, or an incomplete row.
     """
     words = fields(card, tokens(card, position)).take()
     finish(card)
@@ -339,7 +339,7 @@ ADVICE = "--lib FILE reads a library, -I DIR or CIRCUITSIM_LIB_PATH name folders
 
 
 def base_name(path: str) -> str:
-    """The last part of a path of any system."""
+    """The last part of a path in the syntax of any system."""
     return re.split(r"[\\/]", path)[-1]
 
 
@@ -349,18 +349,18 @@ def is_elsewhere(path: str) -> bool:
 
 
 def may_be_missing(path: str) -> bool:
-    """Whether a ``.lib`` card may name this file although it is not here: an absolute path, or a bare name, which
-    LTspice and PSpice look for in their own folders.
+    """Whether a ``.lib`` card may name a missing file: an absolute path, or a bare name, which LTspice and PSpice look
+    up in their own folders.
     """
     return is_elsewhere(path) or base_name(path) == path
 
 
 _TABLE = re.compile(r'\b(?:table|tablefile|fasttable)\s*\(\s*"([^"]*)"\s*\)', re.I)
-"""A function of time whose points are in a file, linear between them."""
+"""A function of time with its points in a file, linear in between."""
 
 
 class MissingFile(CardError):
-    """An included file that is not here or may not be read; ``why`` in short."""
+    """An included file that does not exist or may not be read; ``why`` in short."""
 
     def __init__(self, message: str, offset: int, hint: str, why: str) -> None:
         super().__init__("include", message, offset, hint)
@@ -368,7 +368,7 @@ class MissingFile(CardError):
 
 
 class Section:
-    """The section of a library file to find (``inside`` it or not)."""
+    """The requested section of a library file (``inside`` it or not)."""
 
     __slots__ = ("found", "inside", "name", "seen")
 
@@ -379,7 +379,7 @@ class Section:
 
 
 def words_of(card: Card, position: int) -> list[Token]:
-    """File names and words after the card's name, quoted with ' or \" or bare; with case and signs."""
+    """File names and words after the card's name, quoted with ' or \" or bare; case and signs are kept."""
     text = card.text
     found: list[Token] = []
     while True:
@@ -399,13 +399,13 @@ def words_of(card: Card, position: int) -> list[Token]:
 
 
 class Includes(Reader):
-    """A deck that is being read, with the files that it names.
+    """A deck being read, with the files that it names.
 
     Attributes
     ----------
     files : Files
     section : Section or None
-        Of the library file that is being read.
+        In the library file being read.
     """
 
     def __init__(self, files: Files) -> None:
@@ -476,8 +476,8 @@ class Includes(Reader):
     def text_of(
         self, card: Card, token: Token, section: Section | None = None
     ) -> tuple[str, str, str, Problem | None] | None:
-        """Real path, key among the open files, text and warning of the file that ``token`` names; None where the text
-        is damaged, which is reported.
+        """Real path, key among the open files, text and warning of the file that ``token`` names; None if the text is
+        damaged, which is reported.
 
         Raises
         ------
@@ -511,13 +511,13 @@ class Includes(Reader):
             return None
 
     def points(self, card: Card, token: Token) -> list[float]:
-        """The numbers of a file of points (``PWL file=``): times (s) and values, with blanks, commas or line ends
-        between.
+        """The numbers of a file of points (``PWL file=``): times (s) and values, separated by blanks, commas or line
+        ends.
 
         Raises
         ------
         CardError
-            The file cannot be read, or does not hold pairs of numbers.
+            The file cannot be read, or does not contain pairs of numbers.
         """
         found = self.text_of(card, token)
         numbers: list[float] = []
@@ -544,7 +544,7 @@ class Includes(Reader):
         return numbers
 
     def with_tables(self, card: Card) -> Card:
-        """The card with the points of its files of points: ``table("f")`` of Xyce is ``table(time, t1, v1, …)``.
+        """The card with the points of its files inserted: ``table("f")`` of Xyce becomes ``table(time, t1, v1, …)``.
 
         Raises
         ------

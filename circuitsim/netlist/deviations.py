@@ -1,9 +1,9 @@
 """Random functions and tolerances of a deck: values with their deviations.
 
-``R1 a b {mc(1k, 5%)}`` reads as 1 kΩ that changes by 1 kΩ per unit of a deviation within ±0.05. A number carries such
+``R1 a b {mc(1k, 5%)}`` is 1 kΩ that changes by 1 kΩ per unit of a deviation within ±0.05. A number carries such
 coefficients (`functions.Linear`) through sums, products with numbers and quotients by numbers; other operations drop
-them. A function on an element's card is drawn for each element, one in a parameter once. `circuitsim.tolerance` makes
-random variables of them.
+them. A function on an element's card is drawn once per element, one in a parameter once. `circuitsim.tolerance` turns
+them into random variables.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from circuitsim.netlist.functions import Linear
 from circuitsim.units import short
 
 SIGMAS = 3.0
-"""Number of standard deviations that a tolerance of a normal distribution stands for."""
+"""Tolerance of a normal distribution in standard deviations."""
 
 
 class Distribution(enum.Enum):
-    """How a deviation is spread over ± its tolerance."""
+    """Distribution of a deviation over ± its tolerance."""
 
     UNIFORM = "uniform"
     NORMAL = "normal"
     """The tolerance is three standard deviations; larger deviations occur."""
     TRUNCATED = "truncated"
-    """Normal, without what lies beyond the tolerance."""
+    """Normal, truncated at the tolerance."""
     ENDS = "ends"
-    """One of the two ends of the tolerance, equally probable."""
+    """One of the two ends of the tolerance, with equal probability."""
 
 
 class Variable(NamedTuple):
@@ -40,7 +40,7 @@ class Variable(NamedTuple):
     Attributes
     ----------
     label : str
-        Its place in the deck, for tables.
+        Its location in the deck, for tables.
     amount : float
         Largest deviation, or three standard deviations.
     distribution : Distribution
@@ -60,7 +60,7 @@ class Deviations(NamedTuple):
     effects : dict of int to dict of int to float
         Element → variable → change of its value for a deviation of 1.
     refused : tuple of str
-        Descriptions of random functions without such an effect, for messages.
+        Descriptions of random functions without a linear effect, for messages.
     """
 
     variables: tuple[Variable, ...] = ()
@@ -112,26 +112,26 @@ FORMS = {
     "rand": "rand() or rand(number)",
     "random": "random(number)",
 }
-"""How each reads."""
+"""Syntax of each function."""
 
 SHARED: dict[str, Callable[[float], float]] = {"rand": math.floor, "random": float}
-"""Functions of LTspice that give one number from 0 to 1 for each integer, or number: what it depends on."""
+"""Functions of LTspice whose argument determines the number from 0 to 1; maps the argument to its key."""
 
 
 class Draws:
-    """The random variables that one elaboration finds."""
+    """The random variables of one elaboration."""
 
     def __init__(self) -> None:
         self.variables: list[Variable] = []
         self.effects: dict[int, dict[int, float]] = {}
         self.refused: dict[str, None] = {}
         self.waiting: list[Linear] = []
-        """Random results of expressions that no element's value has taken yet."""
+        """Random results of expressions not yet used by an element's value."""
         self.lots: dict[int, int] = {}
         self.shared: dict[tuple[str, float], int] = {}
-        """Function of LTspice and what it depends on → its variable."""
+        """Function of LTspice and its key → its variable."""
         self.cards: dict[tuple[str, int], tuple[Card, int]] = {}
-        """Function and line → its place, for the note."""
+        """Function and line → its location, for the note."""
 
     def draw(self, name: str, arguments: tuple[float, ...], card: Card, at: int) -> float:
         """The nominal value of a random function, with its deviation.
@@ -139,7 +139,7 @@ class Draws:
         Raises
         ------
         ValueError
-            Another number of arguments.
+            Wrong number of arguments.
         """
         law = FUNCTIONS.get((name, len(arguments)))
         if law is None:
@@ -159,11 +159,11 @@ class Draws:
         return Linear(nominal, {number: slope})
 
     def decided(self, condition: Linear, card: Card, at: int) -> None:
-        """A condition reads a random value."""
+        """Record that a condition reads a random value."""
         self.refused[f"a condition in line {card.where(at)[0]} depends on a random value"] = None
 
     def taken(self, position: int, name: str, value: float, before: int) -> None:
-        """An element has got its value, of which the results that waited since ``before`` are parts."""
+        """Record an element's value, which includes the pending results since ``before``."""
         if isinstance(value, Linear):
             del self.waiting[before:]
             if value.terms is None:
@@ -172,28 +172,28 @@ class Draws:
                 self.effects[position] = {**self.effects.get(position, {}), **value.terms}
 
     def tolerance(self, position: int, name: str, change: float, amount: float, law: Distribution) -> None:
-        """An element's own tolerance: its value deviates by ``change`` for a deviation of 1."""
+        """Record an element's own tolerance: its value changes by ``change`` per unit deviation."""
         self.lot(-1 - len(self.variables), name, position, change, amount, law)
 
     def lot(self, key: int, label: str, position: int, change: float, amount: float, law: Distribution) -> None:
-        """A tolerance that all elements with one ``key`` have in common."""
+        """Record a tolerance shared by all elements with one ``key``."""
         if key not in self.lots:
             self.lots[key] = len(self.variables)
             self.variables.append(Variable(label, amount, law))
         self.effects.setdefault(position, {})[self.lots[key]] = change
 
     def scaled(self, position: int, factor: float) -> None:
-        """The value of an element is multiplied."""
+        """Scale the value of an element."""
         if position in self.effects:
             self.effects[position] = {k: factor * change for k, change in self.effects[position].items()}
 
     def elsewhere(self, name: str, value: float) -> None:
-        """A parameter that formulas of sources may read."""
+        """Record a parameter that formulas of sources may read."""
         if isinstance(value, Linear):
             self.refused[f"parameter {short(name)} may affect something other than the value of R, L, C, V or I"] = None
 
     def found(self) -> Deviations:
-        """What was found; variables without an effect are left out."""
+        """The result, without variables that have no effect."""
         refused = dict(self.refused)
         for value in self.waiting:
             labels = [self.variables[k].label for k in value.terms or {}]

@@ -9,7 +9,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 LINE_HINT = "write sections of R, L and C; for the operating point alone a resistor between its ends (0 Ω without loss)"
-"""What to write for a line."""
+"""Hint for transmission lines."""
 
 LINES = {
     "o": "a lossy transmission line",
@@ -18,7 +18,7 @@ LINES = {
     "u": "a distributed RC line",
     "y": "a lossy transmission line",
 }
-"""First letter → an element that is refused."""
+"""First letter → kind of element that is refused."""
 
 FOREIGN: dict[str, str] = {
     "a": "XSPICE code model",
@@ -28,13 +28,13 @@ FOREIGN: dict[str, str] = {
     "q": "transistor (bipolar)",
     "z": "transistor (MESFET)",
 }
-"""First letter → an element with a model of its own kind; those of a deck are refused together."""
+"""First letter → element with a model of its own kind; those of a deck are refused together."""
 
 FOREIGN_HINT = (
     "simulate the deck with ngspice, or replace each by its operating-point equivalent: a resistor, an open circuit, a "
     "diode or a source"
 )
-"""What a deck with such elements needs."""
+"""Hint for such elements."""
 
 NUMERICAL = ("NUMD", "NBJT", "NUMOS")
 """Types of the numerical models of ngspice (CIDER)."""
@@ -43,7 +43,7 @@ NUMERICAL_HINT = (
     "use ngspice built with CIDER, or state the diode's I–V curve: .model NAME D(IS=… N=… RS=…), or measured points: "
     ".model NAME PWL(v1 i1 v2 i2 …)"
 )
-"""What an element with a numerical model needs."""
+"""Hint for elements with a numerical model."""
 
 CARDS: dict[str, tuple[str, str]] = {
     ".macro": ("sub-circuits begin with .subckt", "write .subckt"),
@@ -53,16 +53,16 @@ CARDS: dict[str, tuple[str, str]] = {
 }
 
 OVER_TIME = _words(".ic .meas .measure .four .fourier")
-"""Cards that cannot change the operating point, and act over time."""
+"""Cards that affect transient analysis but not the operating point."""
 
 NO_EFFECT = OVER_TIME | _words(
     """.nodeset .width .probe .probe64 .csparam .backanno .title .protect .unprotect .prot .unprot .graph .savebias
     .loadbias .wave .net .watch .autoconverge .text .stmlib .dcvolt .result .preprocess"""
 )
-"""Cards that cannot change the operating point."""
+"""Cards without effect on the operating point."""
 
 OPTIONS = _words(".option .options .opt")
-"""Spellings of the card of options."""
+"""Spellings of the options card."""
 
 ANALYSES = _words(".op .dc .step .tran .ac .temp .print .plot .save .tf .sens")
 """Cards of analyses and of outputs."""
@@ -89,7 +89,7 @@ ADVICE: dict[str, str] = {
 """Commands for some of these."""
 
 PRINTED = _words("dc op tran ac noise disto tf pz sp hb sens es pce homotopy ac_ic")
-"""The word after ``.print`` that says for which analysis it is."""
+"""Words after ``.print`` that name its analysis."""
 
 INSTANCE = _words("pj off ic scale ac noisy noiseless nt bv_max")
 """Words on an element's card without effect on the operating point of an ideal circuit."""
@@ -104,7 +104,7 @@ MODELS = {
     "S": _words("vt vh ron roff"),
     "W": _words("it ih ron roff"),
 }
-"""Parameters that are read of the models of elements with these letters."""
+"""Model parameters that are read, for elements with these letters."""
 
 MODELS_IDLE = _words("kf af lf wf ef bv_max noise level temp")
 """Parameters of these models without effect on any steady state."""
@@ -113,7 +113,7 @@ FORMULAS = {
     "q": ("a charge by a formula (Q=)", "write the capacitance near the operating point: C=1u"),
     "flux": ("a flux by a formula (FLUX=)", "write the inductance near the operating point: L=1m"),
 }
-"""Parameters of capacitors and inductors that LTspice and Xyce know: what they state, and what to write."""
+"""Parameters of capacitors and inductors in LTspice and Xyce: their meaning, and what to write instead."""
 
 _TRANSFER = "write it as R, C and controlled sources, or its gain at s = 0"
 _FREQUENCY = "circuits are solved at DC: write its gain at zero frequency"
@@ -144,4 +144,4 @@ OF_SOURCES = {
     "table": ("a TABLE without an expression", "write TABLE {v(a,b)} = (x1,y1) (x2,y2) …"),
     "td": ("a delay (td)", "circuits are solved at DC: leave it out"),
 }
-"""Names of what a controlled source may state."""
+"""Further parameters of controlled sources: their meaning, and what to write instead."""

@@ -1,5 +1,5 @@
-"""Scopes to the elements of a circuit: sub-circuits expanded, parameters evaluated, multipliers folded in, with what
-cards and models state evaluated in each call: values, switches, devices, and sources that follow time or others.
+"""Scopes to the elements of a circuit: expands sub-circuits, evaluates parameters, applies multipliers, and evaluates
+in each call what cards and models state: values, switches, devices, and sources that depend on time or on others.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ TOLERANCE_LAWS = {
     "uniform": (Distribution.UNIFORM, 1.0),
     "gauss": (Distribution.NORMAL, SIGMAS),
 }
-"""Suffix after their slash → distribution, and its largest deviation over the percentage stated."""
+"""Suffix after the slash → distribution, and ratio of its largest deviation to the stated percentage."""
 
 OF_CURRENT = frozenset((BY_VOLTAGE_G, BY_CURRENT_F, AFFINE_CURRENT))
-"""Kinds of controlled sources of a current."""
+"""Kinds of controlled current sources."""
 
 GRADUAL = (
     "a switch with negative hysteresis (%s) switches abruptly at its threshold; in LTspice its resistance changes "
@@ -81,21 +81,21 @@ class Origins:
         self._lines, self._spans = lines, [(start, source.name) for start, source in spans]
 
     def get(self, k: int) -> tuple[str, int] | None:
-        """Where element ``k`` was written."""
+        """File and line of element ``k``."""
         if not 0 <= k < len(self._lines):
             return None
         return self._spans[bisect_left(self._spans, k + 1, key=itemgetter(0)) - 1][1], self._lines[k]
 
 
 class ElementColumns(Columns):
-    """The growing circuit.
+    """The circuit under construction.
 
     Attributes
     ----------
     sources : list of (Frame, int, int)
-        Sources that others may control: the call, the number in its scope, the position.
+        Sources that may be controlled: the call, the number in its scope, the position.
     factors : dict of int to float
-        Position → value over the value on the card, where they differ (``m=``, temperature).
+        Position → ratio of the value to that on the card, where they differ (``m=``, temperature).
     """
 
     def __init__(self, top: Scope, global_names: dict[str, str]) -> None:
@@ -115,7 +115,7 @@ class ElementColumns(Columns):
 
 
 def bisected(places: list[int], start: int, stop: int) -> list[int]:
-    """Those of the sorted ``places`` from ``start`` to before ``stop``."""
+    """The sorted ``places`` from ``start`` to before ``stop``."""
     return places[bisect_left(places, start) : bisect_left(places, stop)]
 
 
@@ -130,7 +130,7 @@ class Elaborator:
     formulas, frozen : dict of int to Formula
         See `circuitsim.netlist.functional.FollowingSources`.
     variants : list of int
-        Numbers of the variants that calls of sub-circuits with conditions chose, in the order of the calls.
+        Numbers of the variants chosen by calls of sub-circuits with conditions, in order of the calls.
     """
 
     def __init__(
@@ -155,13 +155,13 @@ class Elaborator:
         self.stack: list[Frame] = []
         self.variants: list[int] = []
         self.cards: dict[int, dict[str, tuple[int, Value]]] = {}
-        """Model card → the numbers that it states, read once."""
+        """Model card → its numbers, read once."""
         self.dynamics = Dynamics()
         self.formulas: dict[int, Formula] = {}
         self.frozen: dict[int, Formula] = {}
 
     def following(self, circuit: Circuit) -> FollowingSources:
-        """The sources of the elaborated circuit that follow time or other sources."""
+        """The sources of the elaborated circuit that depend on time or on other sources."""
         constants, factors = self.evaluator.constants, self.out.factors
         return FollowingSources(circuit, self.dynamics, self.formulas, self.frozen, constants, self.names, factors)
 
@@ -193,7 +193,7 @@ class Elaborator:
             self.draws.elsewhere(name, value)
 
     def check_names(self) -> None:
-        """Flattened names may meet where a call's own name has a dot: x1.x2 beside an x2 inside x1."""
+        """Check flattened names, which may collide where a call's name has a dot: x1.x2, and x2 inside x1."""
         dotted = [call for scope in self.linker.scopes for call in scope.calls if "." in call.name]
         if not dotted:
             return
@@ -261,12 +261,12 @@ class Elaborator:
             self.stack.append(self.frame(target, environment, f"{name}.", nodes, multiplier, call, frame))
 
     def variant(self, frame: Frame, call: Call, target: Scope, passed: dict[str, Value]) -> Scope:
-        """The variant of a sub-circuit that the values of this call choose.
+        """The variant of a sub-circuit for the values of this call.
 
         Raises
         ------
         CardError
-            They have none.
+            There is none.
         """
         if not target.variants:
             return target
@@ -283,7 +283,7 @@ class Elaborator:
         )
 
     def amplifier(self, frame: Frame, call: Call) -> None:
-        """Append the amplifier that ``call`` is; many in parallel are one."""
+        """Append the amplifier of ``call``; amplifiers in parallel are one."""
         name = frame.prefix + call.name
         gain = 1.0
         with self.reporter.at(call.card, [name], frame.callers):
@@ -300,7 +300,7 @@ class Elaborator:
         self.out.element(AMPLIFIER, name, first, second, gain, call.card)
 
     def warn_scope(self, frame: Frame, call: Call, target: Scope, inside: Environment) -> None:
-        """Warn of a passed expression with a name that has another value in the sub-circuit."""
+        """Warn if a passed expression reads a name that has another value in the sub-circuit."""
         for key, value in call.passed.items():
             for name in ambiguous_names(key, value, call, target):
                 if frame.environment.owner(name) is None:
@@ -358,7 +358,7 @@ class Elaborator:
                     out.factors[k + offset] = factor
 
     def element(self, frame: Frame, k: int, position: int) -> None:
-        """What the card of element ``k`` of a scope states, at ``position`` of the circuit."""
+        """Apply the card of element ``k`` of a scope, at ``position`` in the circuit."""
         scope, found = frame.scope, self.dynamics
         stated = scope.stated[k]
         report = partial(self.reporter.at, stated.card, [frame.name(k)], frame.callers)
@@ -387,7 +387,7 @@ class Elaborator:
                 found.waves[position] = self.waveform(frame, stated.wave)._replace(factor=self.cells(frame, k, stated))
 
     def sources(self, frame: Frame, stated: ElementCard) -> float:
-        """How many equal controlled sources of a current are in parallel, times the factor of the temperature."""
+        """The number of equal controlled current sources in parallel, times the temperature factor."""
         assert stated.source is not None
         current = stated.source.kind in OF_CURRENT
         found = self.number(stated.multiplier, frame) * frame.multiplier if current else 1.0
@@ -397,7 +397,7 @@ class Elaborator:
         return found
 
     def cells(self, frame: Frame, k: int, stated: ElementCard) -> float:
-        """How many equal sources are in parallel, of which the currents add up."""
+        """The number of equal sources in parallel, whose currents add up."""
         return frame.multiplier * self.number(stated.multiplier, frame) if frame.scope.kind[k] == CURRENT else 1.0
 
     def waveform(self, frame: Frame, wave: Wave) -> Waveform:
@@ -407,7 +407,7 @@ class Elaborator:
         return Waveform(wave.name, numbers, repeat, self.number(wave.delay, frame))
 
     def element_value(self, frame: Frame, k: int, stated: ElementCard, position: int) -> float:
-        """Evaluate the value of an element, at ``position`` of the circuit; errors are reported and give zero."""
+        """Evaluate the value of an element, at ``position`` in the circuit; on an error, which is reported, zero."""
         name, code = frame.name(k), frame.scope.kind[k]
         draws = self.draws
         before = len(draws.waiting)
@@ -432,7 +432,8 @@ class Elaborator:
         return 0.0
 
     def negative(self, frame: Frame, stated: ElementCard, position: int, name: str, value: float) -> float:
-        """A negative resistance: a current controlled by its own voltage, because a passive circuit has none."""
+        """Replace a negative resistance by a current source controlled by its own voltage: passive circuits have
+        none."""
         cells = frame.multiplier * self.number(stated.multiplier, frame)
         out = self.out
         control = VoltageControl(cells / value, out.first[position], out.second[position])
@@ -442,7 +443,8 @@ class Elaborator:
         return math.nan
 
     def model_tolerances(self, frame: Frame, stated: ElementCard, name: str, position: int, value: float) -> None:
-        """``DEV=5%`` and ``LOT=5%`` of a passive element's model: of each element, and of all that name the model."""
+        """``DEV=5%`` and ``LOT=5%`` of a passive element's model: per element, and common to all that name the
+        model."""
         model = frame.scope.find_model(stated.model.model.lower()) if stated.model is not None else None
         for key, token in () if model is None else model.pairs:
             word, _, law = key.word.partition("/")
@@ -464,7 +466,7 @@ class Elaborator:
                 draws.lot(id(model.card), label, position, abs(value), sigmas * amount, distribution)
 
     def one(self, frame: Frame, k: int, stated: ElementCard, name: str) -> tuple[float, float]:
-        """The value of one element (of one of those that ``m`` counts), and its ratio to the value on the card."""
+        """The value of one element (without ``m``), and its ratio to the value on the card."""
         if isinstance(stated.value, Wave):
             return checked_waveform(self.waveform(frame, stated.value), stated.offset), 1.0
         letter = frame.letter(k)
@@ -487,12 +489,12 @@ class Elaborator:
             raise CardError("range", f"{short(name)}: {error}", stated.offset, "see docs/netlist.md") from None
 
     def model(self, frame: Frame, stated: ElementCard, letter: str, name: str) -> Model | None:
-        """The model that a passive element names; None where the name is a parameter's.
+        """The model named by a passive element; None where the name is a parameter's.
 
         Raises
         ------
         CardError
-            There is none, or it is of another type.
+            It does not exist, or has another type.
         """
         use = stated.model
         if use is None:
@@ -517,7 +519,7 @@ class Elaborator:
         return model
 
     def warn_of_product(self, stated: ElementCard, value: float, model: dict[str, float], name: str) -> None:
-        """Programs differ on a resistor whose card and model both state a resistance."""
+        """Warn of a resistor with a resistance on both card and model, on which programs differ."""
         other, use = model.get("r", model.get("res", 1.0)), stated.model
         if other not in (1.0, value) and use is not None:
             self.reporter.gather(
@@ -531,7 +533,7 @@ class Elaborator:
             )
 
     def model_values(self, frame: Frame, model: Model, letter: str) -> dict[str, float]:
-        """What the card of a passive element's model states, evaluated where it is defined."""
+        """The values on the card of a passive element's model, evaluated in its defining scope."""
         key = id(model.card)
         if key not in self.cards:
             self.cards[key] = self.read_model(model, letter)
@@ -546,7 +548,7 @@ class Elaborator:
         return {word: values[name] for word, name in names.items() if name in values}
 
     def read_model(self, model: Model, letter: str) -> dict[str, tuple[int, Value]]:
-        """The numbers of a model card that are read; the others are noted or warned of."""
+        """The numbers of a model card that are read; others are noted or warned of."""
         found: dict[str, tuple[int, Value]] = {}
         for key, token in model.pairs:
             word = key.word
@@ -557,7 +559,7 @@ class Elaborator:
         return found
 
     def smell_of_mega(self, frame: Frame, k: int, stated: ElementCard) -> None:
-        """Warn of a resistance by a parameter whose number ends in a capital M (milli), where mega may be meant."""
+        """Warn of a resistance by a parameter with a capital M (milli), where mega may be meant."""
         value = stated.value
         if frame.scope.kind[k] != RESISTOR or not isinstance(value, Code) or len(value.program) != 1 or not value.names:
             return
@@ -605,7 +607,7 @@ class Elaborator:
         return SwitchLaw(frame.prefix + scope.names[place], numbers, control.closed)
 
     def device(self, frame: Frame, k: int, position: int) -> None:
-        """Make element ``k`` of a scope, at ``position`` of the circuit, the device of its model."""
+        """Turn element ``k`` of a scope, at ``position`` in the circuit, into the device of its model."""
         use, name = self.linker.devices[frame.scope][k], frame.name(k)
         card, counted = use.model.card, frame.scope.stated[k].numbers if k in frame.scope.stated else {}
         counts, own = {}, {}
@@ -639,7 +641,7 @@ class Elaborator:
         return found
 
     def made(self, use: DeviceUse, values: dict[str, float], counts: dict[str, float]) -> Device:
-        """The device of these values; equal ones are one object."""
+        """The device for these values; equal devices are shared."""
         assert use.row.device is not None
         key = id(use), tuple(values.items()), tuple(counts.items())
         if key not in self.known:
@@ -677,7 +679,7 @@ class Elaborator:
 
 
 def _name(error: CardError, stated: ElementCard, name: str) -> None:
-    """A bare word that is not a parameter is an error of the value it stands for."""
+    """Turn the error of a bare word that is not a parameter into one about the value."""
     value, at = stated.value, stated.offset
     bare = isinstance(value, Code) and error.code is value and stated.card.text[at - 1] not in "{'"
     if error.kind == "parameter" and bare and isinstance(value, Code) and error.offset == at:

@@ -1,9 +1,9 @@
 """Values of expressions: a stack machine with a budget, and environments of parameters that resolve on demand.
 
-A name is looked up in the call of the expression, then in the calls that led there, as ngspice does; the
-values that a call passes are expressions of its caller (ngspice finds some of their names in the sub-circuit, depending
-on the order in which it evaluates: a warning says where that matters). Everything is evaluated once, without recursion
-over parameters, so that chains of a hundred thousand parameters work.
+A name is looked up in the call of the expression, then in its callers, as ngspice does; values passed by a call are
+expressions of its caller (ngspice resolves some of their names in the sub-circuit, depending on its order of
+evaluation; a warning says where that matters). Everything is evaluated once, without recursion over parameters, so that
+chains of a hundred thousand parameters work.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class Environment:
     parent : Environment or None
         The caller's.
     passed : dict
-        The values that the call passes: name → expression or number, evaluated in the caller.
+        The values passed by the call: name → expression or number, evaluated in the caller.
     bindings : tuple of dict
-        The sub-circuit's own; earlier ones win, what is passed wins over all.
+        The sub-circuit's own; earlier ones take precedence, passed values over all.
     """
 
     __slots__ = ("bindings", "parent", "passed", "values")
@@ -86,16 +86,16 @@ class Environment:
 class Domain(ABC):
     """Symbolic values of unknown voltages and currents in expressions.
 
-    Errors that the methods raise get their place from `Evaluator.run`.
+    Errors raised by the methods get their location from `Evaluator.run`.
 
     Attributes
     ----------
     symbols : tuple of types
-        Of these values.
+        Types of these values.
     kinds : tuple of str
-        Of the signals that have such values; others are read as parameters.
+        Kinds of signals with such values; others are read as parameters.
     fixed : mapping of Signal to float
-        Those that are numbers.
+        Signals with known values.
     """
 
     symbols: ClassVar[tuple[type, ...]]
@@ -116,7 +116,7 @@ class Domain(ABC):
 
     @abstractmethod
     def apply(self, name: str, values: Sequence[Any]) -> Any:
-        """An operator, a sign or a function, of numbers and such values."""
+        """Apply an operator, a sign or a function to numbers and such values."""
 
     @abstractmethod
     def refused(self, what: str) -> ExpressionError:
@@ -124,7 +124,7 @@ class Domain(ABC):
 
     @abstractmethod
     def whole(self, value: Any) -> Any:
-        """What the value of a whole expression is returned as."""
+        """The form in which the value of a whole expression is returned."""
 
 
 class Evaluator:
@@ -133,15 +133,16 @@ class Evaluator:
     Parameters
     ----------
     constants : mapping of str to float
-        Names with a value where no parameter is called so.
+        Values of names that no parameter has.
     signals : callable, optional
-        The value of a quantity of the solution, for expressions that read some; its ValueError says why it has none.
+        The value of a quantity of the solution, for expressions that read some; its ValueError explains why there is
+        none.
     draws : Draws, optional
-        Takes the random functions, which are refused without it.
+        Handles the random functions, which are refused without it.
     taken : list, optional
-        Gets the decisions of conditions and of functions with corners or jumps.
+        Receives the decisions of conditions and of functions with corners or jumps.
     lines : bool
-        Signals follow straight lines (`functions.Linear`), and so do results until a decision changes.
+        Whether signals are affine (`functions.Linear`), as are results until a decision changes.
     """
 
     def __init__(
@@ -157,7 +158,7 @@ class Evaluator:
         self.depth = 0
 
     def value(self, code: Code | float, environment: Environment) -> float:
-        """The value of ``code``, or that number.
+        """The value of ``code``, or of a number.
 
         Raises
         ------
@@ -215,7 +216,7 @@ class Evaluator:
         if owner is None and name in self.constants:
             return self.constants[name]
         if owner is None or name not in owner.values:
-            # Only a function's body comes here: its free names are those of the expression that calls it.
+            # Only the body of a function gets here: its free names are resolved by the calling expression.
             self.deeper()
             single = Code(code.card, code.scope, at)
             single.names = {name: at}
@@ -239,7 +240,7 @@ class Evaluator:
         Raises
         ------
         ExpressionError
-            As `value`, or something is done that the domain does not have.
+            As `value`, or an operation that the domain lacks.
         """
         self.depth = 0
         for instruction, argument, at in reversed([*code.instructions()]):

@@ -1,7 +1,7 @@
-"""Expressions: text to a small program for a stack machine, never ``eval``.
+"""Expressions: text compiled to a small program for a stack machine; ``eval`` is never used.
 
-Precedence, from loose to tight, as ngspice reads it: ``? :``, ``||`` (also ``|``), ``&&`` (also ``&``), ``== != <>``,
-``< <= > >=``, ``+ -``, ``* / % \\``, unary ``- + !``, ``** ^``. Powers associate to the left (``2**3**2`` is 64) and
+Precedence, from loose to tight, as in ngspice: ``? :``, ``||`` (also ``|``), ``&&`` (also ``&``), ``== != <>``,
+``< <= > >=``, ``+ -``, ``* / % \\``, unary ``- + !``, ``** ^``. Powers are left-associative (``2**3**2`` is 64) and
 bind tighter than a sign (``-2**2`` is −4).
 """
 
@@ -17,7 +17,7 @@ from circuitsim.netlist.functions import NEGATE, NOT, RANDOM, TRUTH
 from circuitsim.units import NumberError, rkm, scan, short
 
 PUSH, NAME, LOCAL, CALL, CHOOSE, SIGNAL = range(6)
-"""Instructions. The argument of `CHOOSE` is two programs: for a condition that holds, and for one that does not."""
+"""Instructions. The argument of `CHOOSE` is two programs: for a true condition, and for a false one."""
 
 Program = list[tuple[Any, Any, int]]
 """Tuples (instruction, operator or sign, argument, offset in the text)."""
@@ -27,14 +27,14 @@ _WORD = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _OPERATOR = re.compile(r"\*\*|<=|>=|==|!=|<>|&&?|\|\|?|[-+*/%\\^<>!?:(),{}']")
 _SYNONYMS = {"&": "&&", "|": "||"}
-"""Xyce and LTspice write one sign."""
+"""Single-character operators of Xyce and LTspice."""
 
 _SIGNAL = re.compile(r"\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)")
 OF_TIME = frozenset(("spice_pulse", "spice_sin", "spice_exp", "spice_sffm"))
-"""Functions of expressions of sources whose first argument is the time, which is not written (Xyce)."""
+"""Functions in expressions of sources whose implicit first argument is time (Xyce)."""
 
 SPLINES = frozenset(("spline", "akima", "cubic", "wodicka", "bli"))
-"""Functions of Xyce that join points by curves."""
+"""Spline functions of Xyce."""
 
 SIGNALS = frozenset(("v", "i", "p", "w", "n"))
 """``v(a)``, ``v(a,b)``, ``i(R1)``, ``p(R1)`` in expressions of sources and of printed quantities; w is p, n is v."""
@@ -64,7 +64,7 @@ _LEVELS = {
 
 
 class ExpressionError(CardError):
-    """What is wrong with an expression, and where in its text. ``code`` is set when another text is at fault."""
+    """An error in an expression, with its offset. ``code`` is set when another text is at fault."""
 
     def __init__(self, kind: str, message: str, offset: int = 0, hint: str = "", code: Code | None = None) -> None:
         super().__init__(kind, message, offset, hint)
@@ -94,11 +94,11 @@ class Code:
     names : dict
         Parameters it reads (lower case) → offset of their first use.
     card : Any
-        Its card, for the places of its errors.
+        Its card, for the locations of errors.
     scope : Any
         The scope of its functions.
     mega : str
-        A number in it that ends in a capital ``M`` (milli), if any: worth a warning on a resistor.
+        A number in it that ends in a capital ``M`` (milli), if any: a warning on a resistor.
     signals : list of Signal
         Quantities of the solution that it reads.
     """
@@ -114,7 +114,7 @@ class Code:
         self.signals: list[Signal] = []
 
     def instructions(self, program: Program | None = None) -> Iterator[tuple[Any, Any, int]]:
-        """All instructions, with those of both ways of each choice."""
+        """All instructions, with those of both branches of each choice."""
         for one in self.program if program is None else program:
             yield one
             for way in one[1] if one[0] == CHOOSE else ():
@@ -129,7 +129,7 @@ def parse(
     stop: int | None = None,
     signals: bool = False,
 ) -> tuple[Code, int]:
-    """The expression that begins at ``start``, and the offset of its end (``stop`` at most).
+    """Parse the expression that begins at ``start``; returns it and the offset of its end (``stop`` at most).
 
     With ``signals`` it may read the solution: ``v(a,b)``, ``i(R1)``, ``time``.
 
@@ -150,7 +150,7 @@ class _Reader:
         self.text: str = code.card.text
         self.stop, self.code, self.signals = len(self.text) if stop is None else stop, code, signals
         self.arguments = {name: k for k, name in enumerate(arguments)}
-        self.end = start  # just behind the last token taken
+        self.end = start  # after the last token taken
         self.program: Program = []
         self.look(start)
 
@@ -158,7 +158,7 @@ class _Reader:
         self.program.append((instruction, argument, at))
 
     def aside(self, read: Callable[..., None], *arguments: int) -> Program:
-        """What ``read`` emits, as a program of its own."""
+        """The output of ``read`` as a separate program."""
         outer, self.program = self.program, []
         read(*arguments)
         outer, self.program = self.program, outer
@@ -212,7 +212,7 @@ class _Reader:
                 self.binary(found + 1, self.deeper(depth))
                 self.emit(operator, None, at)
                 continue
-            # The right side is evaluated only where it matters.
+            # The right side is evaluated only if needed.
             right = [*self.aside(self.binary, found + 1, self.deeper(depth)), (TRUTH, None, at)]
             left: Program = [(PUSH, float(operator == "||"), at)]
             self.emit(CHOOSE, (right, left) if operator == "&&" else (left, right), at)
@@ -324,7 +324,7 @@ class _Reader:
 
 
 def read_rkm(text: str) -> float | None:
-    """The value of ``2K2``; None for what is no such number."""
+    """The value of ``2K2``; None for anything else."""
     try:
         return rkm(text)
     except NumberError:

@@ -1,6 +1,4 @@
-"""Expressions of printed quantities, outside any deck; evaluated for many points at once where they consist of sums,
-products and quotients.
-"""
+"""Expressions of printed quantities, outside any deck; vectorised if they consist of sums, products and quotients."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ def parse_formula(text: str) -> Code:
 
 
 class _Arrays(Domain):
-    """Arrays of the values of quantities."""
+    """Arrays of values of quantities."""
 
     symbols = (np.ndarray,)
     kinds = ("v", "i", "p")
@@ -48,11 +46,11 @@ class _Arrays(Domain):
         return _APPLIED[name](*values)
 
     def refused(self, what: str) -> ExpressionError:
-        """The error for all else."""
+        """The error for all other operations."""
         return ExpressionError("unsupported", what)
 
     def whole(self, value: Any) -> np.ndarray:
-        """The values, if all have bounds."""
+        """The values, if all are finite."""
         found: np.ndarray = np.zeros(np.broadcast_shapes(*(own.shape for own in self.known.values()))) + value
         if not np.isfinite(found).all():
             raise self.refused("infinity")
@@ -82,8 +80,8 @@ def values_at_once(code: Code, known: Mapping[Signal, np.ndarray], names: Mappin
     Returns
     -------
     (n,) float array or None
-        None where the expression has other operations, or a value has no bounds: `circuitsim.netlist.evaluate` then
-        says what is wrong.
+        None where the expression has other operations, or a value is infinite: `circuitsim.netlist.evaluate` then
+        reports the error.
     """
     environment = Environment(None, {}, (dict(names),))
     try:

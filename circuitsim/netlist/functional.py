@@ -1,7 +1,7 @@
 """Sources whose values depend on time or on other sources: time functions, and formulas of fixed voltages.
 
-A formula may read ``time``, ``v(a,b)`` where voltage sources fix that voltage, and ``i(I1)`` of a current source: then
-the source is an ideal source of a known value, and the circuit has its energy function.
+A formula may read ``time``, ``v(a,b)`` where voltage sources fix that voltage, and ``i(I1)`` of a current source. The
+source then is ideal with a known value, and the circuit has its energy function.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Lines = Mapping[int, Callable[[float], tuple[float, float]]]
 
 
 class Formula(NamedTuple):
-    """The value of a source as an expression, in its call; ``factor`` sources in parallel; ``fixed``: of a controlled
-    source the signals that independent ones fix."""
+    """The value of a source as an expression, in its call; ``factor`` sources in parallel; ``fixed``: for a controlled
+    source the signals fixed by independent ones."""
 
     code: Code
     frame: Frame
@@ -61,15 +61,15 @@ class FollowingSources(Dynamics):
     ----------
     circuit : Circuit
     found : Dynamics
-        Time functions and the like.
+        Time functions and other dynamic data.
     formulas, frozen : dict of int to Formula
-        Of independent sources, and of controlled ones with the values of such, by position.
+        Of independent sources, and of controlled ones that depend on values of these, by position.
     constants : mapping of str to float
         The constants of expressions.
     names : callable
-        The constants and the deck's parameters with the values that this circuit has, for expressions of columns.
+        The constants and the deck's parameters with the values of this circuit, for expressions of columns.
     factors : dict of int to float
-        Position → value of an element over the value on its card, where they differ (``m=``, temperature).
+        Position → ratio of an element's value to that on its card, where they differ (``m=``, temperature).
     """
 
     formulas: dict[int, Formula]
@@ -91,7 +91,7 @@ class FollowingSources(Dynamics):
         self.joining = frozenset((VOLTAGE, INDUCTOR))
 
     def of_cards(self, given: Mapping[str, float]) -> dict[str, float]:
-        """The values of elements whose cards state those given: several in parallel, at their temperature."""
+        """Element values for given values on cards: with elements in parallel, at their temperature."""
         if not self.factors:
             return dict(given)
         index = self.circuit.element_index
@@ -109,18 +109,18 @@ class FollowingSources(Dynamics):
         Parameters
         ----------
         given : dict of str to float
-            Values that a sweep gives to sources; they come before time functions.
+            Values of sources in a sweep; they override time functions.
         time : float, optional
-            s; without it the time functions do not act (the operating point).
+            s; by default the operating point, where time functions do not act.
         grid : Grid
-            What time functions take for numbers that are left out.
+            Defaults of time functions' parameters.
 
         Raises
         ------
         NetlistError
-            A formula without a value.
+            A formula that has no value.
         UsageError
-            A controlled source would not follow.
+            A controlled source would not depend on the new values.
         """
         names = self.circuit.names
         self.check_frozen([*given, *(names[k] for k in (*self.waves, *self.formulas) if time is not None)])
@@ -135,7 +135,7 @@ class FollowingSources(Dynamics):
         return {names[k]: value for k, value in (*moved.items(), *found.items())}
 
     def check_changes(self, names: Collection[str] | None) -> None:
-        """Refuse new values of elements that formulas read which have fixed values in the circuit, without theirs.
+        """Refuse new values of elements read by formulas that have fixed values in the circuit.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class FollowingSources(Dynamics):
             )
 
     def check_frozen(self, names: Collection[str] | None) -> None:
-        """Refuse new values of elements that fix a factor or a condition of a controlled source; None: of all.
+        """Refuse new values of elements that determine a factor or a condition of a controlled source; None: of all.
 
         Raises
         ------
@@ -175,8 +175,8 @@ class FollowingSources(Dynamics):
             )
 
     def fixed(self) -> set[int]:
-        """Positions of the formulas whose signals independent sources fix, directly or through such formulas: their
-        values are known before the circuit is solved."""
+        """Positions of the formulas whose signals independent sources fix, directly or through such formulas, so that
+        their values are known before the circuit is solved."""
         needs = self._needs()
         known: set[int] = set()
         while new := {
@@ -190,8 +190,8 @@ class FollowingSources(Dynamics):
         return known
 
     def followers(self, names: Collection[str] | None) -> list[int]:
-        """Positions of the formulas that read some of the elements ``names``, directly or through such formulas; None:
-        any source."""
+        """Positions of the formulas that depend on some of the elements ``names``, directly or through such formulas;
+        None: on any source."""
         needs, index = self._needs(), self.circuit.element_index
         moved = None if names is None else {index(name) for name in names if name in self.circuit}
         found: set[int] = set()
@@ -205,14 +205,14 @@ class FollowingSources(Dynamics):
         return sorted(found)
 
     def _needs(self) -> dict[int, list[set[int] | None]]:
-        """The sources that the signals of each formula are made of; None where one depends on the solution."""
+        """The sources that the signals of each formula depend on; None where one depends on the solution."""
         return {
             k: [self.sources_of(formula, signal) for signal in formula.fixed or formula.code.signals]
             for k, formula in (*self.formulas.items(), *self.frozen.items())
         }
 
     def sources_of(self, formula: Formula, signal: Signal) -> set[int] | None:
-        """The sources that a signal is made of; None where it depends on the solution."""
+        """The sources that a signal depends on; None where it depends on the solution."""
         try:
             terms = self.terms(formula, signal)
         except TopologyError:
@@ -220,12 +220,12 @@ class FollowingSources(Dynamics):
         return None if terms is None else {k for k, _ in terms}
 
     def terms(self, formula: Formula, signal: Signal) -> list[tuple[int, float]] | None:
-        """The sources that a signal is the sum of, and their signs; None where it depends on the solution.
+        """The sources whose signed sum a signal is; None where it depends on the solution.
 
         Raises
         ------
         TopologyError
-            It names a node that is not there.
+            It names an unknown node.
         """
         circuit = self.circuit
         if signal.kind == "time":
@@ -240,7 +240,7 @@ class FollowingSources(Dynamics):
         return [(k, sign) for k, sign in signs.items() if sign] if root == other else None
 
     def _path(self, node: int) -> tuple[int, dict[int, float]]:
-        """The root of a node along voltage sources, and the sources on the way with their signs."""
+        """The root of a node along voltage sources, and the sources on the path with their signs."""
         passed: dict[int, float] = {}
         while (step := self._paths.get(node)) is not None:
             node, own, sign = step
@@ -255,8 +255,8 @@ class FollowingSources(Dynamics):
         return found
 
     def formula_at(self, k: int, time: float, grid: Grid) -> tuple[float, tuple[Any, ...]]:
-        """The value of a source that a formula gives, V or A, at a time, s, and the decisions that led to it,
-        "time" among them where it reads that.
+        """The value of a source given by a formula, V or A, at a time, s, and the decisions that led to it; "time"
+        among them if it reads that.
 
         Raises
         ------
@@ -267,8 +267,8 @@ class FollowingSources(Dynamics):
         return moment.placed(k), tuple(moment.taken)
 
     def line_at(self, k: int, time: float, lines: Lines) -> tuple[float, float] | None:
-        """The value and the slope of a source that a formula gives, at a time, s, while its decisions stay the same;
-        None where it follows a curve.
+        """The value and the slope of a source given by a formula, at a time, s, for fixed decisions; None where it is
+        curved.
 
         Parameters
         ----------
@@ -289,7 +289,7 @@ class FollowingSources(Dynamics):
 
     @cached_property
     def _paths(self) -> dict[int, tuple[int, int, float] | None]:
-        """A spanning forest of voltage sources and shorts, grown from ground first: from each node the next one towards
+        """A spanning forest of voltage sources and shorts, grown from ground first: for each node the next one towards
         the root, the element (−1: a short), the sign of its voltage; None for a root."""
         kind, first, second, _ = self.circuit.columns()
         beside = defaultdict[int, list[tuple[int, int, float]]](list)
@@ -322,9 +322,9 @@ class Moment:
     time : float
         s.
     grid : Grid, optional
-        With it, time functions that are not stated act, and the decisions of formulas are kept in ``taken``.
+        With it, unstated time functions act, and the decisions of formulas are recorded in ``taken``.
     lines : mapping of int to callable, optional
-        With it values follow straight lines; see `FollowingSources.line_at`.
+        With it values are affine in time; see `FollowingSources.line_at`.
     """
 
     def __init__(
@@ -340,7 +340,7 @@ class Moment:
         self.taken: list[Any] = []
 
     def placed(self, k: int) -> float:
-        """The value of source ``k``; an error has its place in the deck."""
+        """The value of source ``k``; errors get its location in the deck."""
         try:
             return self.value(k)
         except ExpressionError as error:

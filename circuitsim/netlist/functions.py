@@ -1,4 +1,4 @@
-"""The functions, operators and constants of expressions: one row a name, with its meaning for each sort of value.
+"""The functions, operators and constants of expressions: one row per name, with its meaning for each type of value.
 
 Numbers refuse NaN, infinity and underflow; they may have derivatives (`Linear`). An affine
 value is a constant + Σ coefficient · control; max, min, abs, limit, table and uramp of some are sums of ramps
@@ -23,13 +23,13 @@ from circuitsim.units import SMALLEST
 
 CONSTANTS: dict[str, float] = {"pi": math.pi, "e": math.e, "exp": math.e, "gmin": 1e-12}
 NEGATE, NOT, TRUTH = "-x", "!x", "!!x"
-"""Operators of one operand, as expressions name them: the other sign; whether it is zero; whether it is not."""
+"""Unary operators as named in expressions: negation; whether it is zero; whether it is nonzero."""
 
 RANDOM = frozenset(("gauss", "agauss", "unif", "aunif", "mc", "flat", "rand", "random"))
 
 
 def power(base: float, exponent: float) -> float:
-    """``base ** exponent``. ngspice takes |base| here, other programs do not: where that matters it is refused."""
+    """``base ** exponent``. ngspice uses |base|, other programs do not: where that matters it is refused."""
     if base < 0 and not (exponent.is_integer() and exponent % 2 == 0):
         raise ValueError(
             "a negative base: SPICE programs differ; write pow(x, y) for the signed power, pwr(x, y) for that of |x|"
@@ -43,12 +43,12 @@ def modulo(a: float, b: float) -> float:
 
 
 def divide_whole(a: float, b: float) -> float:
-    """The quotient without its fraction (rounded towards zero)."""
+    """The quotient truncated towards zero."""
     return float(math.trunc(a / b))
 
 
 def clamp(x: float, low: float, high: float) -> float:
-    """``x`` held between two bounds, in either order."""
+    """``x`` clamped between two bounds, in either order."""
     return min(max(x, min(low, high)), max(low, high))
 
 
@@ -63,7 +63,7 @@ def with_sign(x: float, y: float | None = None) -> float:
 
 
 def pairs(name: str, points: Sequence[Any]) -> tuple[Sequence[float], Sequence[float]]:
-    """Abscissas and values of a polygon."""
+    """Abscissas and values of a polyline."""
     places, values = points[0::2], points[1::2]
     if len(places) != len(values) or any(b <= a for a, b in pairwise(places)):
         raise ValueError(f"{name} needs pairs with increasing first numbers")
@@ -71,15 +71,14 @@ def pairs(name: str, points: Sequence[Any]) -> tuple[Sequence[float], Sequence[f
 
 
 def interpolated(x: float, *points: float) -> float:
-    """The value at ``x`` of the polygon through pairs of abscissa and value; constant outside."""
+    """The value at ``x`` of the polyline through pairs of abscissa and value; constant outside."""
     places, values = pairs("table", points)
     k = bisect_left(places, x)
     return _on_segment(x, places, values, k) if 0 < k < len(places) else values[min(k, len(places) - 1)]
 
 
 def extended(x: float, *points: float) -> float:
-    """The value at ``x`` of the polygon through pairs of abscissa and value, its outer segments extended, as in
-    ngspice."""
+    """The value at ``x`` of the polyline through pairs of abscissa and value, extrapolated linearly, as in ngspice."""
     places, values = pairs("pwl", points)
     return _on_segment(x, places, values, min(max(bisect_right(places, x), 1), len(places) - 1))
 
@@ -102,8 +101,8 @@ def _segment(x: float, *points: float) -> int:
 
 
 class Linear(float):
-    """A number with its derivatives by some variables, which it follows straight; ``terms`` is None where it does
-    not. Variables are the random ones of a deck (`circuitsim.netlist.deviations`), or the time."""
+    """A number with its derivatives by some variables, in which it is affine; ``terms`` is None where it is not.
+    Variables are the random ones of a deck (`circuitsim.netlist.deviations`), or time."""
 
     __slots__ = ("terms",)
 
@@ -115,7 +114,7 @@ class Linear(float):
         return made
 
     def _with(self, other: Any, value: float, own: float, others: float) -> Linear:
-        """``value``, whose terms are ``own`` times these and ``others`` times those of ``other``."""
+        """``value``, with terms ``own`` times these plus ``others`` times those of ``other``."""
         right = other.terms if isinstance(other, Linear) else {}
         if self.terms is None or right is None:
             return type(self)(value, None)
@@ -163,7 +162,7 @@ def moves(value: Any) -> bool:
 
 # --------------------------------------------------------- piecewise-linear values
 class Affine(Linear):
-    """A number + Σ terms[k] · control k; control −1 − n is ramp n. It is added to numbers and such values, and
+    """A number + Σ terms[k] · control k; control −1 − n is ramp n. It can be added to numbers and affine values, and
     multiplied by numbers."""
 
     __slots__ = ()
@@ -177,7 +176,7 @@ class Affine(Linear):
 
 
 class Steps(NamedTuple):
-    """Numbers that conditions choose: ``yes`` where ``test`` > 0, else ``no``; each a number or further steps."""
+    """Numbers chosen by conditions: ``yes`` where ``test`` > 0, else ``no``; each a number or further steps."""
 
     test: Affine
     yes: Steps | float
@@ -199,7 +198,7 @@ class Ramps:
         self._numbers: dict[tuple[float, frozenset[tuple[int, float]]], int] = {}
 
     def ramp(self, value: Affine) -> Affine:
-        """max(0, value); the same one for the same value.
+        """max(0, value); shared by equal values.
 
         Raises
         ------
@@ -216,13 +215,13 @@ class Ramps:
 
     # ------------------------------------------------------------------ functions
     def step(self, test: Affine, above: float = 1.0, below: float = 0.0, at: float = 0.0) -> Steps | float:
-        """One of two numbers where ``test`` is above zero and below; a third where it is always zero."""
+        """One of two numbers where ``test`` is above zero or below; a third where it is always zero."""
         if any(test.terms.values()):
             return Steps(test, above, below)
         return above if test > 0.0 else below if test < 0.0 else at
 
     def sign(self, x: Affine, *others: Any) -> Any:
-        """The sign of one value; None for another number of them."""
+        """The sign of one value; None for another number of arguments."""
         return None if others else self.step(x, 1.0, -1.0)
 
     def multiple(self, x: Any, y: Any) -> Any:
@@ -240,11 +239,11 @@ class Ramps:
         return 0.0 - self.largest(*map(operator.neg, values))  # no negative zero
 
     def clamp(self, x: Any, low: Any, high: Any) -> Any:
-        """``x`` held between two bounds, in either order."""
+        """``x`` clamped between two bounds, in either order."""
         return self.smallest(self.largest(x, self.smallest(low, high)), self.largest(low, high))
 
     def polygon(self, x: Any, *points: Any) -> Any:
-        """The polygon through pairs of abscissa and value; constant outside."""
+        """The polyline through pairs of abscissa and value; constant outside."""
         places, values = _numbers_only("table", x, points)
         if len(places) == 1:
             return values[0]
@@ -255,12 +254,12 @@ class Ramps:
         return self.bent(along, [place - places[0] for place in places], values)
 
     def extended(self, x: Any, *points: Any) -> Any:
-        """The polygon through pairs of abscissa and value, its outer segments extended."""
+        """The polyline through pairs of abscissa and value, extrapolated linearly."""
         places, values = _numbers_only("pwl", x, points)
         return self.bent(x, places, values)
 
     def bent(self, x: Any, places: Sequence[float], values: Sequence[float]) -> Any:
-        """A line along the first segment of a polygon, bent at each of its inner points."""
+        """A line along the first segment of a polyline, with a change of slope at each inner point."""
         slopes = [(b - a) / (q - p) for (p, q), (a, b) in zip(pairwise(places), pairwise(values))]
         line = (x - places[0]) * slopes[0] + values[0]
         for place, (before, behind) in zip(places[1:-1], pairwise(slopes)):
@@ -271,7 +270,7 @@ class Ramps:
 
 
 def _numbers_only(name: str, x: Any, points: Sequence[Any]) -> tuple[Sequence[float], Sequence[float]]:
-    """The points of a polygon, which are numbers."""
+    """The points of a polyline, which must be numbers."""
     if not isinstance(x, Affine) or any(isinstance(point, Affine) for point in points):
         raise ValueError(f"the points of {'a table' if name == 'table' else name} must be numbers")
     return pairs(name, points)
@@ -293,7 +292,7 @@ def tape_of(entry: Entry) -> Tape:
 
 
 def joined(op: int, *of: Entry, number: float = 0.0, condition: bool = False) -> OfTape:
-    """An operation behind the tapes of its operands."""
+    """An operation appended to the tapes of its operands."""
     tape = tuple(one for entry in of for one in tape_of(entry))
     if op in (f.POWER, f.SIGNED_POWER, f.ROOTED) and tape[-1][0] == f.ABSOLUTE:
         op, tape = f.POWER, tape[:-1]
@@ -301,7 +300,7 @@ def joined(op: int, *of: Entry, number: float = 0.0, condition: bool = False) ->
 
 
 def _powered(odd: int) -> Callable[..., OfTape]:
-    """base ** exponent; of odd exponents with this operation."""
+    """base ** exponent; this operation for odd exponents."""
 
     def made(base: Entry, exponent: Entry) -> OfTape:
         if isinstance(exponent, OfTape):
@@ -326,7 +325,7 @@ def _limited(x: Entry, *ends: Entry) -> OfTape:
 
 
 def _polygon(x: Entry, *points: Entry) -> OfTape | None:
-    """``table``: y₁ + Σ slope · (x held between two abscissas − the first of them)."""
+    """``table``: y₁ + Σ slope · (x clamped between two abscissas − the first of them)."""
     if any(isinstance(one, OfTape) for one in points):
         return None
     places, values = pairs("table", points)
@@ -346,18 +345,18 @@ class Row(NamedTuple):
     Attributes
     ----------
     value : callable
-        Of numbers.
+        For numbers.
     least : int
-        How many arguments it takes; ``most``, if it may take more.
+        Minimum number of arguments; ``most`` is the maximum, if larger.
     way : callable, optional
-        Which smooth part it is on, where it has corners or jumps.
+        Index of the smooth piece, for functions with corners or jumps.
     straight : bool
-        Whether it follows straight what its arguments follow so, between its corners and jumps.
+        Whether it is affine in its arguments between its corners and jumps.
     ramps : callable, optional
-        Its meaning for affine values: the ramps of the expression (`Ramps`), then arguments.
+        Its meaning for affine values; takes the ramps of the expression (`Ramps`), then arguments.
     tape : int or callable, optional
-        Its operation in a formula of a source's own voltage, or what makes several of its arguments. Both callables
-        return None for arguments that they do not take.
+        Its operation in a formula of a source's own voltage, or a function that composes several. Both callables return
+        None for arguments they do not support.
     """
 
     value: Callable[..., Any]
@@ -369,7 +368,7 @@ class Row(NamedTuple):
     most: int = 0
 
     def on_tape(self, values: Sequence[Entry]) -> OfTape | None:
-        """Its operations; None where it has none."""
+        """Its operations; None if there are none."""
         if callable(self.tape):
             return self.tape(*values)
         if self.tape in f.BINARY:
@@ -383,7 +382,7 @@ class Row(NamedTuple):
 
 
 def _over_time(name: str) -> Row:
-    """A waveform of the time: which piece it is in decides."""
+    """A waveform; its piece is the decision."""
     return Row(
         lambda time, *numbers: in_expression(name, time, *numbers).value(time),
         way=lambda time, *numbers: in_expression(name, time, *numbers).piece(time),
@@ -392,7 +391,8 @@ def _over_time(name: str) -> Row:
 
 
 def _compared(function: Callable[..., Any], turned: bool, equal: bool) -> Row:
-    """A comparison: whether the difference of its operands, in that order or turned, is above zero, or reaches it."""
+    """A comparison: whether the difference of its operands, in that order or reversed, is above zero, or at least
+    zero."""
 
     def ramps(of: Ramps, x: Any, y: Any) -> Any:
         return of.step(y - x if turned else x - y, at=float(equal))
@@ -486,7 +486,7 @@ FUNCTIONS = {
 
 OPERATORS = frozenset(name for name in FUNCTIONS if not name.isidentifier())
 
-# Where a result of zero from operands that are not zero means that digits were lost.
+# A zero result from nonzero operands means underflow.
 MAY_UNDERFLOW = frozenset(("*", "/", "**", "exp", "pow", "pwr", "sqr"))
 
 

@@ -1,49 +1,49 @@
-"""Limits on work and memory. None is on length: a long deck is legal, one that explodes is not."""
+"""Limits on work and memory. Length is unlimited: a long deck is legal, an exploding one is not."""
 
 TEXT = 1 << 29
-"""Characters of deck text in all, a file counted each time it is included."""
+"""Total characters of deck text, each included file counted every time."""
 
 INCLUDES = 100_000
-"""Files included in all."""
+"""Total number of included files."""
 
 INCLUDE_DEPTH = 64
-"""Files that include each other, one inside the other."""
+"""Nesting depth of included files."""
 
 CALL_DEPTH = 200
-"""Sub-circuit calls one inside the other."""
+"""Nesting depth of sub-circuit calls."""
 
 EXPANSION = 5_000_000
-"""Elements, nodes and calls that sub-circuits expand to."""
+"""Number of elements, nodes and calls after expansion of sub-circuits."""
 
 EXPANSION_CHARACTERS = 400_000_000
-"""Characters of the names that sub-circuits expand to."""
+"""Total characters of the names after expansion."""
 
 EXPRESSION_DEPTH = 100
-"""Parentheses, function arguments and conditions one inside the other."""
+"""Nesting depth of parentheses, function arguments and conditions."""
 
 FUNCTION_DEPTH = 40
-"""Functions that call each other, one inside the other."""
+"""Nesting depth of function calls."""
 
 OPERATIONS = 1_000_000
-"""Steps of one expression, the functions it calls included."""
+"""Steps of one expression, including the functions it calls."""
 
 ALL_OPERATIONS = 30_000_000
 """Steps of all expressions of one elaboration."""
 
 RAMPS = 10_000
-"""Breakpoints of one piecewise-linear expression: three elements each."""
+"""Number of breakpoints of one piecewise-linear expression, each of three elements."""
 
 CONDITIONS = 200
-"""Comparisons of voltages and currents in one expression of conditions."""
+"""Number of comparisons of voltages and currents in the conditions of one expression."""
 
 VARIANTS = 64
-"""Outcomes of the conditions of one sub-circuit, for each of which it is read."""
+"""Number of variants of one sub-circuit, one per outcome of its conditions."""
 
 PROBLEMS = 10_000
-"""Problems after which reading stops."""
+"""Number of problems after which reading stops."""
 
 SWEEP_POINTS = 1_000_000
-"""Points of one sweep."""
+"""Number of points of one sweep."""
 
 PATH = 4096
-"""Characters of an included file's path (resolving one takes the square of its length)."""
+"""Characters of an included file's path, whose resolution takes quadratic time."""

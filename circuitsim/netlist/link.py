@@ -1,7 +1,7 @@
-"""What can be checked once a whole deck is read: calls, models, and how far sub-circuits expand.
+"""Checks after a whole deck is read: calls, models, and the size of expanded sub-circuits.
 
-Amplifiers and a transformer are sub-circuits that need no definition, in the words of the language itself; a deck's own
-sub-circuit of the same name takes precedence.
+Amplifiers and a transformer are predefined sub-circuits, written as a deck; a deck's own sub-circuit of the same name
+takes precedence.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Ffirst a b Esecond {-ratio}
 
 @cache
 def _library() -> dict[str, Scope]:
-    """Its sub-circuits by name in lower case."""
+    """The predefined sub-circuits by name in lower case."""
     reader = DeckReader(Files(None, ()))
     reader.read(Source("<library>", "", LIBRARY), 1)
     reader.close()
@@ -62,11 +62,12 @@ TYPES = tuple(dict.fromkeys((DIODE_TYPE, *(row.card_type for row in _ROWS))))
 """Types of the model cards of elements with this letter."""
 
 HINTS = 200
-"""Errors that look for a near name, and names they look at."""
+"""Maximum number of errors with a suggested name, and of names compared."""
 
 
 class Extent(NamedTuple):
-    """What a scope expands to: elements, nodes and calls; the characters of their names; levels of calls."""
+    """The size of an expanded scope: elements, nodes and calls; the characters of their names; nesting depth of
+    calls."""
 
     items: int
     characters: int
@@ -74,7 +75,7 @@ class Extent(NamedTuple):
 
 
 class Linker:
-    """Checks every scope that is reached by calls, and computes its extent, without recursion."""
+    """Checks every scope reached by calls, and computes its extent, without recursion."""
 
     def __init__(
         self, reporter: Reporter, global_names: dict[str, str], missing: list[str] | None = None, ideal: bool = False
@@ -89,11 +90,11 @@ class Linker:
         self.hints = 0
         self.uses_of: dict[Card, DeviceUse | None] = {}
         self.bare: list[Model] = []
-        """Models of diodes that state nothing, not even by their name."""
+        """Models of diodes without parameters and without a known name."""
         self.devices: dict[Scope, dict[int, DeviceUse]] = {}
-        """Scope → position of an element → what its model makes of it, for those that are devices."""
+        """Scope → position of an element → device of its model, for elements that are devices."""
         self.ambiguous: dict[Scope, set[int]] = {}
-        """Scope → numbers of the calls whose values read a name that caller and sub-circuit may both define."""
+        """Scope → numbers of the calls whose values read a name that both caller and sub-circuit may define."""
 
     def link(self, top: Scope) -> None:
         """Check the deck ``top`` and everything it calls."""
@@ -113,8 +114,8 @@ class Linker:
                 del path[scope]
 
     def begin(self, scope: Scope) -> Iterator[tuple[int, Scope]]:
-        """Check the calls and models of ``scope``; the numbers of its calls with what they call, all variants of it, to
-        be followed one by one."""
+        """Check the calls and models of ``scope``; yields the numbers of its calls with their targets, all variants of
+        it, to be visited one by one."""
         self.targets[scope] = [self.target(scope, call) for call in scope.calls]
         self.ambiguous[scope] = {
             number
@@ -130,7 +131,7 @@ class Linker:
         return ((k, one) for k, target in targets if target is not None for one in target.variants or [target])
 
     def recursion(self, scope: Scope, number: int, path: list[Scope]) -> None:
-        """Report a call that leads back to a sub-circuit that is being expanded, and drop it."""
+        """Report and drop a recursive call of a sub-circuit."""
         call, target = scope.calls[number], self.targets[scope][number]
         assert target is not None
         loop = [*(s.name for s in path[path.index(target) :]), target.name]
@@ -145,7 +146,7 @@ class Linker:
         self.targets[scope][number] = None
 
     def target(self, scope: Scope, call: Call) -> Scope | None:
-        """The sub-circuit that ``call`` means, its ports and parameters checked."""
+        """The sub-circuit of ``call``, after checking its ports and parameters."""
         key = call.target.lower()
         target = scope.find_subcircuit(key) or (AMPLIFIER_SCOPE if key == AMPLIFIER_NAME else _library().get(key))
         fail = partial(self.reporter.error, "subcircuit", card=call.card, offset=call.target_offset, names=[call.name])
@@ -201,7 +202,7 @@ class Linker:
         return f"defined here: {', '.join(short(k, 20) for k in known[:8])}"
 
     def extent(self, scope: Scope) -> Extent:
-        """What ``scope`` expands to, its calls included."""
+        """The size of ``scope`` expanded, its calls included."""
         items = len(scope.names) + len(scope.node_names)
         characters = sum(map(len, scope.names)) + sum(map(len, scope.node_names))
         own, depth = items, 0
@@ -238,7 +239,7 @@ class Linker:
         return Extent(items, characters, depth)
 
     def check_unused(self, top: Scope) -> None:
-        """Check the models of the deck itself that no element uses: what their cards state is read, too."""
+        """Check the models of the deck itself that no element uses."""
         scopes = [top]
         while scopes:
             scope = scopes.pop()
@@ -248,7 +249,7 @@ class Linker:
                     self.use_of(model)
 
     def check_models(self, scope: Scope) -> None:
-        """Check that every model named by a diode exists and is of type D; name what is not ideal about it."""
+        """Check that every model named by a diode exists and is of type D; name its non-ideal properties."""
         for key, uses in scope.uses.items():
             model = scope.find_model(key)
             for use in uses:
@@ -276,8 +277,8 @@ class Linker:
         self.check_counts(scope)
 
     def check_counts(self, scope: Scope) -> None:
-        """Numbers on the cards of elements with models: those without effect are noted, cells in series are refused
-        where the model has none."""
+        """Check numbers on the cards of elements with models: those without effect are noted, cells in series are
+        refused where the model does not have them."""
         for position, stated in scope.stated.items():
             if scope.kind[position] != DIODE:
                 continue
@@ -295,7 +296,7 @@ class Linker:
                 self.reporter.error("syntax", message, wrong.card, wrong.offset, hint, [name])
 
     def device_use(self, model: Model) -> DeviceUse | None:
-        """What a model makes of the elements that name it, checked once; None: they are elementary."""
+        """The device of the elements that name a model, checked once; None: they are elementary."""
         if model.card not in self.uses_of:
             self.uses_of[model.card] = use = self.use_of(model)
             if use is None and not model.parameters and "ideal" not in model.name.lower():
@@ -303,7 +304,7 @@ class Linker:
         return self.uses_of[model.card]
 
     def use_of(self, model: Model) -> DeviceUse | None:
-        """What a model makes of diodes that name it; warnings of what its card states without meaning."""
+        """The device of diodes that name a model; warns of meaningless parameters on its card."""
         letter = next((letter for letter, types in physical.TYPES.items() if model.type in types), "")
         if letter:
             warn_of_unread(self.reporter, model, letter)
@@ -373,7 +374,7 @@ class Linker:
 
 
 def warn_unused(reporter: Reporter, model: Model, words: Sequence[str], what: str = ": ", hint: str = "") -> None:
-    """Warn of what a model's card states without meaning."""
+    """Warn of meaningless parameters on a model's card."""
     if words:
         listed = ", ".join(short(word, 20) for word in words[:12]) + " …" * (len(words) > 12)
         message = f"model {short(model.name)}{what}not used: {listed}"
@@ -389,7 +390,7 @@ def warn_of_unread(reporter: Reporter, model: Model, letter: str) -> None:
 
 
 def ambiguous_names(key: str, value: Value, call: Call, target: Scope) -> list[str]:
-    """The names that the value passed for ``key`` reads and that the sub-circuit has too."""
+    """The names read by the value passed for ``key`` that the sub-circuit has too."""
     if not isinstance(value, Code):
         return []
     return [name for name in value.names if name != key and (name in call.passed or target.is_parameter(name))]

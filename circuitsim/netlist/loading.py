@@ -1,9 +1,9 @@
 """From a file or a text to a `Deck`: reading, linking, elaborating, in this order, errors reported together.
 
-The first line is the title; a warning says where it reads like an element that its writer forgot to put a title before.
+The first line is the title; if it reads like an element, a warning says that the title may have been forgotten.
 
-A KiCad schematic is converted by KiCad's own command where that is installed; for other schematics the error says how
-to export a netlist.
+A KiCad schematic is converted by KiCad's command-line tool if installed; for other schematics the error says how to
+export a netlist.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ from circuitsim.units import exact, rkm, short
 
 
 class Reading(NamedTuple):
-    """Choices of a reader.
+    """Options of reading a deck.
 
     Attributes
     ----------
     titled : bool
         The first line is the title.
     libraries : tuple of str
-        Files whose definitions apply where the deck has none of that name.
+        Files with definitions for names that the deck does not define.
     search : tuple of str
         Folders to search for included files by base name.
     ideal_diodes : bool
@@ -66,11 +66,11 @@ class Reading(NamedTuple):
 
 
 LONGEST_TITLE = 1000
-"""Characters of a title that are looked at."""
+"""Maximum number of characters of a title that are examined."""
 
 _ANALYSES = (".op", ".dc", ".step", ".temp", ".tran", ".ac")
 _CARDS = frozenset((*definitions.CARDS, *dialect.OPTIONS, *_ANALYSES))
-"""Dot cards that no title begins with."""
+"""Dot cards, with which no title begins."""
 
 _WORDS = re.compile(r"[^\s(),]+")
 _NODE = re.compile(r"[0-9]+")
@@ -99,7 +99,7 @@ def forgotten(source: Source, top: Scope) -> Problem | None:
 
 
 def is_element(line: str, top: Scope) -> bool:
-    """Whether a line reads as an element between nodes of the deck, and the names in it are ones of the deck."""
+    """Whether a line reads like an element between nodes of the deck, with names known in it."""
     letter, words = line.lstrip()[0].lower(), _WORDS.findall(line)
     if len(words) < 3:
         return False
@@ -123,7 +123,7 @@ def is_element(line: str, top: Scope) -> bool:
 
 
 def is_node(word: str, top: Scope) -> bool:
-    """Whether a word is a node of the deck, or a number such as decks have for nodes."""
+    """Whether a word is a node of the deck, or a number, as node names often are."""
     return word.lower() in top.nodes or _NODE.fullmatch(word) is not None
 
 
@@ -196,7 +196,7 @@ def _linked(reader: DeckReader, title: str, source: Source, ideal_diodes: bool) 
 
 
 def asks_for_ideal_diodes(reader: DeckReader) -> bool:
-    """Whether the deck has ``.options diodes=ideal``; ``diodes=models`` is what holds without it."""
+    """Whether the deck has ``.options diodes=ideal``; the default is ``diodes=models``."""
     if "diodes" not in reader.options:
         return False
     card, token = reader.options["diodes"]
@@ -209,7 +209,7 @@ def asks_for_ideal_diodes(reader: DeckReader) -> bool:
 
 
 def declare_stepped(reader: DeckReader) -> None:
-    """Give the parameters that only ``.step param`` names their first values, as LTspice does."""
+    """Define the parameters that occur only in ``.step param`` by their first values, as LTspice does."""
     for card in reader.requests:
         if not card.text.lstrip().lower().startswith(".step"):
             continue
@@ -220,7 +220,7 @@ def declare_stepped(reader: DeckReader) -> None:
             name, first = found
             reader.top.parameters[name.word] = value_of(first, card, reader.top)
         except CardError:
-            continue  # reported where the card is evaluated
+            continue  # reported when the card is evaluated
         if name.word in reader.top.index:
             own = short(name.text)
             reader.reporter.warning(
@@ -242,7 +242,7 @@ def check_values(reader: DeckReader, linker: Linker) -> None:
 
 
 class Elaboration:
-    """A deck that was read, to elaborate with other values of its parameters; travels to other processes."""
+    """Elaborates a deck with other parameter values; can be sent to other processes."""
 
     def __init__(
         self, reader: DeckReader, linker: Linker, title: str, notes: tuple[Problem, ...], variants: list[int]
@@ -250,7 +250,7 @@ class Elaboration:
         self.reader, self.linker, self.title, self.notes, self.variants = reader, linker, title, notes, variants
 
     def has(self, name: str) -> bool:
-        """Whether a parameter of the deck, or of a passive model (``RMOD:r``), is called so."""
+        """Whether the deck, or a passive model (``RMOD:r``), has this parameter."""
         model, colon, parameter = name.partition(":")
         own = self.reader.top.find_model(model.lower()) if colon else None
         return name.lower() in self.reader.top.parameters or (own is not None and steps(own, parameter))
@@ -280,7 +280,7 @@ class Elaboration:
     def __call__(
         self, values: Mapping[str, float], temperature: float | None, all_controlled: bool = False
     ) -> tuple[Circuit, FollowingSources]:
-        """The circuit with other values, and the sources that follow others."""
+        """The circuit with other values, and the sources that depend on others."""
         reader, overrides = self.reader, {}
         for name, value in values.items():
             if not self.has(name):
@@ -340,13 +340,13 @@ def _elaborated(reader: DeckReader, linker: Linker, title: str, source: Source) 
 
 
 def stated_temperatures(reader: DeckReader, reporter: Reporter, overrides: Mapping[str, float]) -> Temperatures:
-    """The temperatures that the deck states with these values of its parameters."""
+    """The temperatures stated by a deck at these parameter values."""
     cards = [card for card in reader.requests if card.text[card.start :].split(None, 1)[0].lower() == ".temp"]
     return temperatures_of(cards, reader.options, reader.top, overrides, reporter)
 
 
 def check_amplifiers(circuit: Circuit) -> None:
-    """Refuse amplifiers whose gains contradict each other, with the place of the element that closes the loop.
+    """Refuse amplifiers with contradictory gains, at the location of the element that closes the loop.
 
     Raises
     ------
@@ -381,14 +381,14 @@ LTSPICE = re.compile(rb"(?:\xff\xfe)?V\0?e\0?r\0?s\0?i\0?o\0?n\0? \0?4(?:\.\d)?\
 KICAD = re.compile(rb"\s*\(kicad_sch\b")
 
 COMMAND = "kicad-cli"
-"""Of KiCad 7 and later."""
+"""The command of KiCad 7 and later."""
 
 PATIENCE = 120.0
 """Timeout for KiCad, s; it starts in a few seconds."""
 
 
 def netlist(path: str, data: bytes) -> bytes:
-    """The content of a deck's file, or the netlist that KiCad writes where the file is one of its schematics.
+    """The content of a deck's file; for a KiCad schematic the netlist exported by KiCad.
 
     Parameters
     ----------
@@ -400,7 +400,7 @@ def netlist(path: str, data: bytes) -> bytes:
     Raises
     ------
     UsageError
-        A schematic of LTspice; one of KiCad without its command, or that it does not convert.
+        A schematic of LTspice; one of KiCad that cannot be converted.
     """
     if LTSPICE.match(data):
         raise UsageError(
@@ -419,7 +419,7 @@ def netlist(path: str, data: bytes) -> bytes:
 
 
 def _exported(path: str, program: str) -> bytes:
-    """The netlist that KiCad's command writes of a schematic."""
+    """The netlist of a schematic, exported by KiCad's command."""
     import subprocess
     import tempfile
 

@@ -36,12 +36,12 @@ from circuitsim.netlist.waveform import (
 from circuitsim.units import scale_of, short
 
 SIZES = frozenset(("l", "w"))
-"""Numbers without effect where no model has a sheet resistance."""
+"""Numbers without effect if the model has no sheet resistance."""
 
 
 POINTS = "file"
 OF_PWL = ("r", "td", POINTS)
-"""Of PWL: where it repeats from, its delay, and the file of its points."""
+"""Parameters of PWL: start of repetition, delay, file of points."""
 
 KEYWORDS = RANDOM | frozenset(
     ("dc", "ac", "distof1", "distof2", "load", "noiseless", "repeat", "endrepeat", *FUNCTIONS, *ALIASES, *EXTERNAL)
@@ -49,10 +49,10 @@ KEYWORDS = RANDOM | frozenset(
 """Words of a source's card that are not names of parameters."""
 
 _ONCE = ("dc", "ac", "distof1", "distof2")
-"""Words that a card states once."""
+"""Words that may occur once on a card."""
 
 FOREVER = ["repeat", "forever"]
-"""Between PWL and its points in LTspice, which end with ENDREPEAT: they repeat from the time 0."""
+"""LTspice's words between PWL and its points, which end with ENDREPEAT: they repeat from time 0."""
 
 
 def valued(token: Token) -> bool:
@@ -62,18 +62,18 @@ def valued(token: Token) -> bool:
     return token.numeric or (token.text.isidentifier() and token.word not in KEYWORDS)
 
 
-# By first character in either case; no upper(), which would turn a dotless ı into I.
+# By first character in either case; upper() would turn a dotless ı into I.
 # X begins a call; the amplifier's is identified by the sub-circuit's name.
 _OWN = {letter: code for letter, code in BY_LETTER.items() if code != AMPLIFIER}
 CODES = {**_OWN, **{letter.lower(): code for letter, code in _OWN.items()}}
 COUNTS = ("m", "n", "area")
-"""Of an element with a model: cells in parallel, cells in series, area."""
+"""For an element with a model: cells in parallel, cells in series, area."""
 
 OWN_TEMPERATURE = ("temp", "dtemp")
-"""Of an element with a model: its temperature, or how far that is above the deck's (°C)."""
+"""For an element with a model: its temperature, or its excess over the deck's (°C)."""
 
 USES_KEPT = 100
-"""Elements remembered for each model of a scope, for the errors of a model that is missing."""
+"""Number of elements recorded per model of a scope, for errors of a missing model."""
 
 SWITCHES = {"s": "Sname n+ n- nc+ nc- model [ON|OFF]", "w": "Wname n+ n- Vname model [ON|OFF]"}
 STATES = {"on": 1.0, "off": 0.0}
@@ -82,25 +82,25 @@ _BAD_NAME = re.compile(r"[\s=(),{}'\"]|//")
 
 
 def good_name(word: str) -> bool:
-    """Whether ``word`` can name a node or an element: printable, without the characters that have a meaning."""
+    """Whether ``word`` can name a node or an element: printable, without special characters."""
     return word.isalnum() or (word.isprintable() and not _BAD_NAME.search(word))
 
 
 class Reader:
-    """A deck that is being read: names of elements and nodes, and calls of sub-circuits, into scopes.
+    """A deck being read: names of elements and nodes, and calls of sub-circuits, into scopes.
 
     Attributes
     ----------
     top, scope : Scope
-        The deck, and the scope that cards go into now.
+        The deck, and the current scope.
     requests : list of Card
         Analysis cards, to be evaluated after all parameters.
     globals : dict
         Names of ``.global`` nodes, lower case → as written.
     options : dict
-        Options that act (``.options``): name → its card and the token of its value.
+        Effective options (``.options``): name → its card and the token of its value.
     open_files, missing : list of str
-        Files that are being read, and libraries that are not here.
+        Files being read, and missing libraries.
     """
 
     def __init__(self) -> None:
@@ -114,11 +114,11 @@ class Reader:
         self.missing: list[str] = []
 
     def points(self, card: Card, token: Token) -> list[float]:
-        """The numbers of the file of points that a token of a card names; here any."""
+        """The numbers of the file of points named by a token of a card; here arbitrary."""
         return [0.0, 0.0]
 
     def check_name(self, name: Token) -> None:
-        """A name that is new to its scope and can be written."""
+        """Check that a name is new to its scope and can be written."""
         if not good_name(name.text):
             at = next((k for k, c in enumerate(name.text) if not c.isprintable()), 0)
             raise CardError(
@@ -184,10 +184,9 @@ class Reader:
 
 
 class ElementReader:
-    """Reads the card of an element: R, D, V, I, L, C.
+    """Parser of an element's card: R, D, V, I, L, C.
 
-    Of R, L and C: a value, a model, or both, and the numbers beside them. Of V and I: the value at DC, and the time
-    function.
+    For R, L and C: a value, a model, or both, and further numbers. For V and I: the DC value and the time function.
 
     Attributes
     ----------
@@ -268,7 +267,7 @@ class ElementReader:
         return nodes[0], nodes[1]
 
     def pairs(self, own: tuple[str, ...], ignored: frozenset[str] = dialect.INSTANCE) -> Value:
-        """Take ``m=``, note what has no effect, leave the value's own pairs; returns the multiplier."""
+        """Take ``m=``, note parameters without effect, leave the value's own pairs; returns the multiplier."""
         multiplier: Value = 1.0
         kept = [pair for pair in self.words.pairs if pair[0].word in own]
         for key, value in [pair for pair in self.words.named() if pair not in kept]:
@@ -349,7 +348,7 @@ class ElementReader:
         row = ELEMENTS[code]
         words, pairs = self.words.take(), self.words.named()
         keyed = [value for key, value in pairs if key.word in row.keywords]
-        named = code == RESISTOR  # its model may have any name but LTspice's "noiseless"
+        named = code == RESISTOR  # its model may have any name except LTspice's "noiseless"
         words = [w for w in words if (named and w.word != "noiseless") or not self.flag(w)]
         token, model = self.value_and_model(words, keyed, code)
         numbers = {
@@ -368,7 +367,7 @@ class ElementReader:
         return ElementCard(self.card, offset, value, numbers, use, model is not None and model is token)
 
     def value_and_model(self, words: list[Token], keyed: list[Token], code: int) -> tuple[Token | None, Token | None]:
-        """The tokens of value and model; one bare name is both, for a parameter may be called so.
+        """The tokens of value and model; a single bare name is both, since it may be a parameter.
 
         Raises
         ------
@@ -405,7 +404,7 @@ class ElementReader:
         Raises
         ------
         CardError, ExpressionError
-            A word that does not belong there, a function without a value at DC.
+            An invalid word, a function without a DC value.
         """
         offset = max(self.words.end - 1, 0)
         value: Value | None = None
@@ -548,7 +547,7 @@ class ElementReader:
         return wave._replace(numbers=numbers)
 
     def diode(self, first: int, second: int) -> None:
-        """A diode: the model name is optional, switches have no effect, an area where its model has one."""
+        """Parse a diode: optional model name, flags without effect, an area if its model has one."""
         counts = self.counts()
         position = len(self.scope.kind)
         words = [w for w in self.words.take() if not self.flag(w)]

@@ -1,16 +1,16 @@
-"""Values of resistors and capacitors from what their cards and models state: size, scale and temperature.
+"""Values of resistors and capacitors from their cards and models: size, scale and temperature.
 
 As ngspice 39 computes them (tested against it)::
 
     R = stated value, else RSH (L − 2 SHORT)/(W − 2 NARROW), else R of the model
     R(T) = R (1 + TC1 ΔT + TC2 ΔT²), or R · 1.01^(TCE ΔT) where the card or the model states TCE;  ΔT = T − TNOM
 
-Capacitances and inductances have the same coefficients TC1 and TC2. What the card states has precedence over the
+Capacitances and inductances have the same coefficients TC1 and TC2. Values on the card take precedence over the
 model's.
 
-As in ngspice: 27 °C where nothing is stated, ``set temp`` of a ``.control`` block before ``.temp`` before
-``.options temp``, the last card of each. A ``.temp`` card with several values is a sweep (`circuitsim.analysis.sweep`);
-the operating point is that of the first.
+As in ngspice: the default is 27 °C; ``set temp`` of a ``.control`` block takes precedence over ``.temp``, and that over
+``.options temp``; the last card of each counts. A ``.temp`` card with several values is a sweep
+(`circuitsim.analysis.sweep`); the operating point is that of the first.
 
 Attributes that LTspice writes on R, L, C, V and I: parasitic elements act, ratings do not.
 
@@ -18,7 +18,7 @@ V1 a b 5 Rser=1          →  V1 V1.inner b 5,  V1.Rser a V1.inner 1
 L1 a b 1m Rser=2 Cpar=8p →  L1 L1.inner b 1m, L1.Rser a L1.inner 2, L1.Cpar a b 8p
 C1 a b 1u Rser=1 Lser=1n →  C1 C1.inner b 1u, C1.Lser C1.middle C1.inner 1n, C1.Rser a C1.middle 1
 
-Values on cards are checked against what the element table allows.
+Values on cards are checked against the ranges in the element table.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Temperatures(NamedTuple):
     Attributes
     ----------
     ambient : float
-        Of every element that states none of its own (``temp=``, or ``dtemp=`` above this one), °C.
+        Of all elements without their own (``temp=``, or ``dtemp=`` above this one), °C.
     nominal : float
-        That at which the values on cards hold, unless a model states its own (``tnom=``), °C.
+        Temperature for which values on cards hold, unless a model states its own (``tnom=``), °C.
     """
 
     ambient: float = ROOM
@@ -67,7 +67,7 @@ class Temperatures(NamedTuple):
 
 
 DEFAULT = Temperatures()
-"""Of a deck that states none."""
+"""Default temperatures."""
 
 
 def checked_temperature(value: float, offset: int) -> float:
@@ -89,7 +89,7 @@ def temperatures_of(
     overrides: Mapping[str, float],
     reporter: Reporter,
 ) -> Temperatures:
-    """The temperatures that a deck states; what is wrong with them is reported.
+    """The temperatures stated by a deck; errors are reported.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def temperatures_of(
         Its options by name, with the card and the value's token.
     top : Scope
     overrides : dict of str to float
-        Parameters with other values than written.
+        Overridden parameter values.
     """
     environment = Environment(None, {}, (top.parameters, top.defaults))
     environment.values.update(overrides)
@@ -158,14 +158,14 @@ def checked(code: int, name: str, value: float, offset: int) -> float:
 
 
 SERIES = {"rser": ("Rser", RESISTOR), "lser": ("Lser", INDUCTOR)}
-"""Parasitic elements in series, from the element's first node on: their names and kinds."""
+"""Parasitic elements in series, starting at the element's first node: their names and kinds."""
 PARALLEL = {"rpar": ("Rpar", RESISTOR), "cpar": ("Cpar", CAPACITOR)}
 PARASITIC: dict[int, tuple[str, ...]] = {
     VOLTAGE: ("rser", "cpar"),
     INDUCTOR: ("rser", "rpar", "cpar"),
     CAPACITOR: ("rser", "lser", "rpar", "cpar"),
 }
-"""Attributes that are elements of their own, by element."""
+"""Attributes that are parasitic elements, by element."""
 
 
 def percent(text: str) -> float | None:
@@ -196,7 +196,7 @@ def tolerance(sorted_: Words) -> float | None:
 
 
 def parasitics(scope: Scope, card: Card, code: int, sorted_: Words) -> dict[str, ElementCard]:
-    """Take the acting attributes of a card from its pairs; those of zero are left out, but for a parallel resistor."""
+    """Take the effective attributes of a card from its pairs; zeros are left out, except for a parallel resistor."""
     found: dict[str, ElementCard] = {}
     for key, token in sorted_.named(PARASITIC.get(code, ())):
         word = key.word
@@ -235,10 +235,10 @@ def attach(
 
 
 SIZE = 10e-6
-"""Length and width of a resistor where neither card nor model states them, m."""
+"""Default length and width of a resistor, m."""
 
 OWN = frozenset(("tc", "tc1", "tc2", "tce", "temp", "dtemp", "scale", "l", "w"))
-"""Numbers of a resistor's, capacitor's or inductor's card beside its value."""
+"""Numbers on the card of a resistor, capacitor or inductor in addition to its value."""
 
 TYPES = {
     "R": ("R", "RES"),
@@ -250,7 +250,7 @@ TYPES = {
 """Types of the ``.model`` cards that elements with these letters take."""
 
 TOLERANCES = frozenset(("dev", "lot"))
-"""Words of a passive element's model that state tolerances."""
+"""Words of a passive element's model that give tolerances."""
 
 
 def is_tolerance(word: str) -> bool:
@@ -279,7 +279,7 @@ def element_value(
     Raises
     ------
     ValueError
-        Nothing states a resistance, or the temperature takes a value to zero or below; the message is for the user.
+        No resistance is given, or the temperature makes a value nonpositive; the message is for the user.
     """
     if letter not in _LAWS:
         key = "ron" if own["closed"] else "roff"
@@ -293,7 +293,7 @@ def element_value(
 
 
 def factor_of(own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
-    """A value over what its card or model states: scale and temperature."""
+    """Ratio of a value to that on its card or model: scale and temperature."""
     rise = temperatures.of(own) - model.get("tnom", model.get("t_measured", temperatures.nominal))
     if "tce" in own or "tce" in model:
         found = float(1.01 ** (own.get("tce", model.get("tce", 0.0)) * rise))
@@ -323,7 +323,7 @@ def _resistance(stated: float | None, own: Numbers, model: Numbers) -> float:
 
 
 def _capacitance(stated: float | None, own: Numbers, model: Numbers) -> float:
-    """The capacitance before scale and temperature, F; 0 where nothing states it."""
+    """The capacitance before scale and temperature, F; 0 by default."""
     if stated is None:
         stated = model.get("cap", model.get("c"))
     if stated is None:
@@ -334,12 +334,12 @@ def _capacitance(stated: float | None, own: Numbers, model: Numbers) -> float:
 
 
 def _inductance(stated: float | None, _: Numbers, model: Numbers) -> float:
-    """The inductance before scale and temperature, H; 0 where nothing states it."""
+    """The inductance before scale and temperature, H; 0 by default."""
     return model.get("ind", model.get("l", 0.0)) if stated is None else stated
 
 
 SWITCH: Numbers = MappingProxyType({"vt": 0.0, "vh": 0.0, "ron": 1.0, "roff": 1e12})
-"""What a model of a switch leaves out; of one that a current controls, ``it`` and ``ih`` are ``vt`` and ``vh``."""
+"""Defaults of a switch model; for a current-controlled one, ``it`` and ``ih`` are ``vt`` and ``vh``."""
 
 
 _LAWS: dict[str, tuple[Callable[[float | None, Numbers, Numbers], float], str, str]] = {
@@ -347,4 +347,4 @@ _LAWS: dict[str, tuple[Callable[[float | None, Numbers, Numbers], float], str, s
     "C": (_capacitance, "capacitance", "F"),
     "L": (_inductance, "inductance", "H"),
 }
-"""First letter of a card → its value from what the card states, other numbers of the card, and its model."""
+"""First letter of a card → its value from the value and numbers on the card, and its model."""

@@ -1,12 +1,12 @@
 """Cards to scopes: dispatch of cards, bounds of sub-circuits, skipped and refused cards, ``.if``, ``.options``, ``K``
 cards, and plain element lines, many at once.
 
-``.if`` conditions are evaluated once, in place, from parameters of the deck; a parameter that decides one may change
-neither after it nor in a sweep. Where a sub-circuit's own parameter decides, it is read once for each outcome, and
-every call takes the variant that its values choose.
+``.if`` conditions are evaluated once, in place, from parameters of the deck; a parameter that decides one cannot change
+after it or in a sweep. If a sub-circuit's own parameter decides, the sub-circuit is read once for each outcome, and
+every call uses the variant for its values.
 
-A regular expression finds how far plain lines (a name, two nodes and a number or, of a diode, a model) go; their words
-go to the columns of a scope. A line that needs a message, or that the next one may continue, is read as a card.
+A regular expression finds runs of plain lines (a name, two nodes and a number or, for a diode, a model); their words go
+to the columns of a scope. A line that needs a message, or may be continued, is read as a card.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ _EQUALS = re.compile(r"(?<![=<>!])=(?!=)")
 
 
 class _Branch(NamedTuple):
-    """An open ``.if``: its card and scope; whether its branch is read, and whether one was before or may not be."""
+    """An open ``.if``: its card and scope; whether its branch is read, and whether one was read before or none may
+    be."""
 
     card: Card
     scope: Scope
@@ -59,14 +60,14 @@ class _Branch(NamedTuple):
 
 
 class Conditions:
-    """The open conditions of a deck, and those that were decided.
+    """The open conditions of a deck, and those decided.
 
     Attributes
     ----------
     outcomes : dict
-        Source and line of a sub-circuit that is read once more → outcomes of its conditions, in their order.
+        Source and line of a sub-circuit being reread → outcomes of its conditions, in order.
     names : dict of str to int
-        Parameters that decide a condition, and those that they depend on → its line.
+        Parameters that decide a condition, directly or through others → its line.
     """
 
     def __init__(self) -> None:
@@ -77,11 +78,11 @@ class Conditions:
 
     @property
     def skipping(self) -> bool:
-        """Whether cards are not read here."""
+        """Whether cards are being skipped."""
         return bool(self.open) and not self.open[-1].active
 
     def skips(self, card: Card, start: int) -> bool:
-        """Whether ``card`` is in a branch that is not read."""
+        """Whether ``card`` is in a skipped branch."""
         return self.skipping and _HEAD.match(card.text, start) is None
 
     def take(self, reader: DeckReader, card: Card, word: str, after: int) -> None:
@@ -93,7 +94,7 @@ class Conditions:
             A condition without a value, or cards out of order.
         """
         if word in (".if", ".elseif"):
-            card.done()  # the condition, also one that does not matter
+            card.done()  # the condition, even if irrelevant
         if word == ".if":
             outside = self.skipping
             self.open.append(_Branch(card, reader.scope, False, True))
@@ -137,7 +138,7 @@ class Conditions:
         return found
 
     def outcome(self, own: Scope, card: Card, code: Code) -> bool:
-        """The outcome of a condition in the variant of a sub-circuit that is read now."""
+        """The outcome of a condition in the current variant of a sub-circuit."""
         for choice in own.choices:
             if choice.card.source is card.source and choice.card.line == card.line:
                 return choice.holds
@@ -215,9 +216,9 @@ def _holds(reader: DeckReader, code: Code) -> bool:
 
 
 _WITHOUT_MODEL = re.compile(r"(\w+)\s(?:.*\s)?__\1\s*")
-"""What KiCad writes of a part without one: ``J1 __J1``, ``J1 a b __J1``."""
+"""Line of KiCad for a part without a model: ``J1 __J1``, ``J1 a b __J1``."""
 ACTING = frozenset(("temp", "tnom", "diodes"))
-"""Options that change the operating point."""
+"""Options that affect the operating point."""
 
 _OPTION = re.compile(r"([^\W\d][^\s=,(){}'\"]*)(?:\s*=\s*(\{[^{}]*\}|'[^']*'|[^\s=,(){}'\"]+))?")
 
@@ -230,7 +231,7 @@ def options(reader: DeckReader, card: Card, position: int) -> None:
     Raises
     ------
     CardError, ExpressionError
-        A temperature that is not a value, or something that is not an option.
+        A temperature that is not a value, or an invalid option.
     """
     word, idle, end = card.text[card.start : position].lower(), [], position
     for found in _OPTION.finditer(card.text, position):
@@ -267,7 +268,7 @@ def check_gap(card: Card, start: int, stop: int) -> None:
 
 
 def coupling(reader: DeckReader, card: Card) -> None:
-    """Take a ``K`` card: inductors that couple are shorts at DC as others are; they are checked when all is read.
+    """Take a ``K`` card: coupled inductors are shorts at DC like others; names are checked at the end.
 
     Raises
     ------
@@ -290,7 +291,7 @@ def coupling(reader: DeckReader, card: Card) -> None:
 
 
 def check_couplings(reader: DeckReader) -> None:
-    """Every inductor that a ``K`` card names is there."""
+    """Check that every inductor named by a ``K`` card exists."""
     for scope, card, words in reader.couplings:
         for token in words:
             if token.word not in scope.index:
@@ -304,14 +305,14 @@ def check_couplings(reader: DeckReader) -> None:
 
 
 LARGEST_WINDOW = 1 << 18
-"""Characters that are matched together, at most."""
+"""Maximum number of characters matched together."""
 
 LONGEST_NUMBER = 300
-"""A number of fewer digits, without an exponent, neither overflows nor underflows."""
+"""A number with fewer digits and no exponent neither overflows nor underflows."""
 
 _NAME = r"[!#%&*+\-./0-9:<>?@A-Z\[\\\]^_`a-z|~]"
 _NODES = rf"{_NAME}*+[ \t]++{_NAME}++[ \t]++{_NAME}++[ \t]++"
-# No unit, no capital M (milli or mega?), no A (atto or ampere?): they need a warning.
+# No unit, no capital M (milli or mega?), no A (atto or ampere?): these need a warning.
 _SIZE = r"(?:[0-9]++\.?+[0-9]*+|\.[0-9]++)(?:[eE][+-]?+[0-9]++)?+(?:[kKgGtTuUnNpPm]|[mM][eE][gG])?+"
 _MODEL = rf"(?!(?i:{'|'.join(sorted(dialect.INSTANCE))})\s)[A-Za-z0-9_]++"
 _LINE = rf"(?:[Rr]{_NODES}\+?+{_SIZE}|[CLVIclvi]{_NODES}[+-]?+{_SIZE}|[Dd]{_NODES}{_MODEL})"
@@ -331,7 +332,7 @@ class _Numbers(dict[str, float]):
 
 
 def take_plain_lines(lines: Lines, scope: Scope) -> bool:
-    """Read plain lines from the current one on into ``scope``; whether there was one."""
+    """Read plain lines from the current one on into ``scope``; returns whether there was one."""
     found = _LINES.match(lines.text, lines.start, lines.start + lines.window)
     if found is None:
         return False
@@ -363,12 +364,12 @@ def take_plain_lines(lines: Lines, scope: Scope) -> bool:
     scope.second.extend(ends[1::2])
     scope.value.extend(values[:count])
     scope.lines.extend(range(lines.number, lines.number + count))
-    lines.skip(count - 1)  # the iteration goes to the next
+    lines.skip(count - 1)  # iteration continues with the next
     return True
 
 
 def _note_model(scope: Scope, lines: Lines, k: int, name: str, model: str) -> None:
-    """Keep the diode on the ``k``-th line from the current one as one that names a model."""
+    """Record the diode on the ``k``-th line from the current one as naming a model."""
     uses = scope.uses.setdefault(model.lower(), [])
     if len(uses) < USES_KEPT:
         number = lines.number + k
@@ -378,7 +379,7 @@ def _note_model(scope: Scope, lines: Lines, k: int, name: str, model: str) -> No
 
 
 class DeckReader(definitions.Includes):
-    """The state of the reading of a deck."""
+    """The state of reading a deck."""
 
     def __init__(self, files: Files) -> None:
         super().__init__(files)
@@ -390,7 +391,7 @@ class DeckReader(definitions.Includes):
         self.conditions = Conditions()
         self.control: Card | None = None
         self.script = Script(self)
-        self.rows: list[Card] = []  # of a table that is open
+        self.rows: list[Card] = []  # of an open table
 
     def read(self, source: Source, first: int) -> None:
         """Read the cards of ``source`` from line ``first`` on, into the current scope."""
@@ -403,7 +404,7 @@ class DeckReader(definitions.Includes):
             self.control = None
 
     def again(self, card: Card) -> Scope:
-        """The sub-circuit that begins with ``card``, read once more."""
+        """Read the sub-circuit that begins with ``card`` once more."""
         outside, inside = self.scope, self.scope
         for one in cards(card.source, card.line, self.take_plain):
             self.take(one)
@@ -415,18 +416,18 @@ class DeckReader(definitions.Includes):
 
     @property
     def outside(self) -> bool:
-        """Whether a section of a library is still to be found."""
+        """Whether a library section is still being searched for."""
         return self.section is not None and not self.section.inside
 
     def take_plain(self, lines: Lines) -> bool:
-        """Plain elements from the current line on, where elements are read."""
+        """Read plain elements from the current line on, if elements are being read."""
         skipping = self.control is not None or self.outside or self.conditions.skipping or self.ended
         if skipping or (self.library and self.scope is self.top) or self.scope.cards is not None or self.rows:
             return False
         return take_plain_lines(lines, self.scope)
 
     def take(self, card: Card) -> None:
-        """One card; its errors are reported, and reading continues."""
+        """Read one card; its errors are reported, and reading continues."""
         start = card.start
         head = card.text[start].lower()
         if not self.outside and self.conditions.skips(card, start):
@@ -472,7 +473,7 @@ class DeckReader(definitions.Includes):
             self.reporter.failure(error, card)
 
     def refuse(self, card: Card, start: int, head: str) -> None:
-        """An element that is not read, or no card at all."""
+        """Report an unsupported element, or a line that is not a card."""
         word = short(card.text[start : start + 200].split()[0])
         if card.text.strip() == ")":
             self.reporter.gather("no-effect", "a line that is only ')' ends the card before it", card, start, ")")
@@ -506,7 +507,7 @@ class DeckReader(definitions.Includes):
         )
 
     def dot(self, card: Card, start: int) -> None:
-        """A card that begins with a dot."""
+        """Read a dot card."""
         text = card.text[start : start + 40]
         word = text.split()[0].split("=")[0].split("(")[0].lower()
         after = start + len(word)
@@ -561,12 +562,12 @@ class DeckReader(definitions.Includes):
             )
 
     def request(self, card: Card) -> None:
-        """Keep an analysis card, which is read after all parameters."""
+        """Store an analysis card, which is evaluated after all parameters."""
         self.requests.append(card)
         card.done()
 
     def close_table(self) -> None:
-        """A table of values, its rows after a ``+`` (Xyce) or bare (HSPICE)."""
+        """Read a table of values, its rows after a ``+`` (Xyce) or bare (HSPICE)."""
         card = joined(self.rows[0], [(row.line, row.text) for row in self.rows[1:]])
         self.rows = []
         with self.reporter.at(card):
@@ -594,7 +595,7 @@ class DeckReader(definitions.Includes):
                 self.reporter.error("subcircuit", message, here.card, hint="close it with .ends")
 
     def refuse_foreign(self) -> None:
-        """One error for all transistors and code models of the deck; parts without a model are left open."""
+        """Report all transistors and code models of the deck as one error; parts without a model are open."""
         for card, start, word, scope in self.without_model:
             if scope.find_model(f"__{word.lower()}") is not None:
                 self.foreign.setdefault(word[0].lower(), []).append((card, start, word))

@@ -1,4 +1,4 @@
-"""Roles of the parts of a circuit that learns: inputs, outputs and trainable values.
+"""Roles of circuit elements in learning: inputs, outputs and trainable values.
 
 Roles are comment directives in a deck, which every SPICE program still runs:
 
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from circuitsim.netlist.deck import Deck
 
 SPAN = 1e3
-"""Factor beyond the values as written that is allowed where a line states no bounds."""
+"""Default bounds as a factor relative to the values as written."""
 
 Place = tuple[int, str]
-"""The place of an element in the circuit, and the name of its parameter: empty for its own value."""
+"""The position of an element in the circuit, and the name of its parameter: empty for its own value."""
 
 
 class _Number(NamedTuple):
-    """A number that may change; on one line numbers of one ``group`` have the same bounds.
+    """A trainable number; on one line numbers of one ``group`` have the same bounds.
 
     Attributes
     ----------
@@ -53,11 +53,11 @@ class _Number(NamedTuple):
     unit : str
     group : str or int
     least : float
-        No bound that is left out is below it.
+        Lower limit of default bounds.
     free : bool
-        Whether bounds that are left out are infinite.
+        Whether default bounds are infinite.
     positive : bool
-        Whether both bounds have to be.
+        Whether both bounds must be positive.
     """
 
     place: Place
@@ -98,7 +98,7 @@ def _shorts(device: Device) -> list[bool]:
 
 
 TRAINABLE = (RESISTOR, CURRENT, CAPACITOR, INDUCTOR)
-"""Kinds of elements that may change; the last two on waveforms alone."""
+"""Kinds of trainable elements; the last two only on waveforms."""
 
 _TRAINED = (
     "resistors, current sources and parameters of devices (D1.vfwd) can be trained, on waveforms also capacitors, "
@@ -152,7 +152,7 @@ class Roles(NamedTuple):
         return [f"v({p})" if q == "0" else f"v({p},{q})" for p, q in self.outputs]
 
     def require(self) -> Roles:
-        """Itself, if it names inputs, outputs and something to train.
+        """Itself, if inputs, outputs and trainable elements are all present.
 
         Raises
         ------
@@ -170,7 +170,7 @@ class Roles(NamedTuple):
 
 
 class _Wrong(Exception):
-    """Something wrong with one word of a directive."""
+    """An error in one word of a directive."""
 
     def __init__(self, message: str, word: str = "", hint: str = "", names: Iterable[str] = ()) -> None:
         super().__init__(message)
@@ -183,7 +183,7 @@ def read_roles(deck: Deck) -> tuple[Roles, tuple[Problem, ...]]:
     Raises
     ------
     NetlistError
-        Everything that is wrong with its directives, each with file, line and column.
+        All errors of its directives, each with file, line and column.
     """
     errors: list[Problem] = []
     warnings: list[Problem] = []
@@ -246,11 +246,11 @@ def make_roles(
 
 
 class _Unknown(_Wrong):
-    """A directive that begins with no known word."""
+    """A directive that begins with an unknown word."""
 
 
 class _Collected:
-    """Roles while directives come in."""
+    """Collects roles from directives."""
 
     def __init__(self, circuit: Circuit, switches: Mapping[int, SwitchLaw]) -> None:
         self.circuit, self.switches = circuit, switches
@@ -278,9 +278,9 @@ class _Collected:
         self.lines.append(" ".join([kind, *body.split()]))
 
     def roles(self) -> Roles:
-        """What was collected."""
+        """The result."""
         names, nodes = self.circuit.names, self.circuit.node_names
-        # Making all names at once takes a quarter of the time.
+        # Making all names at once is four times as fast.
         called = list(names) if 4 * len(self.bounds) > len(names) else names
         return Roles(
             tuple(names[k] for k in self.inputs),
@@ -342,7 +342,7 @@ class _Collected:
             _check_corners(self.circuit, k, inside[k], first)
 
     def _numbers(self, word: str) -> list[_Number]:
-        """The numbers that a word of a trainable line names."""
+        """The numbers named by a word of a trainable line."""
         circuit = self.circuit
         if found := self._of_devices(word):
             return found
@@ -350,7 +350,7 @@ class _Collected:
         if own is not None and own.sort is Sort.SWITCH and own.elements[0] in self.switches:
             place = own.elements[0], own.key
             return [_Number(place, own.name, own.value, own.unit, own.name, free=own.value <= 0.0)]
-        # A pattern takes what acts at the operating point, if there is any such element.
+        # A pattern matches elements that affect the operating point, if there are any.
         pattern = set("*?") & set(word) and word not in circuit
         at_rest = self._matches(word, (RESISTOR, CURRENT)) if pattern else []
         kind, _, _, value = circuit.columns()
@@ -366,9 +366,9 @@ class _Collected:
         return numbers
 
     def _of_devices(self, word: str) -> list[_Number]:
-        """The parameters of devices that a word such as ``D*.vfwd`` names; none where it is the name of an element.
+        """The parameters of devices named by a word such as ``D*.vfwd``; none if it is the name of an element.
 
-        Devices whose cards do not state the parameter, and whose model has no value for it, are left out.
+        Devices that do not state the parameter, on the card or in the model, are left out.
         """
         head, dot, tail = word.rpartition(".")
         named, found = _pattern(head), []
@@ -385,7 +385,7 @@ class _Collected:
         return found
 
     def _bound(self, numbers: Sequence[_Number], options: Mapping[str, float], word: str) -> None:
-        """Bounds of the numbers of one group: as stated, or `SPAN` beyond the least and the largest value."""
+        """Bounds of the numbers of one group: as stated, or `SPAN` beyond the smallest and the largest value."""
         values, one = [number.value for number in numbers], numbers[0]
         low, high = (-math.inf, math.inf) if one.free else (max(min(values) / SPAN, one.least), max(values) * SPAN)
         if min(values) <= 0.0 and not one.free and not {"min", "max"} <= set(options):
@@ -425,7 +425,7 @@ class _Collected:
         return found
 
     def _matches(self, word: str, kinds: tuple[int, ...]) -> list[int]:
-        """Elements of ``kinds`` that a pattern matches."""
+        """Elements of ``kinds`` that match a pattern."""
         kind, matches = self.circuit.columns()[0], _pattern(word)
         return [k for k, (code, name) in enumerate(zip(kind, self.circuit.names)) if code in kinds and matches(name)]
 

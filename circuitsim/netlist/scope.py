@@ -1,7 +1,7 @@
-"""Scopes: the deck itself and its sub-circuits, parsed but not yet expanded; and the values that their cards state.
+"""Scopes: the deck and its sub-circuits, parsed but not expanded; and the values on their cards.
 
-Elements are columns, as in `Circuit`, with node numbers local to the scope; what an element's card states beside a
-plain value, and what has to be evaluated in each call, is one record of ``stated``.
+Elements are columns, as in `Circuit`, with node numbers local to the scope; further data on an element's card, and
+everything to be evaluated per call, is one record of ``stated``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from circuitsim.units import NumberError, short
 from circuitsim.units import parse as parse_number
 
 VALUED = (RESISTOR, CAPACITOR, INDUCTOR, VOLTAGE, CURRENT)
-"""Kinds of elements whose cards state a value."""
+"""Kinds of elements with a value on their cards."""
 LEAST = [row.minimum for row in ELEMENTS]
 """Smallest value of an element, by its code."""
 
@@ -52,7 +52,7 @@ class Wave(NamedTuple):
 
 
 class Count(NamedTuple):
-    """A number beside the value of an element's card (``m=``, ``tc1=``)."""
+    """A number on an element's card in addition to the value (``m=``, ``tc1=``)."""
 
     card: Card
     offset: int
@@ -69,7 +69,7 @@ class ModelUse(NamedTuple):
 
 
 class SwitchControl(NamedTuple):
-    """What controls a switch: the voltage between two local nodes, or the current of a source; its state at first."""
+    """The control of a switch: the voltage between two local nodes, or the current of a source; its initial state."""
 
     card: Card
     nodes: tuple[int, ...]
@@ -78,7 +78,7 @@ class SwitchControl(NamedTuple):
 
 
 class ControlledSource(NamedTuple):
-    """A source that others may control.
+    """A source that may be controlled.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class ControlledSource(NamedTuple):
     law : Code
         Its value.
     fixable : bool
-        Whether it is independent where other sources fix all that it reads.
+        Whether it is independent if other sources fix all that it reads.
     """
 
     kind: int
@@ -99,7 +99,7 @@ NOTHING: dict[str, Count] = {}
 
 
 class ElementCard(NamedTuple):
-    """What the card of an element states beside its nodes and a plain value.
+    """The data on an element's card besides its nodes and a plain value.
 
     Attributes
     ----------
@@ -107,15 +107,15 @@ class ElementCard(NamedTuple):
     offset : int
         Of the value in the card.
     value : Value, Wave or None
-        None: its model states it.
+        None: given by its model.
     numbers : dict of str to Count
-        By name: temperature coefficients, temperature, scale, size; of an element with a model its cells and area.
+        By name: temperature coefficients, temperature, scale, size; for an element with a model its cells and area.
     model : ModelUse or None
         Of a resistor, capacitor, inductor or switch.
     bare : bool
-        Whether the model's name is all that is stated: without such a model it is a parameter's.
+        Whether only the model's name is given; if there is no such model it is a parameter's.
     multiplier : Value
-        Equal ones in parallel.
+        Number of equal elements in parallel.
     tolerance : float or None
         Fraction of its value by which the element may deviate (``tol=``).
     initial : Value or None
@@ -145,7 +145,7 @@ class ElementCard(NamedTuple):
 
 BESIDE = ElementCard._fields.index("numbers")
 NOTHING_BESIDE = tuple(ElementCard._field_defaults[name] for name in ElementCard._fields[BESIDE:])
-"""What follows the value in the record of a plain element."""
+"""The fields after the value in the record of a plain element."""
 
 
 class Coupling(NamedTuple):
@@ -182,7 +182,7 @@ class Model(NamedTuple):
 
 
 class DeviceUse(NamedTuple):
-    """What elements are whose model makes them devices: the row of the element table, and the card's values by name."""
+    """The device of elements with a model: the row of the element table, and the card's values by name."""
 
     row: ElementModel
     model: Model
@@ -199,7 +199,7 @@ class Columns:
     node_names : list of str
         Names as first written, by number.
     spans : list of (int, Source)
-        From which position on elements come from which text.
+        Source of the elements from each position on.
     """
 
     def __init__(self) -> None:
@@ -234,7 +234,7 @@ class Columns:
         return position
 
     def at(self, source: Source, position: int) -> None:
-        """Note that elements come from ``source`` from a position on."""
+        """Record that elements come from ``source`` from a position on."""
         if not self.spans or self.spans[-1][1] is not source:
             self.spans.append((position, source))
 
@@ -251,18 +251,18 @@ class Scope(Columns):
     ports : list of int
         Local nodes of the ports.
     cards : list of str or None
-        Where the name is reserved: the cards as written, to be compared, not read.
+        For a reserved name: the cards as written, to be compared, not read.
     modelled : dict of str to array
         Model, in lower case → positions of all elements that name it.
     deferred : list
-        Cards of a library's sub-circuit that are not supported, which matter where it is called.
+        Unsupported cards of a library's sub-circuit, which matter if it is called.
     readings : list
         Numbers such as ``2K2`` (IEC 60062) that were read, one list for all scopes.
     stated : dict of int to ElementCard
-        Position → what its card states beside a plain value.
+        Position → data on its card besides a plain value.
     couplings : list of Coupling
     choices : list of Choice
-        Outcomes of ``.if`` on parameters of the sub-circuit that this scope was read for.
+        Outcomes of ``.if`` on parameters of the sub-circuit for which this scope was read.
     variants : list of Scope
         This scope and those for all other outcomes; empty without such conditions.
     """
@@ -299,26 +299,26 @@ class Scope(Columns):
             self.stated[position] = stated
 
     def outwards(self) -> Iterator[Scope]:
-        """This scope and those around it."""
+        """This scope and the enclosing ones."""
         here: Scope | None = self
         while here is not None:
             yield here
             here = here.parent
 
     def find_function(self, name: str) -> Function | None:
-        """The ``.func`` that ``name`` means here."""
+        """The ``.func`` that ``name`` refers to."""
         return self._found("functions", name)
 
     def find_model(self, name: str) -> Model | None:
-        """The ``.model`` that ``name`` means here."""
+        """The ``.model`` that ``name`` refers to."""
         return self._found("models", name)
 
     def find_subcircuit(self, name: str) -> Scope | None:
-        """The ``.subckt`` that ``name`` means here."""
+        """The ``.subckt`` that ``name`` refers to."""
         return self._found("subcircuits", name)
 
     def _found(self, table: str, name: str) -> Any:
-        """What a name means here, in a table of this scope or of the innermost around it that has the name."""
+        """The entry of a name in a table of this scope or of the innermost enclosing one that has it."""
         tables = (getattr(scope, table) for scope in self.outwards())
         return next((own[name] for own in tables if name in own), None)
 
@@ -359,23 +359,24 @@ class Frame(NamedTuple):
         return self.prefix + self.scope.names[k]
 
     def letter(self, k: int) -> str:
-        """The letter of an element with a value, which tells its law (`circuitsim.netlist.physical.element_value`)."""
+        """The letter of an element with a value, which selects its formula
+        (`circuitsim.netlist.physical.element_value`)."""
         switch = self.scope.stated[k].switch
         return ELEMENTS[self.scope.kind[k]].letter if switch is None else "S" if switch.source is None else "W"
 
     def node(self, local: int) -> int:
-        """The node of the circuit that a node of the scope is."""
+        """The circuit node of a node of the scope."""
         return local if self.nodes is None else self.nodes[local]
 
     def outwards(self) -> Iterator[Frame]:
-        """This call and those around it."""
+        """This call and the enclosing ones."""
         here: Frame | None = self
         while here is not None:
             yield here
             here = here.outer
 
     def defining(self, scope: Scope) -> Environment:
-        """The parameters of the innermost call of a scope; without one those of this call."""
+        """The parameters of the innermost call of a scope; by default those of this call."""
         return next((frame.environment for frame in self.outwards() if frame.scope is scope), self.environment)
 
     def callers(self) -> tuple[str, ...]:
@@ -390,11 +391,11 @@ class Frame(NamedTuple):
 
 
 _GOES_ON = re.compile(r"\s*[-+*/%^\\<>=!?&|]")
-"""What continues an expression after a group."""
+"""The continuation of an expression after a group."""
 
 
 def value_of(token: Token, card: Card, scope: Scope) -> Value:
-    """A float, or an expression that has to wait for its parameters.
+    """A float, or an expression if it depends on parameters.
 
     Raises
     ------
@@ -412,13 +413,13 @@ def value_of(token: Token, card: Card, scope: Scope) -> Value:
             scope.readings.append((card, token.offset, token.text))
             return value
         if token.kind == WORD and token.text.isidentifier():
-            # ngspice takes a bare parameter name for its value; whether there is one shows later.
+            # ngspice accepts a bare parameter name as the value; whether it exists is checked later.
             return of_token(token, card, scope)
         raise CardError("number", str(error), token.offset, error.hint) from None
 
 
 def of_token(token: Token, card: Card, scope: Scope, arguments: tuple[str, ...] = (), signals: bool = False) -> Code:
-    """The expression that ``token`` is."""
+    """The expression in ``token``."""
     return expression(card, token.offset, token.offset + len(token.text), scope, arguments, signals)
 
 
@@ -445,7 +446,7 @@ def formula(
     stop: int | None = None,
     signals: bool = False,
 ) -> tuple[Code, int]:
-    """The expression that begins at ``at``, and where it ends: it may be, or hold, groups in braces or quotes.
+    """The expression that begins at ``at``, and its end: it may be, or contain, groups in braces or quotes.
 
     Raises
     ------
@@ -485,7 +486,7 @@ def check_end(text: str, end: int, stop: int) -> None:
 
 
 def constant(value: Value) -> Value:
-    """``value`` as a float where it is the expression of a plain number (it may still be worth a warning)."""
+    """``value`` as a float if it is the expression of a plain number (it may still need a warning)."""
     if isinstance(value, Code) and len(value.program) == 1 and value.program[0][0] == PUSH and not value.mega:
         return float(value.program[0][1])
     return value

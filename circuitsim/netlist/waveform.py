@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class Grid(NamedTuple):
-    """The step and the stop time of a time sweep (s), which some functions take for numbers that are left out."""
+    """The step and the stop time of a time sweep (s), which are defaults of some functions."""
 
     step: float
     stop: float
 
 
 STEADY = Grid(math.inf, math.inf)
-"""Of an operating point: no function reads it at t = 0."""
+"""For an operating point: no function reads it at t = 0."""
 
 
 class Function(NamedTuple):
@@ -35,15 +35,15 @@ class Function(NamedTuple):
 
     Attributes
     ----------
-    waveform : str
+    The class of `circuitsim.circuit.waveforms`, which takes all numbers.
         The class of `circuitsim.circuit.waveforms` that takes all numbers.
-    delay : int or None
+    Position of the delay among them.
         Place of the delay among them.
-    sizes : int
+    Number of leading ones in V or A.
         How many of the first are V or A.
     others : callable
-        From the step and the stop of a time sweep, and a function for a number or what stands for it, to what stands
-        for numbers that are left out or zero.
+        Maps the step and the stop time, and a function for a number or its default, to the defaults of numbers that are
+        omitted or zero.
     """
 
     waveform: str
@@ -71,17 +71,17 @@ FUNCTIONS = {
     ),
     "am": Function("AmplitudeModulation", 4, 1, lambda step, stop, x: (0.0, 0.0, 1.0 / stop, 0.0, 0.0)),
 }
-"""By name; of PULSE and SIN the last number is LTspice's number of cycles."""
+"""By name; the last number of PULSE and SIN is LTspice's number of cycles."""
 MAY_BE_EMPTY = FUNCTIONS.keys() - {"pwl"}
-"""Functions that old decks name without numbers beside AC: they are 0 at DC."""
+"""Functions that old decks write without numbers next to AC: 0 at DC."""
 MOST = {name: len(FUNCTIONS[name].others(1.0, 1.0, max)) for name in MAY_BE_EMPTY} | {"am": 7}
 """Maximum count of numbers of a function."""
 ALIASES = {"sine": "sin"}
-"""Other names of functions; LTspice writes SINE."""
+"""Aliases of functions; LTspice writes SINE."""
 
 _EXPLICIT = {"pulse": (6, (3, 4, 5)), "sin": (3, (2,)), "exp": (6, (3, 5)), "sffm": (5, (2, 4))}
-"""Function → numbers that an expression has to state, and places of those that may not be zero: a card takes them from
-its ``.tran``."""
+"""Function → minimum count of numbers in an expression, and positions of those that may not be zero: on a card their
+defaults come from ``.tran``."""
 
 
 def in_expression(name: str, time: float, *numbers: float) -> waveforms.Waveform:
@@ -90,7 +90,7 @@ def in_expression(name: str, time: float, *numbers: float) -> waveforms.Waveform
     Raises
     ------
     ValueError
-        Numbers that an expression has to state are missing or zero.
+        Required numbers are missing or zero.
     """
     fewest, nonzero = _EXPLICIT[name]
     if len(numbers) < fewest or not all(numbers[k] for k in nonzero):
@@ -100,7 +100,7 @@ def in_expression(name: str, time: float, *numbers: float) -> waveforms.Waveform
 
 EXTERNAL = frozenset(("external",))
 RANDOM = frozenset(("trnoise", "trrandom"))
-"""Time functions that are refused: each run would be another deck."""
+"""Time functions that are refused, because each run would differ."""
 
 
 class Waveform(NamedTuple):
@@ -142,7 +142,7 @@ class Waveform(NamedTuple):
         return self.factor * _made(card, STEADY).value(0.0)
 
     def over(self, grid: Grid) -> waveforms.Waveform:
-        """The waveform, with what the numbers that are left out take from a time sweep.
+        """The waveform, with defaults from a time sweep.
 
         Raises
         ------
@@ -156,7 +156,7 @@ class Waveform(NamedTuple):
 
 @lru_cache(1024)
 def _made(card: Waveform, grid: Grid) -> waveforms.Waveform:
-    """The waveform of a card; the same one for the same card, as a sweep asks for each time alone."""
+    """The waveform of a card; cached, since a sweep requests each time separately."""
     from circuitsim.circuit import waveforms
 
     x, (made, _, sizes, others) = card.numbers, FUNCTIONS[card.name]
@@ -186,7 +186,7 @@ def checked_waveform(wave: Waveform, offset: int) -> float:
     Raises
     ------
     CardError
-        Too few numbers, or a start before t = 0 (whose value at the operating point is not simply the first one).
+        Too few numbers, or a start before t = 0 (its value at the operating point would not simply be the first one).
     """
     shown = wave.name.upper()
     if wave.name in EXTERNAL:

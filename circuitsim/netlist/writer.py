@@ -1,7 +1,7 @@
-"""`Circuit` to SPICE text that ngspice runs and that reads back to the same circuit: elements, roles, and what acts
-over time.
+"""`Circuit` to SPICE text that ngspice runs and that reads back as the same circuit: elements, roles, and data for
+transient and AC analysis.
 
-Devices that ngspice has no model of are written as what it has: resistors, steep diodes and sources, or a formula.
+Devices without a model in ngspice are written as resistors, steep diodes and sources, or as a formula.
 """
 
 from __future__ import annotations
@@ -47,15 +47,16 @@ from circuitsim.netlist.waveform import Waveform
 from circuitsim.units import exact, short
 
 FINITE = 1e9
-"""Gain with which an ideal op-amp is written: ngspice has none."""
+"""Gain of an ideal op-amp as written; ngspice has none."""
 
 WIDTH = 100
 """Maximum length of a line, characters."""
 
 MODEL = f".model {IDEAL_MODEL} D(is=1e-12 n=0.01)"
-"""A diode with a forward drop of about 6 mV at 5 mA: as near to ideal as ngspice still converges with."""
+"""A diode with a forward drop of about 6 mV at 5 mA: as close to ideal as ngspice converges with."""
 
-# What ngspice 39 takes in a name, found by trying each sign; @ and $ are left out, they mean something elsewhere.
+# Characters that ngspice 39 accepts in a name, found by trial; @ and $ are excluded, they have other meanings
+# elsewhere.
 _LEGAL = re.compile(r"[A-Za-z0-9_.:\[\]<>#%!~/|^+*?-]+")
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_.:\[\]<>#%!~/|^+*?-]")
 _RESERVED = frozenset(("time", "temper", "hertz", "params:", "params"))
@@ -72,7 +73,7 @@ def text_of(
     strict: bool = False,
     lenient: bool = False,
 ) -> str:
-    """A circuit as a flat SPICE deck, with all that acts over time, and the analyses of its deck.
+    """A circuit as a flat SPICE deck, with all data for transient and AC analysis, and the analyses of its deck.
 
     Parameters
     ----------
@@ -80,20 +81,20 @@ def text_of(
     roles : Roles, optional
         Written as comment directives.
     deck : Deck, optional
-        Of the circuit, where its values differ from the deck's; a deck is its own.
+        The circuit's deck, where its values differ from the deck's; a deck is its own.
     switches : dict of int to dict of str to float, optional
-        ``vt``, ``vh``, ``ron``, ``roff`` by position; those of the deck without it.
+        ``vt``, ``vh``, ``ron``, ``roff`` by position; by default those of the deck.
     ngspice : bool
-        Devices without a model in ngspice are written as what it has.
+        Write devices without a model in ngspice as equivalent elements.
     strict : bool
-        Analyses that ngspice does not read are refused.
+        Refuse analyses that ngspice does not read.
     lenient : bool
-        An analysis that a flat deck does not have becomes a comment.
+        Write analyses that a flat deck cannot have as comments.
 
     Raises
     ------
     UsageError
-        Something that no card can state.
+        Something that no card can express.
     """
     found = _Writer(circuit, circuit if isinstance(circuit, Deck) else deck, strict, lenient)
     if switches is not None:
@@ -102,12 +103,12 @@ def text_of(
 
 
 class ModelCards:
-    """The ``.model`` cards of devices, one for all with equal parameters.
+    """The ``.model`` cards of devices, one per set of parameters.
 
     Parameters
     ----------
     idle : mapping of str to str
-        What models state beside their law, by their names in lower case.
+        Model parameters besides the I–V curve, by model name in lower case.
 
     Attributes
     ----------
@@ -122,7 +123,7 @@ class ModelCards:
         self._taken = Names([IDEAL_MODEL], [IDEAL_MODEL])
 
     def words(self, device: Device, name: str, first: str, second: str) -> str:
-        """The fields after the nodes on the card of an element ``name``: model and number of cells, or a formula."""
+        """The fields after the nodes on the card of element ``name``: model and number of cells, or a formula."""
         if isinstance(device, OfFormula):
             return device.formula(name, first, second)
         stated = device.parameters()
@@ -139,7 +140,7 @@ class ModelCards:
 
 
 class Names:
-    """Distinct legal names for names of any kind; legal ones are unchanged."""
+    """Distinct legal names for arbitrary names; legal ones are unchanged."""
 
     def __init__(self, names: Sequence[str], wanted: Iterable[str]) -> None:
         pairs = [(name, new, name == new and is_legal(name)) for name, new in zip(names, wanted)]
@@ -159,25 +160,25 @@ class Names:
 
 
 def is_legal(name: str) -> bool:
-    """Whether ngspice takes ``name`` as it is."""
+    """Whether ngspice accepts ``name`` unchanged."""
     return bool(_LEGAL.fullmatch(name)) and "//" not in name and name.lower() not in _RESERVED
 
 
 def safe_title(title: str) -> str:
-    """``title`` on one line that neither program takes for a card."""
+    """``title`` on one line that neither program reads as a card."""
     line = "".join(c if c.isprintable() else " " for c in title).strip().rstrip("\\")
     return f"* {line}" if _CARD_LIKE.match(line) else line
 
 
 def with_letter(name: str, letter: str) -> str:
-    """``name`` begun with the letter of its kind; ``x1.r1`` becomes ``R.x1.r1``, as ngspice flattens it."""
+    """``name`` prefixed by the letter of its kind; ``x1.r1`` becomes ``R.x1.r1``, as ngspice flattens it."""
     if name[:1] in (letter, letter.lower()):
         return name
     return f"{letter}.{name}" if "." in name else f"{letter}{name}"
 
 
 def plainly(old: str, new: str) -> bool:
-    """Whether the new name only puts the element's letter before the old one."""
+    """Whether the new name only has the element's letter before the old one."""
     return new[1:].lstrip(".") == old
 
 
@@ -206,18 +207,18 @@ def _function(wave: Waveform, current: bool) -> str:
 
 
 class _Writer:
-    """Writes one circuit.
+    """Writer of one circuit.
 
     Attributes
     ----------
     kind, first, second, value : sequence
         The columns of the circuit.
     following : Dynamics
-        What acts over time and frequency.
+        Data for transient and AC analysis.
     letters, names, nodes : list of str
-        With which elements are written, and what the text calls them and the nodes.
+        The letters of elements, and the written names of elements and nodes.
     comments : list of str
-        Names that had to be changed.
+        Renamed names.
     """
 
     def __init__(self, circuit: Circuit, deck: Deck | None, strict: bool, lenient: bool) -> None:
@@ -241,12 +242,12 @@ class _Writer:
         ]
 
     def letter(self, k: int) -> str:
-        """The letter with which element ``k`` is written: of a controlled one that of its name, if it can be."""
+        """The letter of element ``k``; for a controlled one that of its name, if possible."""
         circuit, code, own = self.circuit, self.kind[k], str(self.circuit.names[k])[:1].upper()
         if k in self.following.switches:
             return "W" if isinstance(self.following.switches[k].control, str) else "S"
         if k in self.following.frozen or (circuit.dynamics is not None and k in circuit.dynamics.formulas):
-            return own  # its card is written as it was
+            return own  # its card is kept
         if code == NULLOR:
             return "E"
         if k not in circuit.laws:
@@ -264,7 +265,7 @@ class _Writer:
         lines = [safe_title(circuit.title), *self.comments, *([] if roles is None else self.directives(roles))]
         cards = {row.letter: row.spice for row in ELEMENTS[:ELEMENTARY]}
         cards[ELEMENTS[DIODE].letter] += f" {IDEAL_MODEL}"
-        # What models of diodes state for analyses over time is written with their law.
+        # Diode model parameters for transient analysis are written with the I–V curve.
         models, ideal = ModelCards({} if self.deck is None else self.deck.idle_parameters()), DIODE in self.kind
         for k, value in enumerate(self.value):
             own = self.timed(k) if k not in circuit.laws or k in self.following.frozen else None
@@ -290,7 +291,7 @@ class _Writer:
         return self.names[k], self.nodes[self.first[k]], self.nodes[self.second[k]]
 
     def element(self, name: str) -> str:
-        """The written name of an element, or of a number of one."""
+        """The written name of an element, or of a parameter of one."""
         if name in self.circuit:
             return self.names[self.circuit.element_index(name)]
         element, dot, number = name.rpartition(".")
@@ -304,7 +305,7 @@ class _Writer:
             return name
 
     def quantities(self, text: str) -> str:
-        """A text with v(a,b), i(R1) and p(R1)."""
+        """A text with its quantities v(a,b), i(R1) and p(R1) renamed."""
 
         def renamed(found: re.Match[str]) -> str:
             called = self.node if found[1].lower() == "v" else self.element
@@ -325,7 +326,7 @@ class _Writer:
         if name[:1].upper() == "B":
             terms = [exact(law.constant)]
             terms += [f"({exact(gain * c)})*v({nodes[plus]},{nodes[minus]})" for c, plus, minus in law.voltages]
-            for c, j in law.currents:  # of a resistor as its voltage
+            for c, j in law.currents:  # that of a resistor as its voltage
                 across = self.kind[j] == RESISTOR and self.value[j] > 0.0
                 share = exact(gain * c / self.value[j] if across else gain * c)
                 terms.append(f"({share})*{'v({1},{2})' if across else 'i({0})'}".format(*self.ends(j)))
@@ -339,7 +340,7 @@ class _Writer:
         return [f"{head} POLY({len(controls)}) {' '.join(controls)} {' '.join(terms)}"]
 
     def portable(self, device: Device, k: int) -> list[str]:
-        """The cards of a device in words of ngspice: its parts, or a formula behind the resistance in series."""
+        """The cards of a device for ngspice: its parts, or a formula after the series resistance."""
         name, first, second = self.ends(k)
         elements, nodes, cards = self.own_names, self.own_nodes, list[str]()
         if isinstance(device, WithoutModel):
@@ -365,7 +366,7 @@ class _Writer:
         return cards
 
     def timed(self, k: int) -> str | None:
-        """The card of an element that acts over time; None where it is like any other."""
+        """The card of an element with a time function or the like; None for any other."""
         following, code, value, head = self.following, self.kind[k], self.value[k], " ".join(self.ends(k))
         wave, phasor = following.waves.get(k), following.phasors.get(k)
         if k in following.switches:
@@ -391,12 +392,12 @@ class _Writer:
         return " ".join(words if wave is None else [*words, _function(wave, code == CURRENT)])
 
     def formula(self, k: int) -> str:
-        """The card of a source given by a formula that is not a law: as it was written, where it means the same.
+        """The card of a source by a formula that is not affine: as it was written, if that means the same.
 
         Raises
         ------
         UsageError
-            It is in a sub-circuit, or reads parameters, functions of the deck, or what has another name here.
+            It is in a sub-circuit, or reads parameters, functions of the deck, or renamed quantities.
         """
         circuit, names = self.circuit, self.names
         found = (self.following.frozen if k in self.following.frozen else self.following.formulas)[k]
@@ -420,7 +421,8 @@ class _Writer:
 
     # ------------------------------------------------------------------ roles and analyses
     def directives(self, roles: Roles) -> list[str]:
-        """The lines that give ``roles`` again: as they were, where they still mean the same; name by name elsewhere."""
+        """The directives that give ``roles`` again: as they were, if they still mean the same; otherwise name by
+        name."""
         # A resistor may lie on its bound within rounding; only the matches of the patterns are used here.
         columns, devices = self.circuit.columns(), self.circuit.devices
         there = Circuit.from_columns("", columns, self.names, self.nodes, devices=devices)
@@ -469,7 +471,7 @@ class _Writer:
         Raises
         ------
         UsageError
-            It varies what a flat deck does not have.
+            It varies something that a flat deck does not have.
         """
         if isinstance(card, InitialValues):
             held = [f"v({self.node(node)})={exact(v)}" for node, v in card.voltages.items()]
@@ -510,7 +512,7 @@ class _Writer:
             raise UsageError(f"{word} {one.name} cannot be written: {what}; run it here, or remove the card")
         assert isinstance(one, DcRange)
         k = self.circuit.element_index(one.name)
-        wave = self.following.waves.get(k)  # whose m= is on the written card, too
+        wave = self.following.waves.get(k)  # its m= is on the written card, too
         factor = self.following.factors.get(k, 1.0) / (1.0 if wave is None else wave.factor)
         if one.step == 0.0 and self.strict:
             raise UsageError(
