@@ -43,7 +43,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 COLLECTED = 50_000
-"""Allocations between garbage collections; at Python's 700 these take a tenth of a command's time."""
+"""Allocations between garbage collections; with Python's default of 700 they take a tenth of a command's time."""
 
 EPILOG = """\
 exit codes: 0 solved; 2 bad usage or deck; 3 no solution, or not converged; 130 interrupted; 1 internal
@@ -64,11 +64,11 @@ GROUPS = {
     "output": "--format --binary --output --plot --columns --events --observe --top --workers --dask --checkpoint "
     "--explain --quiet --verbose --help",
 }
-"""Options of a help's groups, beside positional ones in the first; all others are about the analysis."""
+"""Options of a help's groups, in addition to positional ones in the first; all others are about the analysis."""
 
 
 class Help(argparse.HelpFormatter):
-    """A help of at most `WIDTH` columns; paragraphs with indented lines stay as they are."""
+    """Help of at most `WIDTH` columns; paragraphs with indented lines are kept as they are."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=28, width=min(WIDTH, shutil.get_terminal_size().columns))
@@ -87,14 +87,14 @@ class Help(argparse.HelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are `UsageError`; what begins as a negative number is not an option.
+    """A parser whose errors are `UsageError`; a word that begins as a negative number is not an option.
 
     Attributes
     ----------
     helpful : str
-        The command whose ``--help`` an error names.
+        The command whose ``--help`` an error refers to.
     explain : callable
-        What to say instead of a message of `argparse`; None for the message itself.
+        Replacement for a message of `argparse`; None keeps the message.
     """
 
     explain: Callable[[str], str | None] = staticmethod(lambda message: None)
@@ -105,7 +105,7 @@ class Parser(argparse.ArgumentParser):
         self.helpful = self.prog
 
     def format_help(self) -> str:
-        """The help: usage in a line, options in `GROUPS`, notes and examples."""
+        """The help: usage on one line, options in `GROUPS`, notes and examples."""
         actions = self._optionals._group_actions
         if len(self._action_groups) > 2 or self._subparsers is not None:
             return super().format_help()
@@ -129,7 +129,7 @@ class Parser(argparse.ArgumentParser):
         return form.format_help()
 
     def error(self, message: str) -> NoReturn:
-        """Raise the error with a pointer to the help."""
+        """Raise the error with a reference to the help."""
         from circuitsim.cli.hints import meant
 
         if text := self.explain(message):
@@ -150,7 +150,7 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     _add_common(parser)
-    if command is not None:  # argparse reports unknown options of a command as those of the whole
+    if command is not None:  # argparse attributes unknown options of a command to the main parser
         parser.helpful = f"{parser.prog} {command}"
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (module, line) in COMMANDS.items():
@@ -171,7 +171,7 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
 
 
 def _below(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """The parsers of a command's own sub-commands."""
+    """The parsers of a command's sub-commands."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for inner in action.choices.values():
@@ -220,9 +220,9 @@ def _add_common(parser: argparse.ArgumentParser, default: object = False) -> Non
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code (see `EPILOG`)."""
-    if argv is None:  # a process of its own
-        gc.set_threshold(COLLECTED)  # its imports make many objects that stay, few cycles to collect
-        # OpenMP's threads otherwise spin while they wait, which stops them all where other programs run.
+    if argv is None:  # a separate process
+        gc.set_threshold(COLLECTED)  # imports create many permanent objects and few cycles
+        # OpenMP's threads otherwise spin while waiting, which stalls them all on a busy machine.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     words = list(sys.argv[1:] if argv is None else argv)
     with escaping_streams(colour_asked(words)):
@@ -262,7 +262,7 @@ def _run(words: list[str]) -> int:
 
 
 def _parsed(command: str | None, words: list[str]) -> argparse.Namespace:
-    """The options; an error of a word of an earlier version says what to write now."""
+    """Parse the options; an error of a word of an earlier version names its replacement."""
     try:
         return build_parser(command).parse_args(words)
     except UsageError as error:
@@ -272,7 +272,7 @@ def _parsed(command: str | None, words: list[str]) -> argparse.Namespace:
 
 
 def _carried_out(args: argparse.Namespace) -> int:
-    """Run the command, as quiet or verbose as asked; its exit code."""
+    """Run the command, as quiet or verbose as requested; returns its exit code."""
     import contextlib
     import io
     import time
@@ -289,7 +289,7 @@ def _carried_out(args: argparse.Namespace) -> int:
 
 
 def _memory() -> str:
-    """Peak memory of this process, where the system counts it."""
+    """Peak memory of this process, if the system reports it."""
     try:
         import resource
     except ImportError:  # Windows
@@ -299,7 +299,7 @@ def _memory() -> str:
 
 
 def _flushed(code: int) -> int:
-    """``code`` once all output is out; 2 where it does not go out (a full disk)."""
+    """``code`` once all output is written; 2 if that fails (a full disk)."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -315,13 +315,13 @@ def _flushed(code: int) -> int:
 
 
 def _discard_output() -> None:
-    """Silence the interpreter's flush at exit: the rest is discarded."""
+    """Discard the remaining output, so that the interpreter's flush at exit is silent."""
     if sys.__stdout__ is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(error: CircuitError | OSError) -> None:
-    """Print an error; the problems of a deck as one each, at most `NetlistError.SHOWN`."""
+    """Print an error; for a deck one line per problem, at most `NetlistError.SHOWN`."""
     if isinstance(error, OSError):
         place = f" ({error.filename})" if error.filename else ""
         print(f"error: {error.strerror or error}{place}", file=sys.stderr)

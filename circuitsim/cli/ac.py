@@ -139,7 +139,7 @@ def _poles(args: argparse.Namespace, deck: Deck) -> int:
 
 
 def _amplitudes(words: str | None) -> str | None:
-    """``vm(out) vp(out) vdb(out)`` are all the amplitude ``v(out)``; each once."""
+    """``vm(out) vp(out) vdb(out)`` are all the amplitude ``v(out)``; each is listed once."""
     if words is None:
         return None
     plain = re.sub(r"\b([vi])(?:m|p|db|r|i)\(", r"\1(", words, flags=re.IGNORECASE)
@@ -160,7 +160,7 @@ def _warn(kinks: Sequence[str]) -> None:
 
 
 def _frequencies(args: argparse.Namespace) -> np.ndarray | None:
-    """Of the options; None where the deck decides."""
+    """The frequencies of the options; None where the deck decides."""
     from circuitsim.netlist.deck import SmallSignal, Spacing
     from circuitsim.small_signal.deck import DEFAULT, frequencies
 

@@ -1,4 +1,4 @@
-"""``circuitsim bench``: circuitsim beside other solvers, at equal verified error."""
+"""``circuitsim bench``: comparison of circuitsim with other solvers, at equal verified error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``circuitsim check``: every problem of a deck at once, and its structure."""
+"""``circuitsim check``: all problems of a deck at once, and its structure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the report; the exit code is that of the worst problem."""
+    """Print the report; the exit code is that of the most severe problem."""
     check_target(args.output, [args.deck])
     try:
         deck = read(args)
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _asked_wrongly(deck: Deck) -> Iterator[Problem]:
-    """What ``.sens`` and ``.tf`` name that ``sensitivity`` refuses."""
+    """Quantities of ``.sens`` and ``.tf`` cards that ``sensitivity`` refuses."""
     from circuitsim.netlist.deck import SensitivityRequest, TransferRequest
 
     for request in deck.analyses:
@@ -120,7 +120,7 @@ def _deliver(
 
 
 def _roles_to_dict(roles: Roles) -> dict[str, Any]:
-    """Roles as plain values; a bound that is infinite is null."""
+    """Roles as plain values; an infinite bound is null."""
     from math import isfinite
 
     return {
@@ -138,7 +138,7 @@ def _roles_to_dict(roles: Roles) -> dict[str, Any]:
 
 
 def _text(report: Report, deck: Deck, roles: Roles | None) -> list[str]:
-    """The structure for people."""
+    """The structure as text."""
     from circuitsim.formats.table import Table
     from circuitsim.netlist.deck import CARDS
 

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from circuitsim.learning import Estimate, GradientProblem
 
 SAMPLES = 64
-"""Samples compared without ``--batch``: the mean of so many shows each method's bias."""
+"""Default number of samples, whose mean shows each method's bias."""
 
 SHOWN = 12
-"""Elements whose derivatives the table for people shows."""
+"""Number of elements in the table of derivatives."""
 
 
 class Comparison(NamedTuple):
-    """A gradient beside the exact one: its norm, relative error and cosine; ``kinks`` over all samples, None where
-    they are not known."""
+    """A gradient compared with the exact one: its norm, relative error and cosine; ``kinks`` over all samples, None
+    where unknown."""
 
     method: str
     strength: str
@@ -38,14 +38,14 @@ class Comparison(NamedTuple):
 def compare(options: Options, given: set[str]) -> str:
     """The gradients of the mean loss over the first samples, at the deck's values, as ``options.compare`` says.
 
-    Implicit differentiation is exact; relative error and cosine of the other methods are against it. Methods that do
-    not fit the circuit are left out with a note.
+    Implicit differentiation is exact; relative errors and cosines of the other methods refer to it. Methods that do not
+    apply to the circuit are left out with a note.
 
     Parameters
     ----------
     options : Options
     given : set of str
-        Names of the options that were given: ``batch`` samples are taken, and one ``variant`` if it is among them.
+        Names of the options given: ``batch`` samples are used, and only one ``variant`` if it is among them.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def compare(options: Options, given: set[str]) -> str:
 def _estimates(
     options: Options, setting: Setting, problem: GradientProblem, variants: tuple[str, ...]
 ) -> list[tuple[str, str, Estimate]]:
-    """(method, its strength, estimate) for implicit differentiation and every other method that fits."""
+    """(method, its strength, estimate) for implicit differentiation and every other applicable method."""
     rows: list[tuple[str, str, Estimate]] = []
     without: dict[str, list[str]] = {}
     plans = [("implicit", "centred"), *(("ep", variant) for variant in variants)]
@@ -126,7 +126,7 @@ def _names(setting: Setting) -> list[str]:
 
 
 def _compared(setting: Setting, rows: list[tuple[str, str, Estimate]]) -> list[Comparison]:
-    """All gradients against the first."""
+    """All gradients compared with the first."""
     import numpy as np
 
     names, found = _names(setting), []

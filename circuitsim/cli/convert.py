@@ -17,7 +17,7 @@ examples:
 """
 
 ENDINGS = ("cir", "net", "sp", "spice", "ckt", "lib", "inc", "txt")
-"""Of decks."""
+"""File name extensions of decks."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

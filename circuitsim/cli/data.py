@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    """One row a data set: its name, where it is, what it is."""
+    """One row per data set: name, location, description."""
     import json
 
     from circuitsim.datasets.colour import COLOUR
@@ -57,7 +57,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _fetch(args: argparse.Namespace) -> int:
-    """Fetch, and print a line for each file."""
+    """Fetch, and print a line per file."""
     from circuitsim.datasets.remote import fetch
 
     folder = fetch(args.name, args.data_dir, args.mirror, lambda line: print(line, file=sys.stderr))

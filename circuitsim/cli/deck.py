@@ -38,7 +38,7 @@ READING: dict[str, dict[str, Any]] = {
 """Options of every command that reads a deck."""
 
 SAID = 160
-"""Maximum length of a line of several notes, characters."""
+"""Maximum length of a line with several notes, characters."""
 
 DEFAULTS: dict[str, Any] = {
     "allow_include": [],
@@ -46,7 +46,7 @@ DEFAULTS: dict[str, Any] = {
     "search": [],
     "no_title": False,
 }
-"""Their values where they are not given."""
+"""Default values of these options."""
 
 
 def add_deck(parser: argparse.ArgumentParser) -> None:
@@ -56,14 +56,14 @@ def add_deck(parser: argparse.ArgumentParser) -> None:
 
 
 def add_reading(parser: Any, **defaults: Any) -> None:
-    """Add the options `READING`; one without a default is absent where it is not given."""
+    """Add the options `READING`; one without a default is absent unless given."""
     for name, settings in READING.items():
         own = settings.get("dest", name.lstrip("-").replace("-", "_"))
         parser.add_argument(name, **settings, default=defaults.get(own, argparse.SUPPRESS))
 
 
 def read_with(options: Mapping[str, Any]) -> Deck:
-    """The deck that the option ``deck`` names, by the options of `DEFAULTS` beside it."""
+    """The deck named by the option ``deck``, read with the options `DEFAULTS`."""
     return read(argparse.Namespace(**{name: options[name] for name in ("deck", *DEFAULTS)}))
 
 
@@ -95,7 +95,7 @@ def read(args: argparse.Namespace) -> Deck:
 
 
 def roles_of(deck: Deck) -> tuple[Roles | None, tuple[Problem, ...]]:
-    """The deck's ``*!`` directives, checked, with warnings; None for a deck without any."""
+    """The deck's ``*!`` directives, checked, with warnings; None if there are none."""
     if not deck.directives:
         return None, ()
     from circuitsim.netlist.roles import read_roles
@@ -104,7 +104,7 @@ def roles_of(deck: Deck) -> tuple[Roles | None, tuple[Problem, ...]]:
 
 
 def held_switches(deck: Deck) -> list[Problem]:
-    """The warning of an analysis that leaves switches in the states of the operating point."""
+    """The warning of an analysis that keeps switches in the states of the operating point."""
     circuit = deck.operating_circuit
     names = [circuit.names[k] for k in deck.following.switches]
     if not names:
@@ -114,8 +114,8 @@ def held_switches(deck: Deck) -> list[Problem]:
 
 
 def elsewhere(note: Problem) -> bool:
-    """Whether a note says what an operating point leaves out: over time and frequency it is not true, or of another
-    analysis."""
+    """Whether a note is about what an operating point ignores, which does not apply to transient and AC analysis, or
+    about another analysis."""
     from circuitsim.netlist.dialect import OVER_TIME
 
     no_effect = note.kind == "no-effect" and any(name in OVER_TIME for name in note.names)
@@ -123,7 +123,7 @@ def elsewhere(note: Problem) -> bool:
 
 
 def check_folders(folders: Iterable[str], option: str = "--allow-include") -> None:
-    """Refuse folders that do not exist: a typing error there would only show as a missing file."""
+    """Refuse folders that do not exist; a typing error would otherwise only show as a missing file."""
     import os
 
     for folder in folders:
@@ -132,7 +132,7 @@ def check_folders(folders: Iterable[str], option: str = "--allow-include") -> No
 
 
 def _near(path: str) -> str:
-    """A hint that names files with nearly this name in the same folder, or the bundled deck of this name."""
+    """A hint that names files with a similar name in the same folder, or the bundled deck of this name."""
     import difflib
     import os
 
@@ -150,7 +150,7 @@ def _near(path: str) -> str:
 
 
 class _Run(NamedTuple):
-    """A deck whose analyses are run one after the other, and what was said."""
+    """A deck whose analyses are run one after another, and the messages printed."""
 
     deck: Deck
     said: set[str]
@@ -161,7 +161,7 @@ _RUN: ContextVar[_Run | None] = ContextVar("_RUN", default=None)
 
 @contextmanager
 def run_together(deck: Deck, before: Iterable[Problem]) -> Iterator[None]:
-    """While this lasts, commands read this deck, and print no warning or note twice, nor any of those ``before``."""
+    """In this context, commands read this deck, and print no warning or note twice, nor any of those in ``before``."""
     token = _RUN.set(_Run(deck, set(map(str, before))))
     try:
         yield
@@ -175,7 +175,7 @@ def alone() -> bool:
 
 
 def report(problems: Iterable[Problem], verbose: bool = False) -> None:
-    """Print warnings and notes on standard error, the same text once only; notes on one line unless verbose."""
+    """Print warnings and notes on standard error, each text once; notes on one line unless verbose."""
     run, texts = _RUN.get(), {str(problem): problem for problem in problems}
     said = set[str]() if run is None else run.said
     found = [problem for text, problem in texts.items() if text not in said]
@@ -194,7 +194,7 @@ def report(problems: Iterable[Problem], verbose: bool = False) -> None:
 
 
 def severity(problem: Problem) -> str:
-    """``note`` for what is accepted without effect, ``warning`` for everything else that does not stop the deck."""
+    """``note`` for accepted statements without effect, ``warning`` for everything else that does not stop the deck."""
     from circuitsim.netlist.cards import NOTE_KINDS
 
     return "note" if problem.kind in NOTE_KINDS else "warning"

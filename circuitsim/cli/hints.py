@@ -14,7 +14,7 @@ _UNKNOWN = re.compile(r"^unrecognized arguments: (.*)$")
 
 
 def meant(message: str, parser: argparse.ArgumentParser) -> str:
-    """A question that names the nearest choices or options, for a message of `argparse`; empty where none is near."""
+    """A question that names the closest choices or options, for a message of `argparse`; empty if there are none."""
     choice = _CHOICE.search(message)
     if choice:
         return _question(choice[1], re.findall(r"[^\s,'\"]+", choice[2]))
@@ -27,7 +27,7 @@ def meant(message: str, parser: argparse.ArgumentParser) -> str:
 
 
 def moved(words: Iterable[str], command: str) -> str | None:
-    """What to write now, for the words of a command line that has a command or an option of an earlier version."""
+    """The replacement for a command or an option of an earlier version in a command line."""
     for word in (word.partition("=")[0] for word in words):
         if (text := hint(f"{command} {word}") or hint(f"circuitsim COMMAND {word}")) is not None:
             return text

@@ -73,7 +73,7 @@ def read_observed(args: argparse.Namespace) -> Deck:
     """
     if not args.observe and not args.spec:
         raise UsageError("nothing is observed: give --observe 'v(out)' or --spec '4.9<v(out)<5.1'")
-    # The command takes the tolerances that others leave out.
+    # This command uses the tolerances that others ignore.
     return opened(args, lambda note: note.kind == "nominal", held=True)
 
 
@@ -90,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Draw, solve and summarise."""
+    """Sample, solve and summarise."""
     from circuitsim.tolerance import montecarlo
 
     check_target(args.rows, [args.deck], "--rows")
@@ -119,7 +119,7 @@ def run(args: argparse.Namespace) -> int:
 
 @contextmanager
 def _kept(path: str | None) -> Iterator[Callable[[Sequence[str], np.ndarray], None] | None]:
-    """What writes the samples of a run into a file, block by block."""
+    """Writer of the samples of a run to a file, block by block."""
     if path is None:
         yield None
         return

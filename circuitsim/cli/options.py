@@ -1,4 +1,4 @@
-"""Options that have a value from the command line, a TOML file or a recorded run: what each may be.
+"""Options from the command line, a TOML file or a recorded run: their types and permitted values.
 
 The options of a training run are the fields of a dataclass, each made by `option`.
 """
@@ -17,7 +17,7 @@ from circuitsim.errors import UsageError
 from circuitsim.units import parse, short
 
 LARGEST = 10**9
-"""No whole number may be larger, but a seed: products of two such sizes are still counted in 64 bits."""
+"""Largest whole number, except for a seed: products of two such sizes fit in 64 bits."""
 
 
 class Kind(Enum):
@@ -55,7 +55,7 @@ class Kind(Enum):
         Raises
         ------
         argparse.ArgumentTypeError
-            It is none.
+            It is not of this kind.
         """
         try:
             match self:
@@ -83,7 +83,7 @@ KINDS: dict[Any, Kind] = {
     list[str]: Kind.WORDS,
     list[dict[str, Any]]: Kind.TABLES,
 }
-"""Type of a field → what its values are."""
+"""Type of a field → kind of its values."""
 
 
 class Option(NamedTuple):
@@ -93,21 +93,21 @@ class Option(NamedTuple):
     ----------
     kind : Kind
     words, value : str
-        Its help, and the word for its value there.
+        Its help, and the placeholder for its value there.
     default : object
-        None: worked out, or none needed.
+        None: derived, or not needed.
     usual : bool
-        Whether ``--help`` shows it, and not ``--help-all`` alone.
+        Whether ``--help`` shows it, not only ``--help-all``.
     choices : tuple of str
-        What it may be; empty for anything.
+        Permitted values; empty for any.
     only : tuple of str
-        Another option and the values with which this one acts.
+        Another option and the values with which this one has an effect.
     recorded : bool
-        Whether it belongs to what is trained, and not to where and how often.
+        Whether it affects what is trained, rather than where and how often.
     flag : str
-        Instead of its name with ``--``; one without ``-`` is a positional argument.
+        Replaces its name with ``--``; one without ``-`` is a positional argument.
     bare : object
-        Its value where none follows it.
+        Its value if none follows it.
     """
 
     kind: Kind
@@ -130,8 +130,8 @@ class Option(NamedTuple):
 
 
 def option(default: Any, words: str = "", value: str = "", **more: Any) -> Any:
-    """A field that is an option: `Option`, whose kind is that of the field's type. What is not said here is as the
-    class's ``COMMON`` has it for this name."""
+    """A field that is an option: `Option`, with the kind of the field's type; defaults are from the class's ``COMMON``
+    for this name."""
     made = {"default_factory": default.copy} if isinstance(default, list) else {"default": default}
     said = {name: one for name, one in {"words": words, "value": value, **more}.items() if one != ""}
     return dataclasses.field(metadata=said, **made)
@@ -150,8 +150,8 @@ def options_of(family: Any) -> dict[str, Option]:
 
 
 def add_option(group: Any, name: str, one: Option, default: Any, words: str) -> Any:
-    """Add an option to a group of `argparse`, with this default and help; returns what `argparse` made, None where
-    only a file can say it."""
+    """Add an option to a group of `argparse`, with this default and help; returns the result of `argparse`, None for an
+    option that only a file can give."""
     flag = one.flag or f"--{name.replace('_', '-')}"
     how: dict[str, Any] = {"type": one.kind.read, "metavar": one.value}
     match one.kind:
@@ -176,7 +176,7 @@ def _number(text: str) -> float:
 
 
 def check_values(values: Mapping[str, Any], options: Mapping[str, Option], source: str = "") -> None:
-    """Check values of options; names of none are left to others.
+    """Check values of options; other names are ignored.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def check_values(values: Mapping[str, Any], options: Mapping[str, Option], sourc
     Raises
     ------
     UsageError
-        A value of another kind, or a number beyond `LARGEST`.
+        A value of the wrong kind, or a number beyond `LARGEST`.
     """
     for name, value in values.items():
         if name not in options:
@@ -220,12 +220,12 @@ def whole(text: str) -> int:
 
 
 def bounded(text: str, holds: Callable[[float], bool], otherwise: str) -> float:
-    """A SPICE number with a property: for types of options of `argparse`.
+    """A SPICE number with a property, for types of options of `argparse`.
 
     Raises
     ------
     argparse.ArgumentTypeError
-        It is none, or has it not.
+        It is not a number, or lacks the property.
     """
     try:
         value = parse(text)

@@ -23,7 +23,7 @@ FORMATS = {
     "json": "one object with every number in full double precision",
     "raw": "a SPICE3 rawfile, for ngspice and readers of its waveforms",
 }
-"""What ``--format`` may be, of all commands."""
+"""Values of ``--format``, for all commands."""
 
 PICTURES = ("png", "svg", "pdf")
 DRAWN = ".png, .svg or .pdf"
@@ -43,12 +43,12 @@ def add_format(parser: argparse.ArgumentParser, *names: str) -> None:
 
 
 def choose_format(args: argparse.Namespace) -> None:
-    """Fill in a ``--format`` that is not given: by the ending of ``--output``, else the command's default.
+    """Fill in ``--format`` if not given: from the extension of ``--output``, or the command's default.
 
     Raises
     ------
     UsageError
-        An ending that the command does not write, or that is another format than the one given.
+        An extension that the command does not write, or that contradicts the format given.
     """
     names, path = getattr(args, "formats", None), getattr(args, "output", None)
     if not names:
@@ -68,19 +68,19 @@ def choose_format(args: argparse.Namespace) -> None:
 
 
 def ending_of(path: str | None) -> str:
-    """The ending of a file's name in lower case, without its dot; empty for standard output, devices and pipes."""
+    """The extension of a file name in lower case, without its dot; empty for standard output, devices and pipes."""
     if path is None or path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
         return ""
     return os.path.splitext(path)[1][1:].lower()
 
 
 def check_ending(path: str | None, endings: Sequence[str]) -> None:
-    """Refuse an ``--output`` whose ending, if it has one, is none of these.
+    """Refuse an ``--output`` with an extension other than these.
 
     Raises
     ------
     UsageError
-        Another ending.
+        Another extension.
     """
     ending = ending_of(path)
     if ending and ending not in endings:
@@ -153,7 +153,7 @@ def check_targets(args: argparse.Namespace, *inputs: str) -> None:
 
 
 def draw(figure: Figure, path: str) -> None:
-    """Write a picture, in the format of its name's ending."""
+    """Write a picture, in the format of its file name's extension."""
     from circuitsim.plotting import rendered
 
     save(rendered(figure, os.path.splitext(path)[1][1:].lower()), path)
@@ -169,24 +169,24 @@ def present(
     whole: bool = False,
     **own: Callable[[], str],
 ) -> None:
-    """Write a result in the format of ``--format``, and its picture where ``--plot`` asks for one.
+    """Write a result in the format of ``--format``, and its picture if ``--plot`` is given.
 
     Parameters
     ----------
     result : Result
     args : argparse.Namespace
     tables : sequence of Table
-        What is written in place of the tables of the result; CSV and rawfiles hold the first.
+        Written in place of the tables of the result; CSV and rawfiles contain the first.
     more : mapping
         Further entries of the JSON object.
     figure : callable, optional
-        Makes another picture than `Result.plot`.
+        Makes a picture other than `Result.plot`.
     plot : str
         Kind of plot of a rawfile.
     whole : bool
-        Whether the JSON object is that of the result though there are ``tables``; else it is that of the first.
+        Whether the JSON object is that of the result even if there are ``tables``; otherwise it is that of the first.
     **own : callable
-        Makes the text of a format that has one of its own.
+        Makes the text of a format that needs one of its own.
     """
     content: str | bytes
     title, main = result._heading()[0], tables[0] if tables else next(iter(result.tables().values()))
@@ -224,7 +224,7 @@ def deliver(content: str | bytes, path: str | None) -> None:
 
 
 def save(content: bytes, path: str) -> None:
-    """Write a file atomically; devices and pipes (``/dev/null``) are written as they are.
+    """Write a file atomically; devices and pipes (``/dev/null``) are written directly.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""How results of a transient analysis are shown."""
+"""Presentation of the results of a transient analysis."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def add_measure(parser: argparse.ArgumentParser, form: str) -> None:
 
 
 def measured(deck: Deck, found: Sweep | AcResult, own: Sequence[str], asked: Sequence[str]) -> dict[str, float | None]:
-    """The deck's measurements and ``--measure``; a card without an answer fails alone, with a warning."""
+    """The deck's measurements and those of ``--measure``; a card without a result fails alone, with a warning."""
     if not own and not asked:
         return {}
     from circuitsim import analyses
@@ -76,8 +76,8 @@ def present_measured(
     errors: Mapping[str, float | None] | None = None,
     **settings: Any,
 ) -> None:
-    """`present` a result with measurements, and how far each may be off: below its table, in JSON, else on a line of
-    standard error; with ``--measure`` they are all that is shown."""
+    """`present` a result with measurements and their error bounds: below its table, in JSON, otherwise on a line of
+    standard error; with ``--measure`` only the measurements are shown."""
     from circuitsim.time_domain.measure import measurements_table
 
     if values:
@@ -92,7 +92,7 @@ def present_measured(
 
 
 def say_not_measured(error: UsageError) -> None:
-    """Warn of a card's measurement without an answer."""
+    """Warn of a card's measurement without a result."""
     print(f"warning: not measured: {str(error).partition('; the forms')[0]}", file=sys.stderr)
 
 
@@ -127,7 +127,7 @@ def show(
     harmonics: Sequence[FourierRequest] = (),
     outside: Sequence[str] = (),
 ) -> None:
-    """Print waveforms, events, measurements or harmonics; ``more`` is for JSON beside certificate and energies,
+    """Print waveforms, events, measurements or harmonics; ``more`` is for JSON in addition to certificate and energies,
     measurements ``outside`` the run failed."""
     from circuitsim.time_domain.fourier import fourier_table, series
     from circuitsim.time_domain.measure import measure_all
@@ -167,13 +167,13 @@ def answerable(
     names: Mapping[str, float],
     varied: Sequence[str] = (),
 ) -> tuple[list[str], list[str]]:
-    """The measurements of a deck that a run can answer, and those that lie outside it; a warning says why. ``varied``:
-    names that have another value in each of several runs.
+    """The measurements of a deck that a run can have, and those that lie outside it; a warning says why. ``varied``:
+    names whose values vary between runs.
 
     Raises
     ------
     UsageError
-        A measurement that no run could answer.
+        A measurement that no run could have.
     """
     from circuitsim.time_domain.measure import after_others, check_measurements, name_and_words
 
@@ -195,13 +195,13 @@ def answerable(
 
 
 def harmonics_requested(args: argparse.Namespace, deck: Deck, stop: float | None) -> list[FourierRequest]:
-    """The Fourier series that ``--fourier``, else the deck's ``.four`` cards, ask for; a card that no run, or none up
-    to ``stop`` s, could answer is left out with a warning.
+    """The Fourier series of ``--fourier``, or else of the deck's ``.four`` cards; a card that no run, or none up to
+    ``stop`` s, could have is left out with a warning.
 
     Raises
     ------
     UsageError
-        The same of ``--fourier``.
+        The same for ``--fourier``.
     """
     from circuitsim.time_domain.deck import fourier_requested
     from circuitsim.time_domain.fourier import check_request, parse_request

@@ -19,7 +19,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The run, the data, the format."""
+    """Add the options: run, data, format."""
     parser.epilog = EPILOG
     parser.add_argument("run_directory", metavar="RUN", help="the directory given to circuitsim train --out")
     parser.add_argument("--data", metavar="FILE", required=True, help="samples, or the name of a data set")
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print one row per sample: its number, its class if there are classes, its outputs; then the errors."""
+    """Print one row per sample: number, class if there are classes, outputs; then the errors."""
     from circuitsim.formats.columns import csv, table
     from circuitsim.formats.strict_json import dumps
     from circuitsim.trained import load_run

@@ -1,4 +1,4 @@
-"""The progress line of commands whose work may be short or long."""
+"""The progress line of commands of unknown duration."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 INTERRUPTED = 130
-"""Exit code of a command that Ctrl-C ended."""
+"""Exit code of a command interrupted by Ctrl-C."""
 
 
 class LateProgress:
-    """How far long work is, on a terminal; loaded only once it has run for a second."""
+    """A progress line on a terminal, shown once the work has run for a second."""
 
     def __init__(self, label: str) -> None:
         import time
@@ -47,7 +47,7 @@ class LateProgress:
 
 
 class Interrupt:
-    """Ctrl-C as a request to end the work at hand; a second one ends the command at once."""
+    """Ctrl-C as a request to stop the current work; a second one ends the command at once."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -56,7 +56,7 @@ class Interrupt:
     def __enter__(self) -> Interrupt:
         try:
             self._before = signal.signal(signal.SIGINT, self._note)
-        except ValueError:  # not the main thread: nothing is caught there
+        except ValueError:  # not the main thread, which receives no signals
             self._before = None
         return self
 
@@ -65,7 +65,7 @@ class Interrupt:
             signal.signal(signal.SIGINT, self._before)  # type: ignore[arg-type]
 
     def __call__(self) -> bool:
-        """Whether the work is to end."""
+        """Whether the work should stop."""
         return self.asked
 
     def _note(self, number: int, frame: FrameType | None) -> None:

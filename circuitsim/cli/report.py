@@ -1,4 +1,4 @@
-"""``circuitsim report``: one HTML file about a deck or a training run, for a browser without network."""
+"""``circuitsim report``: one self-contained HTML file about a deck or a training run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ examples:
 """
 
 MOST_POINTS = 5000
-"""Largest number of points of a deck's own sweep that a report runs."""
+"""Maximum number of points of a deck's sweep that a report runs."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,7 +88,7 @@ def _of_deck(args: argparse.Namespace, deck: Deck) -> tuple[str, int]:
 
 
 def _analyses(deck: Deck, tolerance: float) -> list[str]:
-    """What the deck asks for beside its operating point, in its order."""
+    """The analyses requested by the deck in addition to its operating point, in order."""
     from circuitsim import report as parts
     from circuitsim.analyses import run
     from circuitsim.analysis.sweep_axes import Combinations

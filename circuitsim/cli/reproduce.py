@@ -1,4 +1,4 @@
-"""``circuitsim reproduce``: published experiments, run again and printed beside the paper."""
+"""``circuitsim reproduce``: published experiments, repeated and printed next to the paper's results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STUDIES: dict[str, tuple[str, str, str]] = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """One sub-command for each study, with its options."""
+    """One sub-command per study, with its options."""
     studies = parser.add_subparsers(dest="study", metavar="STUDY", required=True)
     for name, (module, made, line) in STUDIES.items():
         study: Any = getattr(import_module(f"circuitsim.cli.studies.{module}"), made)

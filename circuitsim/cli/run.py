@@ -29,11 +29,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "tf": ("sens", "Transfer functions and sensitivities", "sensitivity"),
     "sens": ("sens", "Transfer functions and sensitivities", "sensitivity"),
 }
-"""Of an analysis the name of its files, its heading and its command."""
+"""For each analysis, the name of its files, its heading and its command."""
 SHOWN, LAST = 40, 5
-"""Maximum lines of a table on the terminal; those at its end."""
+"""Maximum number of lines of a table on the terminal, and how many of them are from its end."""
 SEVERITY = (0, 3, 2, 1, 130)
-"""Exit codes, the worst last."""
+"""Exit codes in order of severity, the worst last."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run all analyses of the deck, one after the other."""
+    """Run all analyses of the deck, one after another."""
     for option, folder in (("--output", args.output), ("--plot", args.plot)):
         if folder and os.path.exists(folder) and not os.path.isdir(folder):
             raise UsageError(f"{option} {folder!r} is a file; name a folder (created if missing)")
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _one(args: argparse.Namespace, name: str, command: str) -> int:
-    """Run one command on the deck: its table, cut short, on standard output, and its files."""
+    """Run one command on the deck: print its table, shortened, and write its files."""
     from circuitsim.cli import main
 
     words = [command, args.deck, "--color", args.color, *["-v"] * args.verbose]
@@ -84,7 +84,7 @@ def _one(args: argparse.Namespace, name: str, command: str) -> int:
 
 
 def _shortened(table: str) -> str:
-    """A table with at most `SHOWN` lines."""
+    """A table shortened to at most `SHOWN` lines."""
     lines = table.splitlines()
     if len(lines) > SHOWN:
         left = len(lines) - SHOWN

@@ -1,4 +1,4 @@
-"""``circuitsim train MODEL --seeds N``: one training run a seed, here or elsewhere, and their spread."""
+"""``circuitsim train MODEL --seeds N``: one training run per seed, in this process or others, and their spread."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LATER = ("epochs", "checkpoint_seconds", "threads", "seed")
 """Options of a recorded run that may differ from the requested ones."""
 
 MEASURES = ("loss", "error", "accuracy", "likelihood")
-"""What the names of the columns shown end with."""
+"""Endings of the names of columns shown."""
 
 
 class Task(NamedTuple):
@@ -118,15 +118,15 @@ def train_run(
     Parameters
     ----------
     name : str
-        Of the run: its folder and its progress line.
+        The name of the run: its folder and its progress line.
     given : RunOptions
-        Of a new run.
+        Options of a new run.
     epochs : int, optional
         Total number; by default the model's own. A longer run is not changed.
     folder : Path, optional
         Folder of the runs; None stores none.
     late : callable
-        Asked after every step: whether to stop.
+        Called after every step: whether to stop.
     shown : set of str, optional
         Titles and notes on standard error so far, each shown once; None shows neither these nor progress.
 
@@ -135,7 +135,7 @@ def train_run(
     experiment : Experiment
     dataset : str
     history : list of rows
-        Empty where no epoch was finished.
+        Empty if no epoch was completed.
     """
     from circuitsim.training import ProgressLine, RunDirectory, Trainer
 
@@ -186,7 +186,7 @@ def _epochs_begun(directory: Any) -> int:
 
 
 def _spread(done: list[Finished], shown: list[str]) -> list[list[str]]:
-    """Mean and standard deviation of the columns, from two runs on."""
+    """Mean and standard deviation of the columns, for two runs or more."""
     import numpy as np
 
     if len(done) < 2:
@@ -197,7 +197,7 @@ def _spread(done: list[Finished], shown: list[str]) -> list[list[str]]:
 
 
 def _check_recorded(directory: RunDirectory, options: Mapping[str, Any]) -> None:
-    """Refuse a folder that holds a run with other options."""
+    """Refuse a folder with a run with other options."""
     if not directory.config.exists():
         return
     recorded = directory.options()

@@ -1,4 +1,4 @@
-"""``circuitsim solve``: a deck in, its certified operating point out."""
+"""``circuitsim solve``: the certified operating point of a deck."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 LEFT_OUT = ("dc", "step", "tran", "ac", "tf", "sens")
-"""Cards of analyses that ``solve`` leaves out."""
+"""Analysis cards that ``solve`` ignores."""
 
 
 def read_start(path: str, circuit: Circuit) -> OperatingPoint:
@@ -103,7 +103,7 @@ def read_start(path: str, circuit: Circuit) -> OperatingPoint:
     Raises
     ------
     UsageError
-        A file that cannot be read, or holds no operating point of this circuit.
+        A file that cannot be read, or is not an operating point of this circuit.
     """
     import json
 

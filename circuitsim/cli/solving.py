@@ -1,4 +1,4 @@
-"""Options and failures that the commands which solve have in common."""
+"""Options and failures common to the commands that solve."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from circuitsim.netlist.deck import Deck
 
 TOLERANCE = 1e-9
-"""Default of ``--tolerance``; the certificate's own default (a test holds them equal), which costs an import."""
+"""Default of ``--tolerance``: that of the certificate (a test checks this), without its import."""
 
 
 def add_analysis(parser: argparse.ArgumentParser, epilog: str, formats: str, plot: str, exact: bool = True) -> None:
@@ -32,13 +32,13 @@ def add_analysis(parser: argparse.ArgumentParser, epilog: str, formats: str, plo
 
 
 def opened(args: argparse.Namespace, leave: Callable[[Problem], bool] = lambda note: False, held: bool = False) -> Deck:
-    """The deck of an analysis, once its targets can be written; its notes are reported.
+    """The deck of an analysis, after checking that its targets can be written; its notes are reported.
 
     Parameters
     ----------
     args : argparse.Namespace
     leave : callable
-        Whether a note does not concern the analysis.
+        Whether a note is irrelevant to the analysis.
     held : bool
         Whether switches keep the states of the operating point.
     """
@@ -60,7 +60,7 @@ def add_solver(parser: argparse.ArgumentParser) -> None:
 
 
 def add_tolerance(parser: argparse.ArgumentParser) -> None:
-    """Add ``--tolerance``, of certificates, to a command."""
+    """Add ``--tolerance`` of certificates to a command."""
     parser.add_argument(
         "--tolerance",
         metavar="T",
@@ -71,7 +71,7 @@ def add_tolerance(parser: argparse.ArgumentParser) -> None:
 
 
 def add_method(parser: argparse.ArgumentParser) -> None:
-    """Add ``--method`` and ``--accuracy``, of runs over time, to a command."""
+    """Add ``--method`` and ``--accuracy`` of transient analysis to a command."""
     parser.add_argument(
         "--method", metavar="METHOD", choices=("exact", "implicit"), help="exact or implicit (exact where it applies)"
     )

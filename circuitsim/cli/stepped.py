@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], columns: str | None, **options: Any) -> int:
-    """Run transients of a deck at all combinations of varied values, and print what is requested: waveforms, or changes
+    """Run transients of a deck at all combinations of varied values, and print the requested output: waveforms, changes
     of diodes, or measurements.
 
     Raises
     ------
     ConvergenceError
-        Some run ended with an error; the others are printed.
+        Some run failed; the others are printed.
     """
     from circuitsim.cli.over_time import answerable, lower_names
     from circuitsim.netlist.deck import measurements_of
@@ -36,7 +36,7 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], colum
     from circuitsim.time_domain.stepped import transient_sweep
 
     own = setting(deck, options.get("step"), options.get("stop"), options.get("initial"))
-    span, moving = (own.begin, own.grid.stop), [*map(str, vary), *deck.parameters]  # parameters follow others
+    span, moving = (own.begin, own.grid.stop), [*map(str, vary), *deck.parameters]  # parameters may depend on others
     wanted, _ = answerable(own.circuit, span, measurements_of(deck, "tran"), lower_names(deck), moving)
     wanted += args.measure
     pool = workers_of(args.workers, getattr(args, "dask", None))
@@ -65,8 +65,8 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], colum
 def present_runs(
     chosen: Sweep, measured: Sweep, args: argparse.Namespace, figure: Callable[[], Figure] | None = None
 ) -> None:
-    """Write the columns of several runs, or with ``--measure`` their measurements; those of the deck are in JSON, else
-    a line per run on standard error."""
+    """Write the columns of several runs, or with ``--measure`` their measurements; those of the deck are in JSON, or a
+    line per run on standard error."""
     columns = {} if args.measure else measured.to_dict()["columns"]
     present(chosen, args, more={"measurements": columns} if columns else {}, figure=figure)
     failed = {failure.row for failure in measured.failures}
@@ -78,12 +78,12 @@ def present_runs(
 
 
 def check_runs(found: Sweep, what: str) -> None:
-    """Refuse a result with runs or points that failed.
+    """Refuse a result with failed runs or points.
 
     Raises
     ------
     ConvergenceError
-        How many, of what, and the first.
+        The number and kind of failures, and the first one.
     """
     if found.failures:
         first = found.failures[0]

@@ -1,7 +1,7 @@
 """Standard output and standard error of the commands, without terminal control sequences.
 
-Names, titles and arguments come from elsewhere. A control character in them could move the cursor, overwrite a message
-or colour it; it is shown as ``\\x1b`` instead, as is what the stream's encoding does not have (Ω in ASCII).
+Names, titles and arguments are untrusted. A control character in them could move the cursor, overwrite a message or
+colour it; it is shown as ``\\x1b`` instead, as are characters missing in the stream's encoding (Ω in ASCII).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, TextIO
 
 from circuitsim._files import naming
 
-# All controls but line feed and tab, and the marks that turn the direction of writing.
+# All controls except line feed and tab, and the marks that change the writing direction.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 WHEN = ("auto", "always", "never")
@@ -28,7 +28,7 @@ _COLOUR = {"error": "1;31", "interrupted": "1;31", "warning": "1;33", "note": "3
 
 
 def _in_colour(head: re.Match[str]) -> str:
-    """A head between the codes that begin and end its colour."""
+    """A message head between the codes that begin and end its colour."""
     return f"\x1b[{_COLOUR[head[0].strip()]}m{head[0]}\x1b[0m"
 
 
@@ -50,19 +50,19 @@ class ClosedStream(io.TextIOBase):
 
 
 class EscapingStream:
-    """A text stream that escapes what is written to it; in all else it is the stream behind it."""
+    """A text stream that escapes what is written to it; otherwise it delegates to the original stream."""
 
     def __init__(self, stream: TextIO, what: str, coloured: bool = False) -> None:
         self.behind, self.what, self._coloured = stream, what, coloured
 
     def write(self, text: str) -> int:
-        """Write `escaped` text, the heads of messages in colour if so; a failure (a full disk) names the stream."""
+        """Write `escaped` text, message heads in colour if enabled; a failure (a full disk) names the stream."""
         safe = escaped(text)
         with naming(self.what):
             return self.behind.write(_HEAD.sub(_in_colour, safe) if self._coloured else safe)
 
     def flush(self) -> None:
-        """Write what is still held back."""
+        """Write buffered text."""
         with naming(self.what):
             self.behind.flush()
 
@@ -76,7 +76,8 @@ class EscapingStream:
 
 
 def colour_asked(words: Sequence[str]) -> str:
-    """The last ``--color`` of a command line, ``auto`` without one; errors of the line itself have colour too."""
+    """The last ``--color`` of a command line, by default ``auto``; it also applies to errors of the command line
+    itself."""
     found = [after for word, after in zip(words, (*words[1:], "")) if word == "--color"]
     found += [word.partition("=")[2] for word in words if word.startswith("--color=")]
     return found[-1] if found and found[-1] in WHEN else "auto"
@@ -91,7 +92,8 @@ def shows_colour(stream: TextIO, when: str) -> bool:
 
 @contextlib.contextmanager
 def escaping_streams(colour: str = "never") -> Iterator[None]:
-    """Escape what is written to standard output and standard error meanwhile; messages may have colours (`WHEN`)."""
+    """In this context, escape what is written to standard output and standard error; messages may have colours
+    (`WHEN`)."""
     before = sys.stdout, sys.stderr
     for stream in before:
         if isinstance(stream, io.TextIOWrapper):

@@ -98,14 +98,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def runs_over_time(deck: Deck) -> bool:
-    """Whether the deck's sweep is its ``.tran`` card, of a circuit that stores energy."""
+    """Whether the deck's sweep is its ``.tran`` card, for a circuit that stores energy."""
     sweeps = [card for card in deck.analyses if isinstance(card, DcSweep)]
     cards = [card for card in deck.analyses if isinstance(card, Transient)]
     return len(cards) == 1 and not sweeps and bool(memory(deck.operating_circuit))
 
 
 def _over_time(args: argparse.Namespace, deck: Deck) -> int:
-    """The deck's ``.tran``, inside its ``.step`` cards."""
+    """The deck's ``.tran``, within its ``.step`` cards."""
     report([note for note in deck.notes if not elsewhere(note)], args.verbose)
     if args.solver != "auto" or args.checkpoint:
         option = "--checkpoint" if args.checkpoint else "--solver"
@@ -130,7 +130,7 @@ def _named(text: str) -> tuple[str, tuple[float, ...]]:
 
 
 def ranged(option: str, values: str, text: str = "") -> tuple[float, ...]:
-    """The numbers of ``start:stop:step`` or ``a,b,c``; ``text`` is what an error shows in place of them.
+    """The numbers of ``start:stop:step`` or ``a,b,c``; ``text`` is shown in errors instead of them.
 
     Raises
     ------
@@ -157,6 +157,6 @@ def _values(text: str) -> tuple[float, ...]:
 
 
 def note_steps(deck: Deck, analysis: str) -> None:
-    """Say that an analysis of one circuit leaves ``.step`` out."""
+    """Note that an analysis of one circuit ignores ``.step``."""
     if steps_of(deck):
         print(f"note: {analysis} uses the values on the cards; .step and .temp are ignored", file=sys.stderr)

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 RESUME = "resume"
 
-# What a resumed run may change: how long it trains, how often it saves, and threads, which change no bit of a result.
-# All else would give another run.
+# Options that a resumed run may change: training time, checkpoint interval, and threads, which do not affect results.
+# Any other change would give another run.
 _MAY_CHANGE = ("epochs", "checkpoint_seconds", "threads")
 
 EPILOG = """\
@@ -54,14 +54,14 @@ class FamilyParser(Parser):
     ----------
     options : mapping of str to Option
     notes : str
-        What ``--help-all`` says after the examples.
+        Text of ``--help-all`` after the examples.
     """
 
     options: Mapping[str, Option]
     notes = ""
 
     def take(self, options: Mapping[str, Option]) -> None:
-        """Add options; those that several families have in a group of their own."""
+        """Add options; those shared by several families in a separate group."""
         self.options, self._rare, self._valued = options, list[tuple[argparse.Action, str]](), set[str]()
         self.add_argument("--help-all", action="store_true", default=argparse.SUPPRESS, help="all options and notes")
         groups = [self.add_argument_group(f"options of {what}") for what in ("this model", "the run")]
@@ -79,7 +79,7 @@ class FamilyParser(Parser):
             self._valued |= set() if action.nargs in (0, "?") else set(action.option_strings)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As `argparse` has it, for words ``name=value`` too, which override options."""
+        """As in `argparse`, with words ``name=value`` too, which override options."""
         rest, stated = list[str](), dict[str, Any]()
         for word in args or ():
             name, equals, text = word.partition("=")
@@ -105,7 +105,7 @@ class FamilyParser(Parser):
 
 
 def add_arguments(parser: Parser) -> None:
-    """One sub-parser for each model."""
+    """One sub-parser per model."""
     parser.epilog, parser.explain = EPILOG, _explained
     models = parser.add_subparsers(
         dest="model", metavar="MODEL", required=True, title="models", parser_class=FamilyParser
@@ -134,7 +134,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def _explained(message: str) -> str | None:
-    """What to write instead of a word that names no model, of a message of `argparse`."""
+    """A hint for a word that names no model, for a message of `argparse`."""
     word = re.match(r"argument MODEL: invalid choice: '([^']*)'", message)
     return no_model(word[1]) if word else None
 
@@ -185,7 +185,7 @@ def configured(path: str, known: Mapping[str, Option]) -> dict[str, Any]:
     Raises
     ------
     UsageError
-        There is no such file, it is no TOML, or a value is of another kind than its option's.
+        The file does not exist or is not TOML, or a value has the wrong type for its option.
     """
     import tomllib
 
@@ -195,7 +195,7 @@ def configured(path: str, known: Mapping[str, Option]) -> dict[str, Any]:
     except FileNotFoundError:
         raise UsageError(f"no configuration {path!r}: there is no such file") from None
     except (ValueError, RecursionError) as error:
-        # Bad TOML, bytes that are no UTF-8, a number of thousands of digits, lists in lists in lists.
+        # Bad TOML, invalid UTF-8, a number of thousands of digits, deeply nested lists.
         raise UsageError(f"{path}: {error}") from None
     if "model" in found:
         raise UsageError(f"{path}: name the model on the command line: circuitsim train MODEL --config FILE")
@@ -205,14 +205,14 @@ def configured(path: str, known: Mapping[str, Option]) -> dict[str, Any]:
 
 
 def experiment(model: str, **options: Any) -> Experiment:
-    """What ``circuitsim train MODEL`` trains with these options, ready to start.
+    """The experiment of ``circuitsim train MODEL`` with these options, ready to start.
 
     Parameters
     ----------
     model : str
         circuit, drn, dhn, ffebm or rbm.
     **options
-        As on the command line, with ``_`` for ``-``; what is left out has the command's default.
+        As on the command line, with ``_`` for ``-``; omitted ones have the command's default.
 
     Raises
     ------
@@ -268,7 +268,7 @@ def _resume(args: argparse.Namespace) -> int:
 
 
 def _stretched(plan: TrainingPlan, before: int | None, done: int) -> str | None:
-    """The note that a cosine over another number of epochs changes the learning rate; None where it does not."""
+    """The note that a cosine schedule over another number of epochs changes the learning rate; None otherwise."""
     from dataclasses import replace
 
     from circuitsim.training import Cosine

@@ -153,14 +153,14 @@ def run_steady(args: argparse.Namespace, deck: Deck, probes: Sequence[Probe | Fo
 
 
 def tell_method(args: argparse.Namespace, found: TransientResult) -> None:
-    """Why the run needed the implicit method, and its warnings."""
+    """Report why the run needed the implicit method, and its warnings."""
     if found.reason:
         print(f"note: implicit method: {found.reason}", file=sys.stderr)
     report(found.warnings, args.verbose)
 
 
 def measurable(result: TransientResult, wanted: Sequence[str], names: Mapping[str, float]) -> list[str]:
-    """The measurements that need no more than the part of a run that there is."""
+    """The measurements that need only the completed part of a run."""
     from circuitsim.time_domain.measure import check_measurements
 
     found: list[str] = []
@@ -175,7 +175,7 @@ def measurable(result: TransientResult, wanted: Sequence[str], names: Mapping[st
 
 
 def positive_time(option: str, text: str | None) -> float | None:
-    """The number of an option, s."""
+    """A time option's value, s."""
     if text is None:
         return None
     value = spice_number(option, text)
@@ -185,7 +185,7 @@ def positive_time(option: str, text: str | None) -> float | None:
 
 
 def initial_values(pairs: list[str]) -> dict[str, float] | None:
-    """What ``--initial`` states, by element."""
+    """The values of ``--initial``, by element."""
     found = {}
     for text in pairs:
         name, equals, value = text.partition("=")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def add_workers(parser: Any, where: str, cluster: bool = True, checkpoint: bool = False, **settings: Any) -> None:
-    """Add the options of a command that computes many points.
+    """Add the parallelism options of a command that computes many points.
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ def add_workers(parser: Any, where: str, cluster: bool = True, checkpoint: bool 
 
 @contextmanager
 def workers_of(workers: int | None, dask: str | None) -> Iterator[tuple[int | None, Executor | None]]:
-    """The number of workers and the executor that a command line asks for.
+    """The number of workers and the executor selected on the command line.
 
     Raises
     ------
     UsageError
-        Both ``--workers`` and ``--dask``; fewer than one worker; no scheduler there.
+        Both ``--workers`` and ``--dask``; fewer than one worker; no scheduler at the address.
     """
     if workers is not None and workers < 1:
         raise UsageError(f"--workers must be at least 1, not {workers}")

@@ -1,7 +1,7 @@
 """Pictures: circuits with their voltages and currents, and the columns of sweeps.
 
-matplotlib is imported when something is drawn, and draws to memory (Agg): no display is needed, no global state is
-touched. The same input gives the same picture.
+matplotlib is imported when something is drawn, and draws to memory (Agg): no display is needed and no global state is
+changed. The same input gives the same picture.
 """
 
 from circuitsim.plotting.circuit import draw_circuit

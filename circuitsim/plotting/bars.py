@@ -1,6 +1,6 @@
-"""Bar charts of sensitivities, histograms of tolerances, designs.
+"""Bar charts of sensitivities and designs, histograms of tolerances.
 
-Results import this module, so that their types are not named here.
+Results import this module, so their types are not named here.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BARS, PANELS = 20, 8
-"""Maximum number of bars in a panel, most panels in a picture; a note counts what is left out."""
+"""Maximum number of bars in a panel, and of panels in a picture; a note counts those left out."""
 
 
 def plot_sensitivity(found: Any) -> Figure:
-    """One panel per output: its change for 1 % of each number, the largest first."""
+    """One panel per output: its changes for 1 % of each parameter, the largest first."""
     outputs = found.outputs[:PANELS]
     heights = [1.2 + 0.24 * min(len(found.names), BARS)] * len(outputs)
     figure, panels = stacked(found.point.circuit.title, 7.5, heights)
@@ -34,7 +34,7 @@ def plot_sensitivity(found: Any) -> Figure:
 
 
 def plot_montecarlo(found: Any) -> Figure:
-    """One row per quantity: its histogram with nominal value and limits, and where its variance comes from."""
+    """One row per quantity: histogram with nominal value and limits, and contributions to the variance."""
     quantities = found.quantities[:PANELS]
     figure = new_figure(9.5, 0.6 + 3.0 * len(quantities))
     for row, quantity in enumerate(quantities):
@@ -50,7 +50,7 @@ def plot_montecarlo(found: Any) -> Figure:
 
 
 def plot_worst_case(found: Any) -> Figure:
-    """One row per quantity: its values within the tolerances, the proven bounds, the nominal value and the limits."""
+    """One row per quantity: range within the tolerances, proven bounds, nominal value and limits."""
     ranges = found.ranges[:BARS]
     figure, panels = stacked(found.title, 8.0, [0.4 + 0.75] + [0.75] * (len(ranges) - 1))
     for one, axes in zip(ranges, panels):
@@ -66,7 +66,7 @@ def plot_worst_case(found: Any) -> Figure:
 
 
 def plot_design(found: Any) -> Figure:
-    """How far the quantities are from their targets, and where each element's value lies between its bounds."""
+    """Deviations of the quantities from their targets, and each element's value between its bounds."""
     errors = [
         (name, 100.0 * (value / target - 1.0)) for name, (value, target) in found.outputs.items() if target != 0.0
     ]
@@ -144,7 +144,7 @@ def _range(axes: Axes, one: Any, limits: Sequence[float]) -> None:
 
 
 def _limits_of(found: Any, name: str) -> list[float]:
-    """The ends of the ranges in which a quantity should lie."""
+    """The ends of the ranges specified for a quantity."""
     own = [one for one, _ in found.specifications if one.quantity.lower() == name.lower()]
     return [end for one in own for end in (one.low, one.high)]
 
@@ -167,7 +167,7 @@ def _histogram(axes: Axes, quantity: Any, limits: Sequence[float]) -> None:
 
 
 def bars(axes: Axes, rows: Sequence[tuple[str, float]], label: str) -> None:
-    """Horizontal bars with their names, the first on top."""
+    """Horizontal bars with their names, the first at the top."""
     shown = list(rows)[:BARS]
     axes.barh([plain(name) for name, _ in shown], [value for _, value in shown], color=BLUE, height=0.7)
     axes.invert_yaxis()

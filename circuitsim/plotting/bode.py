@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 
 def plot_bode(name: str, table: Table, varied: np.ndarray | None = None) -> Figure:
-    """Two panels of the columns that `circuitsim.small_signal.frequency.response_table` makes.
+    """Two panels of the columns of `circuitsim.small_signal.frequency.response_table`.
 
     Parameters
     ----------
     name : str
         Title of the circuit.
     table : Table
-        Of several runs, one run after the other.
+        For several runs, one after another.
     varied : (runs,) float array, optional
-        What has another value in each run; the colours follow it.
+        The value varied between runs, which sets the colours.
     """
     figure, (magnitude, phase) = stacked(name, 8.0, [3.0, 3.0], True)
     frequency = np.asarray(table.columns[0])
@@ -73,7 +73,7 @@ def plot_harmonics(name: str, table: Table) -> Figure:
     ----------
     name : str
     table : Table
-        As `circuitsim.time_domain.fourier.fourier_table` makes it; its first row is the mean.
+        From `circuitsim.time_domain.fourier.fourier_table`; its first row is the mean.
     """
     figure, panels = stacked(name, 8.0, [2.5, 2.5], True)
     _, _, frequency, amplitude, phase, _ = (np.asarray(column)[1:] for column in table.columns)
@@ -88,7 +88,7 @@ def plot_harmonics(name: str, table: Table) -> Figure:
 
 
 def plot_poles(name: str, poles: np.ndarray) -> Figure:
-    """Poles in the complex plane, logarithmic to both sides where they lie decades apart.
+    """Poles in the complex plane, on symmetric logarithmic axes if they span decades.
 
     Parameters
     ----------

@@ -28,15 +28,16 @@ MARGIN = 0.2
 def draw_circuit(source: OperatingPoint | Circuit, strength: np.ndarray | None = None, unit: str = "A") -> Figure:
     """Draw a circuit, with its voltages and currents if it is solved.
 
-    Up to 160 nodes as a schematic with symbols and labels, beyond as coloured lines if the circuit is in layers. For
-    other large circuits the figure is the map of a power grid's drops, or tables of the worst nodes and elements.
+    Circuits of up to 160 nodes are drawn as a schematic with symbols and labels, larger ones as coloured lines if they
+    are layered. For other large circuits the figure is the map of a power grid's drops, or tables of the worst nodes
+    and elements.
 
     Parameters
     ----------
     source : OperatingPoint or Circuit
         A circuit alone is drawn without voltages and currents.
     strength : (m,) float array, optional
-        What the widths of wires show, in ``unit``; the currents if not given.
+        Quantity shown by the widths of wires, in ``unit``; by default the currents.
     unit : str
         ``"A"`` for currents, ``"S"`` for conductances.
     """
@@ -65,7 +66,7 @@ def draw_circuit(source: OperatingPoint | Circuit, strength: np.ndarray | None =
 
 
 def potential_colours(drawing: Drawing, voltages: np.ndarray) -> ScalarMappable:
-    """The map from potential, V, to colour, from the lowest to the highest of a drawing."""
+    """The map from node voltage, V, to colour, over the range of a drawing."""
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize
@@ -74,13 +75,13 @@ def potential_colours(drawing: Drawing, voltages: np.ndarray) -> ScalarMappable:
     potentials += [float(voltages[dot.node]) for dot in drawing.dots]
     low, high = min(potentials, default=0.0), max(potentials, default=0.0)
     pad = 0.5 if high - low <= ROUNDING * max(abs(low), abs(high)) else 0.0
-    # The bright end of the map would vanish on white paper.
+    # The bright end of the map would be invisible on white paper.
     shades = LinearSegmentedColormap.from_list("potential", colormaps["plasma"](np.linspace(0.0, 0.88, 256)))
     return ScalarMappable(Normalize(low - pad, high + pad), shades)
 
 
 def notes(drawing: Drawing, unique: np.ndarray | None, unit: str) -> list[str]:
-    """What a reader of the picture needs."""
+    """Notes for the reader of the picture."""
     words = []
     if unique is not None:
         what = {"A": "current", "S": "conductance"}[unit]

@@ -1,4 +1,4 @@
-"""Matrices of circuits; voltage losses along the wires of a crossbar, and what they cost its currents."""
+"""Matrices of circuits; voltage losses along the wires of a crossbar, and their effect on its currents."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def plot_crossbar(layer: Any, x: np.ndarray) -> Figure:
     figure = new_figure(10.0, 4.2)
     left, right = figure.subplots(1, 2)
     loss = 100.0 * np.where(np.asarray(x)[:, None] == 0.0, np.nan, found.loss)
-    # Currents of other word lines may raise a bit line above ground: then a device loses more, or gains.
+    # Currents of other word lines may raise a bit line above ground; a device then loses more, or gains.
     low, high = min(0.0, float(np.nanmin(loss, initial=0.0))), float(np.nanmax(loss, initial=0.0)) or 1.0
     extent = (0.5, columns + 0.5, rows + 0.5, 0.5)
     image = left.imshow(

@@ -1,7 +1,7 @@
-"""Curves: columns of a sweep over the value that runs fastest, waveforms over time with the conducting diodes as a
-strip, the curve of a two-terminal circuit with its breakpoints, the slopes of an output.
+"""Curves: columns of a sweep over the fastest value, waveforms with a strip of conducting diodes, I–V curves with their
+breakpoints, slopes of an output.
 
-Columns that measure the same quantity share a panel.
+Columns of the same quantity share a panel.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from circuitsim.formats.table import Table
 
 PANELS = 12
-"""Largest number of panels of about 3 inches: as many as the largest side of a picture holds (`figure.LARGEST`)."""
+"""Maximum number of panels of about 3 inches in the largest picture (`figure.LARGEST`)."""
 
 
 class Panel(NamedTuple):
@@ -76,7 +76,7 @@ CURVES = 200
 
 
 def plot_sweep(sweep: Any) -> Figure:
-    """One panel per quantity, one curve per column and a combination of the slower values, in colours that follow them.
+    """One panel per quantity, one curve per column and combination of the slower values, which set the colours.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def plot_waveforms(heading: str, table: Table, conduction: Spans) -> Figure:
     if strips:
         for row, (_, spans) in enumerate(strips):
             for begin, end in spans:
-                # Ends on whole pixels would show stripes where a period is narrower than one.
+                # Ends on whole pixels would show stripes if a period is narrower than a pixel.
                 axes[-1].plot([begin, end], [row, row], color=INK, linewidth=5, solid_capstyle="butt", snap=False)
         axes[-1].set_yticks(range(len(strips)), [plain(name) for name, _ in strips], fontsize=7, color=INK)
         axes[-1].set_ylim(len(strips) - 0.5, -0.5)
@@ -178,7 +178,7 @@ def plot_slopes(
     slopes: tuple[float, float],
     notes: Sequence[str],
 ) -> Figure:
-    """An output about an operating point, to first order.
+    """First-order change of an output around an operating point.
 
     Parameters
     ----------

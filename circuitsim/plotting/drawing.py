@@ -1,8 +1,8 @@
-"""A circuit as lines, outlines and texts in inches, which every form of picture is painted from.
+"""A circuit as lines, outlines and texts in inches, from which every form of picture is painted.
 
-Symbols lie along x from −half to +half, the first terminal on the left. Parallel elements lie side by side, labels have
-places in an order of preference, and thin dashed curves lead from the controlling nodes and branches to a controlled
-source.
+Symbols lie along x from −half to +half, with the first terminal on the left. Parallel elements are drawn side by side,
+labels have positions in order of preference, and thin dashed curves lead from controlling nodes and branches to a
+controlled source.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SymbolArrays(NamedTuple):
     Attributes
     ----------
     half : float
-        Where the wires end: ±half.
+        The wires end at ±half.
     lines : list of (k, 2) arrays
         Polylines in ink.
     body : (k, 2) array or None
@@ -92,14 +92,14 @@ _OP_AMP = SymbolArrays(
     [_points((0.12, y - 0.035), (0.12, y + 0.035)) for y in (-0.08, 0.08)] + [_points((0.085, 0.08), (0.155, 0.08))],
     _points((-0.2, 0.0), (0.2, 0.2), (0.2, -0.2)),
 )
-"""Its output is the first terminal, + and − lie across the wire to the second."""
+"""The output is the first terminal; + and − lie across the wire to the second."""
 HIGH_GAIN = 1e3
-"""From which on a voltage source that its output feeds back to is an operational amplifier."""
+"""Minimum gain of a voltage source with feedback to be drawn as an operational amplifier."""
 
 
 def op_amp(circuit: Circuit, k: int) -> bool:
     """Whether a controlled element is an operational amplifier: a source of high gain between two nodes, or a nullor,
-    whose output other elements lead back to its inputs."""
+    with feedback from its output to its inputs through other elements."""
     law = circuit.laws.get(k)
     if law is None or len(law.voltages) != 1 or law.currents or law.quantity is Quantity.CURRENT:
         return False
@@ -113,14 +113,14 @@ def op_amp(circuit: Circuit, k: int) -> bool:
 
 
 def _switches(circuit: Circuit) -> dict[int, SwitchLaw]:
-    """The switches of a circuit, and those whose state an operating point has set."""
+    """The switches of a circuit, including those whose state an operating point has set."""
     of = circuit.dynamics
     return {} if of is None else {**of.set_switches, **of.switches}
 
 
 def symbol(circuit: Circuit, k: int) -> SymbolArrays:
-    """The symbol of an element: a resistor of zero ohm is a wire, a switch is nearer to open or to closed, a source of
-    high gain with feedback is an operational amplifier.
+    """The symbol of an element: a resistor of zero ohm is a wire, a switch is drawn open or closed by its resistance, a
+    source of high gain with feedback is an operational amplifier.
     """
     arrays = circuit.arrays()
     kind, value = int(arrays.kind[k]), float(arrays.value[k])
@@ -134,13 +134,13 @@ def symbol(circuit: Circuit, k: int) -> SymbolArrays:
 
 
 BOW = 0.14
-"""How far a curve leaves the straight line, as a fraction of its length."""
+"""Sagitta of a curve as a fraction of its length."""
 
 CLEAR = 0.26
-"""Inches between the middle of a symbol and the end of a curve."""
+"""Distance, inches, between the centre of a symbol and the end of a curve."""
 
 POINTS = 9
-"""Points of a curve."""
+"""Number of points of a curve."""
 
 
 class ControlArrow(NamedTuple):
@@ -160,9 +160,9 @@ def control_arrows(
     ----------
     circuit : Circuit
     dots : mapping of int to (2,) float array
-        Where the nodes are, inches; ground, which has a symbol at many places, is not among them.
+        Positions of the nodes, inches, except ground, which has many symbols.
     centres : mapping of int to (2,) float array
-        Where the symbols of the elements are, inches.
+        Centres of the elements' symbols, inches.
     """
     found = []
     for k, law in sorted(circuit.laws.items()):
@@ -184,7 +184,7 @@ def control_arrows(
 
 
 def _arrow(k: int, start: np.ndarray, gap: float, stop: np.ndarray) -> ControlArrow | None:
-    """From a place to the symbol of element ``k``; None where the two are too near."""
+    """Arrow from a position to the symbol of element ``k``; None where the two are too close."""
     way = stop - start
     length = float(np.hypot(*way))
     if length < gap + CLEAR + 0.1:
@@ -200,21 +200,21 @@ def _arrow(k: int, start: np.ndarray, gap: float, stop: np.ndarray) -> ControlAr
 
 
 LANE = np.array([0.85, 0.62])
-"""Inches between parallel elements: beside each other where they stand upright, above each other where they lie."""
+"""Distance, inches, between parallel elements: horizontal between upright ones, vertical between level ones."""
 
 
 END = 0.35
-"""Inches at the ends of a bundle where it may meet others: they share nodes there."""
+"""Length, inches, at the ends of a bundle where it may overlap others, since they share nodes there."""
 
 MANY = 3
-"""Elements from which on a bundle may leave the middle: two reach little further than a symbol."""
+"""Minimum number of elements in a bundle that may be shifted off the centre line."""
 
 GAIN = 0.05
-"""Square inches of overlap for which a bundle leaves the middle."""
+"""Minimum reduction of overlap, square inches, for which a bundle is shifted."""
 
 
 def direction(a: np.ndarray, b: np.ndarray, lane: float) -> tuple[np.ndarray, np.ndarray]:
-    """Unit vector from the first terminal to the second, and how far the lane lies beside the straight line."""
+    """Unit vector from the first terminal to the second, and the offset of a lane from the straight line."""
     along = (b - a) / max(float(np.hypot(*(b - a))), 1e-9)
     normal = np.array([-along[1], along[0]])
     if (normal[0], normal[1]) < (0.0, 0.0) or (abs(normal[0]) < 1e-9 and normal[1] < 0):
@@ -223,18 +223,18 @@ def direction(a: np.ndarray, b: np.ndarray, lane: float) -> tuple[np.ndarray, np
 
 
 def beside(bundles: Sequence[Bundle], where: np.ndarray) -> list[float]:
-    """By how many lanes each bundle lies beside its straight line, so that it covers little of the others.
+    """Shift of each bundle off its straight line, in lanes, such that it overlaps little with others.
 
     Parameters
     ----------
     bundles : sequence of Bundle
     where : (vertices, 2) float array
-        Their places, inches.
+        Their positions, inches.
 
     Returns
     -------
     list of float
-        0 for one and two elements, and where all elements on one side would cover no less.
+        0 for one and two elements, and where a shift would not reduce the overlap.
     """
     sides = [0.0] * len(bundles)
     boxes = np.array([_box(bundle, where, 0.0) for bundle in bundles]).reshape(-1, 4)
@@ -264,7 +264,7 @@ def _overlap(box: np.ndarray, others: np.ndarray) -> float:
 
 
 def stacked(words: list[tuple[str, bool]], x: float, y: float, ha: str, va: str) -> Place:
-    """Lines below each other; the block as a whole lies above, about or below y."""
+    """Lines below each other; the block lies above, around or below y."""
     line = 0.127
     top = y + {"bottom": len(words) * line, "center": len(words) * line / 2, "top": 0.0}[va]
     return tuple(Text(x, top - k * line, text, ha, "top", faint=faint) for k, (text, faint) in enumerate(words))
@@ -273,7 +273,7 @@ def stacked(words: list[tuple[str, bool]], x: float, y: float, ha: str, va: str)
 def along_wire(
     words: str, centre: np.ndarray, along: np.ndarray, half: float, ends: tuple[np.ndarray, np.ndarray]
 ) -> list[Place]:
-    """One line on the wire: before the symbol, behind it, farther along, above or below the wire."""
+    """One line on the wire: before or behind the symbol, farther along, above or below the wire."""
     along = along if along[0] >= 0 else -along
     normal = np.array([-along[1], along[0]])
     turn = float(np.degrees(np.arctan2(along[1], along[0])))
@@ -290,7 +290,7 @@ def along_wire(
 
 
 def node_places(centre: tuple[float, float], words: str, angles: list[float]) -> list[Place]:
-    """Eight directions, those with most room between the wires first."""
+    """Eight directions, those with the widest gap between wires first."""
     choices = np.radians([45, 135, 315, 225, 90, 0, 180, 270])
     gaps = np.full(8, np.pi)
     if angles:
@@ -312,23 +312,23 @@ def _side(component: float, positive: str, negative: str) -> str:
 
 
 MOST = 20_000
-"""Largest number of elements in a readable drawing."""
+"""Maximum number of elements of a readable drawing."""
 
 CELL = np.array([1.9, 1.35])
-"""Inches a cell of the layout takes."""
+"""Size of a layout cell, inches."""
 
 THIN, WIDE = 1.0, 4.5
-"""Points a wire is wide without current, and with the largest."""
+"""Widths of wires, points, without current and with the largest current."""
 
 SHADES = 14
-"""Colours of a line from one potential to the other."""
+"""Number of colours along a line from one voltage to the other."""
 
 NOTHING = -1
-"""In place of an element: a ground symbol."""
+"""Element index of a ground symbol."""
 
 
 class Stroke(NamedTuple):
-    """A polyline (k, 2) of an element, its width in points; without a potential (V) it is drawn in ink."""
+    """A polyline (k, 2) of an element and its width in points; without a potential (V) it is drawn in ink."""
 
     points: np.ndarray
     width: float
@@ -369,15 +369,15 @@ class Drawing(NamedTuple):
     strokes, bodies, arrows, dots, labels : list
         To paint in this order, bodies below strokes.
     controls : list of ControlArrow
-        From what controls a source to the source; below everything.
+        From controlling quantities to sources; drawn below everything else.
     low, high : (2,) float arrays
         Corners of what is drawn.
     detailed : bool
-        Symbols and labels; otherwise a line per element.
+        Whether there are symbols and labels; otherwise a line per element.
     loops : list of int
         Elements with both ends on one node, which are not drawn.
     strongest : float
-        What the widest wire carries; 0 without an operating point.
+        The value of the widest wire; 0 without an operating point.
     voltages : (n_nodes,) float array or None
         V.
     unique : (m,) bool array or None
@@ -401,7 +401,7 @@ class Drawing(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What of an operating point is drawn; a circuit alone has only its structure.
+    """The parts of an operating point that are drawn; for a circuit alone only its structure.
 
     Attributes
     ----------
@@ -413,7 +413,7 @@ class Shown(NamedTuple):
     conducting : frozenset of int
         Diodes and devices that conduct.
     strength : (m,) float array or None
-        What the widths of wires show.
+        Quantity shown by the widths of wires.
     """
 
     circuit: Circuit
@@ -426,7 +426,7 @@ class Shown(NamedTuple):
 
 
 def shown(source: OperatingPoint | Circuit, strength: np.ndarray | None = None) -> Shown:
-    """What is to be drawn of an operating point, or of a circuit without one."""
+    """The drawable parts of an operating point, or of a circuit without one."""
     circuit = circuit_of(source)
     if isinstance(source, Circuit):
         return Shown(circuit)
@@ -437,7 +437,7 @@ def shown(source: OperatingPoint | Circuit, strength: np.ndarray | None = None) 
 
 
 def arrange(source: OperatingPoint | Circuit, strength: np.ndarray | None = None) -> Drawing | None:
-    """Lines, outlines and texts of a circuit; None of one that is too large for a drawing (`layout.place`)."""
+    """Lines, outlines and texts of a circuit; None if it is too large for a drawing (`layout.place`)."""
     circuit = circuit_of(source)
     if len(circuit) > MOST:
         return None
@@ -452,7 +452,7 @@ def arrange(source: OperatingPoint | Circuit, strength: np.ndarray | None = None
 
 
 class _Draughtsman:
-    """Collects lines, outlines and labels while the circuit is walked through."""
+    """Collects lines, outlines and labels of all elements."""
 
     def __init__(self, what: Shown, plan: Sketch, where: np.ndarray, share: np.ndarray, detailed: bool) -> None:
         self.what, self.plan, self.where, self.detailed = what, plan, where, detailed
@@ -510,7 +510,7 @@ class _Draughtsman:
 
     # ------------------------------------------------------------------ elements
     def _width(self, k: int, factor: float = 1.0) -> float:
-        """Square root: a hundredth of the largest current is still a tenth of its width."""
+        """Square-root scale: a hundredth of the largest current still has a tenth of its width."""
         if self.what.strength is None or not self.strongest:
             return 1.4 if self.what.strength is None else THIN
         return THIN + (WIDE - THIN) * float(np.sqrt(float(self.what.strength[k]) * factor / self.strongest))
@@ -540,7 +540,7 @@ class _Draughtsman:
         start = [a, a + along * bend + shift] if lane else [a]
         stop = [b - along * bend + shift, b] if lane else [b]
         self.strokes.append(Stroke(np.array([*start, left]), width, k, self._potential(first)))
-        # What leaves an amplifier on its right is its gain times what enters it.
+        # The output current of an amplifier is its gain times its input current.
         delivered = self._width(k, abs(float(self.arrays.value[k]))) if kind == AMPLIFIER else width
         self.strokes.append(Stroke(np.array([right, *stop]), delivered, k, self._potential(second)))
         turn = np.array([along, [-along[1], along[0]]])
@@ -584,7 +584,7 @@ class _Draughtsman:
         self.boxes.append((*every.min(0).tolist(), *every.max(0).tolist()))
 
     def _graded(self, k: int, line: np.ndarray, nodes: tuple[int, int], width: float) -> None:
-        """A line whose colour runs from one potential to the other."""
+        """A line whose colour varies from one potential to the other."""
         if self.what.voltages is None:
             self.strokes.append(Stroke(line, width, k))
             return
@@ -606,7 +606,7 @@ class _Draughtsman:
 
     # ------------------------------------------------------------------ labels
     def _labels(self, dots: list[Dot], controls: list[ControlArrow]) -> list[Label]:
-        """Every label at its place, those of nodes first."""
+        """Every label at its position, those of nodes first."""
         wires = [piece for s in self.strokes if s.element != NOTHING for piece in pairwise(s.points.tolist())]
         wires += [piece for arrow in controls for piece in pairwise(arrow.points[::2].tolist())]
         ends = np.array([(*p, *q) for p, q in wires if abs(p[0] - q[0]) + abs(p[1] - q[1]) > 0.1])
@@ -656,7 +656,7 @@ class _Draughtsman:
         share: float,
         ends: tuple[np.ndarray, np.ndarray],
     ) -> list[Place]:
-        """Places of an element's label: beside its symbol, or along its wire where wires fan out."""
+        """Positions of an element's label: next to its symbol, or along its wire where wires fan out."""
         words = self._words(k)
         if share != 0.5:
             return along_wire("  ".join(text for text, _ in words), centre, along, half, ends)

@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ROUNDING = 1e-9
-"""Relative range of an axis that is taken as rounding: the accuracy to which results are certified."""
+"""Relative range of an axis that counts as rounding: the accuracy to which results are certified."""
 
 INK, FAINT = "#30343b", "#8a919c"
 BLUE, RED, CYAN = "#3b6ea5", "#b4413c", "#17becf"
-"""What a picture is about; limits and poles; pads."""
+"""Colours of data; of limits and poles; of pads."""
 STYLES = ("-", "--", ":", "-.")
-"""Of the quantities of a family of curves, whose colours follow the varied value."""
+"""Line styles of the quantities in a family of curves, whose colours show the varied value."""
 DISTINCT = 10
-"""Maximum number of curves of a panel with colours of their own."""
+"""Maximum number of curves in a panel with distinct colours."""
 NAMED = 14
-"""Maximum number of curves of a panel that have their names at their ends."""
+"""Maximum number of curves in a panel with names at their ends."""
 
 DPI = 130
 LARGEST = 40.0
@@ -61,7 +61,7 @@ def stacked(heading: str, width: float, heights: Sequence[float], sharex: bool =
     heights : sequence of float
         Of each panel, inches.
     sharex : bool
-        Whether the panels have one horizontal axis.
+        Whether the panels share one horizontal axis.
     """
     figure = new_figure(width, sum(heights))
     figure.set_layout_engine("tight")
@@ -92,7 +92,7 @@ def rendered(figure: Figure, form: str) -> bytes:
 
 
 def write(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure, in the format of the name's ending; an existing file is replaced in one step.
+    """Write a figure, in the format of the file name's extension; an existing file is replaced atomically.
 
     Raises
     ------
@@ -106,15 +106,15 @@ def write(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 
 def plain(text: str) -> str:
-    """Text of a user's file as it is: a ``$`` must not begin a formula."""
+    """A user's text with ``$`` escaped, so that it does not begin a formula."""
     return text.replace("$", r"\$")
 
 
 def measured(axis: Axis, name: str, unit: str) -> None:
-    """Name an axis after its curves are drawn; its numbers have SI prefixes and the unit.
+    """Label an axis after its curves are drawn; its numbers have SI prefixes and the unit.
 
-    Where the range is rounding alone, it is widened: a constant looks constant. Numbers have as many digits as
-    differ from tick to tick.
+    A range of rounding alone is widened, so that a constant looks constant. Tick labels have as many digits as needed
+    to differ.
     """
     from matplotlib.ticker import FuncFormatter
 
@@ -128,7 +128,7 @@ def measured(axis: Axis, name: str, unit: str) -> None:
 
 
 def widen(axis: Axis, rounding: float, margin: float) -> None:
-    """Give an axis a margin around its middle where its range is rounding alone."""
+    """Widen an axis around its centre where its range is rounding alone."""
     low, high = axis.get_view_interval()
     if abs(high - low) < rounding:
         middle = 0.5 * (low + high)
@@ -142,7 +142,7 @@ def gridded(axes: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
 
 
 def grows_by_factors(x: np.ndarray) -> bool:
-    """Whether the values grow by a factor rather than by a step, over at least a factor of 30."""
+    """Whether the values increase geometrically, over at least a factor of 30."""
     if x.size < 3 or (x <= 0).any() or x.max() < 30 * x.min():
         return False
     ratio, step = np.diff(np.log(x)), np.diff(x)
@@ -150,7 +150,7 @@ def grows_by_factors(x: np.ndarray) -> bool:
 
 
 def family(values: np.ndarray) -> list[Any]:
-    """A colour for each of these values, from dark to light as they grow."""
+    """A colour for each of these values, from dark to light in ascending order."""
     from matplotlib import colormaps
 
     scale = np.log(values) if grows_by_factors(np.unique(values)) else values
@@ -158,15 +158,15 @@ def family(values: np.ndarray) -> list[Any]:
 
 
 def name_curves(axes: Axes, name: str, unit: str, note: str = "") -> None:
-    """Name the vertical axis of a panel, and each of its curves at its end; of more than `NAMED` say the number.
+    """Label the vertical axis of a panel, and each of its curves at its end; for more than `NAMED` state the number.
 
     Parameters
     ----------
     axes : Axes
     name, unit : str
-        Of the axis; without a name it has one already.
+        Of the axis; without a name it is already labelled.
     note : str
-        What the colours follow; without it they are for telling curves apart.
+        Meaning of the colours; by default they only distinguish curves.
     """
     if name:
         measured(axes.yaxis, name, unit)
@@ -200,7 +200,7 @@ def legend(axes: Axes) -> None:
 
 
 def title(axes: Axes, text: str) -> None:
-    """The deck's title, on the left, in two lines at most."""
+    """The deck's title, on the left, in at most two lines."""
     if text:
         width = float(axes.bbox.width) / DPI
         lines = textwrap.wrap(text, min(90, letters(width, 11)))
@@ -211,5 +211,5 @@ def title(axes: Axes, text: str) -> None:
 
 
 def letters(width: float, size: float) -> int:
-    """About how many letters of a size, points, a line of a figure holds that is so many inches wide."""
+    """Approximate number of letters of a size, points, in a line of a figure that is so many inches wide."""
     return max(20, int((width - 0.2) / (0.62 * size / 72.0)))

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SPOTS = 400
-"""Spots along a side, at most."""
+"""Maximum number of spots along a side."""
 
 NETS = 4
-"""Nets drawn: the largest."""
+"""Maximum number of nets drawn, the largest first."""
 
 
 def plot_drops(found: Any) -> Figure:
-    """The largest drop of each spot of the plane, with the pads (triangles) and the worst node (ring) of each net.
+    """The largest drop in each spot of the plane, with the pads (triangles) and the worst node (ring) of each net.
 
     Parameters
     ----------

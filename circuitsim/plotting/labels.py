@@ -1,7 +1,7 @@
-"""Where labels go: no label over another, and as few as possible over symbols and wires.
+"""Label placement: no overlap of labels, and as little as possible with symbols and wires.
 
-Every label has a list of places in the order of preference. The first one takes the best free place, then the next.
-Where none is free, places around the wanted one are tried at growing distances.
+Every label has a list of positions in order of preference. Labels are placed greedily, each at its best free position.
+If none is free, positions around the preferred one are tried at increasing distances.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 GAP = 0.015
-"""Inches that stay free around a label."""
+"""Free margin around a label, inches."""
 
 LINE = 1.22
 """Height of a line of text as a fraction of its size."""
@@ -24,16 +24,16 @@ SYMBOL_COST, WIRE_COST = 30.0, 4.0
 
 
 class Text(NamedTuple):
-    """One text: its anchor (x, y), in inches, and how it lies about it.
+    """One text: its anchor (x, y), in inches, and its alignment.
 
     Attributes
     ----------
     ha : {"left", "center", "right"}
-        Which part of the text lies at x.
+        The part of the text at x.
     va : {"bottom", "center", "top"}
-        Which part lies at y.
+        The part of the text at y.
     angle : float
-        Turn about the anchor, degrees.
+        Rotation about the anchor, degrees.
     size : float
         Points.
     """
@@ -61,16 +61,16 @@ class Text(NamedTuple):
         return box @ np.array([[cos, sin], [-sin, cos]]) + (self.x, self.y)
 
     def moved(self, dx: float, dy: float) -> Text:
-        """The same text elsewhere."""
+        """The same text at another position."""
         return self._replace(x=self.x + dx, y=self.y + dy)
 
 
 Place = tuple[Text, ...]
-"""The texts of one label at one of its places."""
+"""The texts of one label at one position."""
 
 
 def _advance(line: str, bold: bool) -> float:
-    """Width of a line of text, as a multiple of its size; small texts are hinted to whole pixels, up to 4 % wider."""
+    """Width of a line of text, relative to its size; small texts are hinted to whole pixels, up to 4 % wider."""
     if not line.strip():
         return 0.3 * len(line)
     return sum(_advance_of(character, bold) for character in line) * 1.04 + 0.05
@@ -78,7 +78,7 @@ def _advance(line: str, bold: bool) -> float:
 
 @cache
 def _advance_of(character: str, bold: bool) -> float:
-    """Width of a character, as a multiple of the size of the text."""
+    """Width of a character, relative to the size of the text."""
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
     font = get_font(findfont(FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal")))
@@ -103,7 +103,7 @@ class Placer:
         self._corners: list[np.ndarray] = []
 
     def place(self, places: Sequence[Place]) -> Place:
-        """The best of these places, which from then on is taken."""
+        """Choose the best of these positions and reserve it."""
         best, least = None, math.inf
         for preference, place in enumerate(places):
             if preference >= least:
@@ -119,7 +119,7 @@ class Placer:
 
     @staticmethod
     def _around(place: Place) -> Iterable[Place]:
-        """The same label at growing distances in all directions."""
+        """The same label at increasing distances in all directions."""
         step = 0.08
         for ring in range(1, 10_000):
             for turn in range(8 + 4 * ring):
@@ -130,7 +130,7 @@ class Placer:
         return not any(self._covers_label(text.corners()) for text in place)
 
     def _cost(self, place: Place, enough: float) -> float:
-        """Cost of a place; infinite where it covers a label."""
+        """Cost of a position; infinite where it covers a label."""
         cost = 0.0
         for text in place:
             corners = text.corners()
@@ -147,7 +147,7 @@ class Placer:
         return cost
 
     def _crossed(self, corners: np.ndarray) -> int:
-        """How many pieces of wire run through a rectangle."""
+        """Number of wire segments that cross a rectangle."""
         low, high = corners.min(0), corners.max(0)
         w = self.wires
         near = (np.minimum(w[:, 0], w[:, 2]) < high[0]) & (np.maximum(w[:, 0], w[:, 2]) > low[0])
@@ -171,7 +171,7 @@ def _rectangle(box: np.ndarray) -> np.ndarray:
 
 
 def _run_through(corners: np.ndarray, pieces: np.ndarray) -> int:
-    """How many segments (w, 4) have an interior point of the rectangle ``corners``: separating axes."""
+    """Number of segments (w, 4) with a point in the interior of the rectangle ``corners``, by separating axes."""
     if not len(pieces):
         return 0
     ends = pieces.reshape(-1, 2, 2)
@@ -187,7 +187,7 @@ def _run_through(corners: np.ndarray, pieces: np.ndarray) -> int:
 
 
 def _overlap(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether two rectangles have an interior point in common: separating axes."""
+    """Whether the interiors of two rectangles intersect, by separating axes."""
     for polygon in (one, other):
         for side in (polygon[1] - polygon[0], polygon[2] - polygon[1]):
             a, b = one @ side, other @ side

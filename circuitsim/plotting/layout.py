@@ -1,9 +1,9 @@
-"""Where the vertices of a sketch go: on a grid, as a schematic has them, or in layers where a circuit is dense.
+"""Positions of the vertices of a sketch: on a grid, as in a schematic, or in layers for dense circuits.
 
-On the grid: short straight wires, few crossings, ground below, by a local search from an embedding in the plane. Every
-choice is made in a fixed order, so that a circuit always looks the same. In layers (crossbars, layered networks): nodes
-in columns, elements between neighbouring columns. Every element's symbol is at the share 1/(k + 1) of its length, k the
-number of nodes on the right: there all wires are equally spaced, so that no symbols overlap.
+On the grid: short straight wires, few crossings, ground at the bottom, by local search from a planar embedding. All
+choices are made in a fixed order, so that a circuit always looks the same. In layers (crossbars, layered networks):
+nodes in columns, elements between neighbouring columns. Every element's symbol is at the fraction 1/(k + 1) of its
+length, k the number of nodes on the right: there all wires are equally spaced, so that no symbols overlap.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from circuitsim.program.components import component_labels
 
 
 def embed(n: int, edges: np.ndarray) -> np.ndarray:
-    """Positions of a connected graph, mean edge length 1, most edges along the axes.
+    """Positions of a connected graph with mean edge length 1 and most edges along the axes.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def embed(n: int, edges: np.ndarray) -> np.ndarray:
 
 
 def _turned(x: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Turn so that edges run along the axes, wider than high; scale to a mean edge length of 1."""
+    """Rotate so that edges run along the axes, wider than high; scale to a mean edge length of 1."""
     x = x - x.mean(0)
     along = x[edges[:, 1]] - x[edges[:, 0]]
     length = np.hypot(*along.T)
@@ -58,41 +58,41 @@ def _turned(x: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 
 CROSSING, COVERED, DIAGONAL = 3.0, 8.0, 1.3
-"""Cost of two wires that cross, a wire over a vertex, a wire that is neither level nor upright."""
+"""Costs of two crossing wires, of a wire over a vertex, of a diagonal wire."""
 
 STRUCK, GROUND_SIDEWAYS, GROUND_ABOVE, GROUND_DIAGONAL = 2.5, 0.8, 2.5, 2.0
-"""Cost of a wire through the middle of another, where its symbol is; of a ground symbol not below its node."""
+"""Costs of a wire through the middle of another, where its symbol is; of a ground symbol not below its node."""
 
 BUDGET = 5000
-"""Moves to weigh in full for one drawing."""
+"""Maximum number of moves evaluated in full for one drawing."""
 
 REACH = [(dx, dy) for r in range(4) for dx in range(-r, r + 1) for dy in range(-r, r + 1) if max(abs(dx), abs(dy)) == r]
-"""Cells around a place, nearest first."""
+"""Cells around a position, nearest first."""
 
 
 Shape = tuple[np.ndarray, np.ndarray]
-"""Vertices that keep their places among each other, and their cells (k, 2) about a centre."""
+"""Vertices that move as a rigid group, and their cells (k, 2) about a centre."""
 
 Moves = dict[int, tuple[int, int]]
 """New cells of vertices."""
 
 
 class Grid:
-    """Vertices on integer cells, and what their arrangement costs.
+    """Vertices on integer cells, and the cost of their arrangement.
 
     Parameters
     ----------
     start : (n, 2) float array
-        Wished positions, in cells.
+        Desired positions, in cells.
     edges : (m, 2) int array
     parent : (n,) int array
         The vertex of a ground symbol, −1 elsewhere. A ground symbol is the second end of its edge.
     weight : (m,) float array
-        Elements that lie side by side on each edge.
+        Number of parallel elements on each edge.
     shapes : sequence of (vertices, cells)
-        Groups that move as a whole, without a vertex in common; their slanted edges cost nothing.
+        Disjoint groups that move as a whole; their diagonal edges have no cost.
     budget : int
-        Moves to weigh in full.
+        Maximum number of moves evaluated in full.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Grid:
             self._place_vertex(v, np.array(beside[0] if beside else (x + 0.1, y - 1.0)))
 
     def _place_vertex(self, v: int, wish: np.ndarray) -> None:
-        """Put ``v`` on the free cell nearest to its wish."""
+        """Put ``v`` on the free cell nearest to its desired position."""
         x, y = round(float(wish[0])), round(float(wish[1]))
         reach = range(-math.isqrt(len(self.at)) - 1, math.isqrt(len(self.at)) + 2)
         free = ((x + dx, y + dy) for dx in reach for dy in reach if (x + dx, y + dy) not in self.at)
@@ -137,7 +137,7 @@ class Grid:
         self.at[cell] = v
 
     def _place_shape(self, vertices: np.ndarray, cells: np.ndarray, wish: np.ndarray) -> None:
-        """Put a group where all its cells are free, as near to its wish as `REACH` and steps to the right go."""
+        """Put a group where all its cells are free, near its desired position, by `REACH` and steps to the right."""
         centre = np.round(wish).astype(np.int64)
         steps = itertools.chain(REACH, ((right, 0) for right in itertools.count(4)))
         for step in steps:
@@ -148,7 +148,7 @@ class Grid:
         self.at.update(zip(places, vertices.tolist()))
 
     def cost(self, moved: Sequence[int] | None = None) -> float:
-        """Cost of everything that concerns the vertices ``moved`` (all by default)."""
+        """Cost of everything that involves the vertices ``moved`` (all by default)."""
         own = np.arange(len(self.edges)) if moved is None else self._edges_of(moved)
         return self._lengths(own.tolist(), self.cells.tolist()) + self._conflicts(own, moved or ())
 
@@ -156,7 +156,7 @@ class Grid:
         return np.array(sorted({e for v in moved for e in self.incident[v]}), dtype=np.int64)
 
     def _lengths(self, own: Iterable[int], places: Sequence[Sequence[int]], moves: Moves | None = None) -> float:
-        """Cost of the lengths and directions of edges, vertices at ``places`` except for those that move."""
+        """Cost of the lengths and directions of edges, with vertices at ``places`` except those that move."""
         moves = moves or {}
         cost = 0.0
         for edge in own:
@@ -185,7 +185,7 @@ class Grid:
         far = _turn(starts, ends, np.concatenate([p, q, points[list(moved)]]))
         of_first, of_second = far[:, :k], far[:, k : 2 * k]
         crossings = np.count_nonzero((of_starts * of_ends < 0) & (of_first * of_second < 0).T)
-        # The turn of a middle is the mean of those of the ends.
+        # The orientation of a midpoint is the mean of those of the ends.
         struck = _between(p, q, middle, of_starts + of_ends == 0) - k
         covered = _between(p, q, points, of[:, 2 * m :] == 0)
         if k < m:
@@ -197,7 +197,7 @@ class Grid:
         return CROSSING * crossings + COVERED * covered + STRUCK * struck
 
     def improve(self) -> None:
-        """Move vertices, with their ground symbols, and whole branches, as long as that helps and the budget lasts."""
+        """Move vertices, with their ground symbols, and whole branches, while that helps and the budget lasts."""
         branches = self._branches()
         better = len(self.cells) > 1
         while better and self.tries < BUDGET:
@@ -214,7 +214,7 @@ class Grid:
             better |= self._close_gaps()
 
     def _targets(self, group: list[int]) -> list[tuple[int, int]]:
-        """Cells near the neighbours of ``group[0]``, and near where it is."""
+        """Cells near the neighbours of ``group[0]``, and near its own."""
         v = group[0]
         others = [int(u) for e in self.incident[v] for u in self.edges[e] if u != v and u not in group]
         x, y = (self.cells[others].mean(0).round().astype(int) if others else self.cells[v]).tolist()
@@ -223,7 +223,7 @@ class Grid:
         return list(dict.fromkeys(near))
 
     def _moves(self, group: list[int], target: tuple[int, int]) -> Moves | None:
-        """New cells if ``group[0]`` goes to ``target``: the group moves along; occupants take its former cells."""
+        """New cells if ``group[0]`` moves to ``target``: the group moves along; occupants take its former cells."""
         here = self.cells[group[0]].tolist()
         shift = target[0] - here[0], target[1] - here[1]
         if shift == (0, 0):
@@ -238,7 +238,7 @@ class Grid:
         return moves
 
     def _branches(self) -> list[tuple[int, list[int]]]:
-        """Groups of vertices that one vertex (the root) connects to the rest: what can be turned as a whole."""
+        """Groups of vertices connected to the rest by one vertex (the root), which can be rotated as a whole."""
         import networkx
 
         found, half, graph = [], len(self.cells) / 2, networkx.Graph(self.edges.tolist())
@@ -252,7 +252,7 @@ class Grid:
         return found
 
     def _turns(self, root: int, branch: list[int]) -> Iterator[Moves | None]:
-        """The branch in all rotations and reflections, its first vertex on each cell near the root."""
+        """The branch in all rotations and reflections, with its first vertex on each cell near the root."""
         shape = self.cells[branch] - self.cells[branch[0]]
         inside = set(branch)
         for mirror in (1, -1):
@@ -265,7 +265,7 @@ class Grid:
                     yield moves if free else None
 
     def _best(self, group: list[int], options: Iterable[Moves | None]) -> bool:
-        """Make the best of the options if it lowers the cost. The cheap part of the cost sorts out most of them."""
+        """Apply the best option if it lowers the cost; most options are rejected by a cheap part of the cost."""
         rated = []
         places = self.cells.tolist()
         base: dict[tuple[int, ...], tuple[list[int], float]] = {}
@@ -300,7 +300,7 @@ class Grid:
         return False
 
     def _close_gaps(self) -> bool:
-        """Push everything beyond a row or column one cell nearer if the cells are free and the cost decreases."""
+        """Shift everything beyond a row or column one cell closer if the cells are free and the cost decreases."""
         closed = False
         for axis, cut in self._cuts():
             far = self.cells[:, axis] > cut
@@ -324,7 +324,7 @@ class Grid:
 
 
 def _turn(p: np.ndarray, q: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """On which side of the lines p→q the points r lie: (lines, points), 0 on the line."""
+    """Orientation: the side of the lines p→q on which the points r lie, (lines, points), 0 on the line."""
     x, y, u, v = p[:, :1], p[:, 1:], q[:, :1] - p[:, :1], q[:, 1:] - p[:, 1:]
     turn: np.ndarray = u * r[:, 1] - v * r[:, 0]
     turn -= u * y - v * x
@@ -332,7 +332,7 @@ def _turn(p: np.ndarray, q: np.ndarray, r: np.ndarray) -> np.ndarray:
 
 
 def _between(p: np.ndarray, q: np.ndarray, r: np.ndarray, on_line: np.ndarray) -> int:
-    """How many of the points r that are on a line p–q lie strictly between its ends."""
+    """Number of the points r on a line p–q that lie strictly between its ends."""
     line, point = on_line.nonzero()
     r = r[point]
     away = (r - p[line]) * (r - q[line])
@@ -340,20 +340,20 @@ def _between(p: np.ndarray, q: np.ndarray, r: np.ndarray, on_line: np.ndarray) -
 
 
 DENSE = 2.0
-"""Elements a node (ground symbols apart) from which layers are tried."""
+"""Minimum number of elements per node (excluding ground symbols) for layers."""
 
 SMALLEST = 6
 
 
 class PlacedLayers(NamedTuple):
-    """Positions of the vertices (n, 2), in cells, and where on each edge its symbol sits, as a share from its start."""
+    """Positions of the vertices (n, 2), in cells, and of each edge's symbol, as a fraction from its start."""
 
     positions: np.ndarray
     share: np.ndarray
 
 
 def layered(edges: np.ndarray, parent: np.ndarray, sources: np.ndarray, symbols: bool = True) -> PlacedLayers | None:
-    """The circuit in layers, or None where it is not dense or has elements inside a layer.
+    """The circuit in layers; None where it is not dense or has elements within a layer.
 
     Parameters
     ----------
@@ -361,9 +361,9 @@ def layered(edges: np.ndarray, parent: np.ndarray, sources: np.ndarray, symbols:
     parent : (n,) int array
         The vertex of a ground symbol, −1 elsewhere.
     sources : int array
-        Vertices for the first layer; all nodes at an even distance from the first vertex if that does not work.
+        Vertices for the first layer; if that fails, all nodes at an even distance from the first vertex.
     symbols : bool
-        Whether there is to be room for a symbol on every element.
+        Whether to leave room for a symbol on every element.
     """
     core = np.flatnonzero(parent < 0)
     inner = edges[parent[edges[:, 1]] < 0]
@@ -379,7 +379,7 @@ def layered(edges: np.ndarray, parent: np.ndarray, sources: np.ndarray, symbols:
 
 
 def _distance(n: int, edges: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Hops from the vertices ``start``; −1 where none leads."""
+    """Graph distance from the vertices ``start``; −1 where not connected."""
     distance = np.full(n, -1, dtype=np.int64)
     distance[start] = 0
     for hops in range(n):
@@ -393,12 +393,12 @@ def _distance(n: int, edges: np.ndarray, start: np.ndarray) -> np.ndarray:
 
 
 def _fits(layer: np.ndarray, core: np.ndarray, inner: np.ndarray) -> bool:
-    """Every vertex has a layer, and every element joins neighbouring ones."""
+    """Whether every vertex has a layer, and every element joins neighbouring ones."""
     return bool((layer[core] >= 0).all() and (np.abs(np.diff(layer[inner], axis=1)) == 1).all())
 
 
 def _ordered(columns: list[list[int]], inner: np.ndarray, sweeps: int = 6) -> list[list[int]]:
-    """Vertices of each column by the mean height of their neighbours, to and fro."""
+    """Order the vertices of each column by the mean height of their neighbours, sweeping back and forth."""
     height = {v: k / len(column) for column in columns for k, v in enumerate(column)}
     neighbours: dict[int, list[int]] = {v: [] for v in height}
     for u, v in inner.tolist():
@@ -438,28 +438,28 @@ def _placed(
 
 
 ON_GRID = 160
-"""Up to this many vertices a circuit is drawn with symbols; beyond, in layers or not at all."""
+"""Maximum number of vertices of a circuit drawn with symbols; larger ones are drawn in layers or not at all."""
 
 SCALES = (1.0, 1.15, 1.3, 1.5, 2.0)
-"""Cells an element is long at first. The search is local: several starts, and the best result of them."""
+"""Initial lengths of elements in cells. The search is local, so the best result from several starts is taken."""
 
 MANY_STARTS = 60
-"""Up to this many nodes all of them are tried."""
+"""Maximum number of nodes for which all starts are tried."""
 
 GAP = 1.6
-"""Cells between two parts."""
+"""Distance between two parts in cells."""
 
 
 def place(sketch: Sketch, sources: Sequence[int] = ()) -> PlacedLayers | None:
     """Positions of the vertices, in cells, x to the right and y up, and of the symbols on the bundles.
 
-    None of a circuit with more than `ON_GRID` vertices that is not in layers: no picture of it would be readable.
+    None for a circuit with more than `ON_GRID` vertices that is not layered, whose picture would be unreadable.
 
     Parameters
     ----------
     sketch : Sketch
     sources : sequence of int
-        Vertices that would rather be on the left.
+        Vertices preferably on the left.
     """
     seen: dict[tuple[bytes, ...], PlacedLayers] = {}  # equal parts get equal drawings
     n = len(sketch.node)
@@ -518,7 +518,7 @@ def _component(
 
 
 def _best_grid(grids: Iterable[Grid]) -> np.ndarray:
-    """The cheapest of the arrangements that the search finds from several starts."""
+    """The cheapest arrangement of several local searches."""
     best = None
     starts: set[bytes] = set()
     for grid in grids:
@@ -545,7 +545,7 @@ def _upright(x: np.ndarray, number: np.ndarray, parent: np.ndarray, left: np.nda
 
 
 def _packed(n: int, pieces: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Parts beside each other, in rows about as wide as the whole is high; the tallest of a row sets its height."""
+    """Parts side by side, in rows about as wide as the whole is high; the tallest part of a row sets its height."""
     positions = np.zeros((n, 2))
     sizes = [np.ptp(x, axis=0) + GAP for _, x in pieces]
     width = max(max((s[0] for s in sizes), default=0.0), float(np.sqrt(sum(1.5 * s[0] * s[1] for s in sizes))))

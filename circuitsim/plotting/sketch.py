@@ -1,7 +1,7 @@
-"""A circuit as something to draw: vertices to place, and bundles of elements between them.
+"""A circuit to be drawn: vertices to place, and bundles of elements between them.
 
-Ground is no vertex: every node that is connected to it gets a ground symbol of its own, as in a hand-drawn schematic.
-The many wires to ground then cross no other wires. Bridges, four equal arms between two sides and two ends, are drawn
+Ground is not a vertex: every node connected to it gets a ground symbol of its own, as in a hand-drawn schematic, so
+that the many wires to ground cross no other wires. Bridges, four equal arms between two sides and two ends, are drawn
 as diamonds.
 """
 
@@ -20,7 +20,7 @@ Incident = Mapping[int, Sequence[tuple[int, int]]]
 
 
 class Diamond(NamedTuple):
-    """The nodes of one bridge, or the vertices that stand for them, and its arms.
+    """The nodes of one bridge, or their vertices, and its arms.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Diamond(NamedTuple):
 
 
 def bridges(first: Sequence[int], second: Sequence[int], kind: Sequence[int]) -> list[Diamond]:
-    """The bridges of a circuit, no two with a node in common but ground.
+    """The bridges of a circuit, no two with a common node except ground.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def bridges(first: Sequence[int], second: Sequence[int], kind: Sequence[int]) ->
 
 
 def _from(side: int, incident: Incident, kind: Sequence[int]) -> Diamond | None:
-    """The bridge whose first side this node is."""
+    """The bridge with this node as its first side."""
     for start, onward in incident[side]:
         arms = {node: k for k, node in incident[side] if k != start}
         middle: list[int] = []
@@ -89,7 +89,7 @@ def _from(side: int, incident: Incident, kind: Sequence[int]) -> Diamond | None:
 
 
 MOST = 200
-"""Maximum nodes of a circuit for finding bridges; larger ones are drawn without symbols."""
+"""Maximum number of nodes of a circuit searched for bridges; larger ones are drawn without symbols."""
 
 
 class Bundle(NamedTuple):
@@ -101,7 +101,7 @@ class Bundle(NamedTuple):
 
 
 class Sketch(NamedTuple):
-    """What there is to place.
+    """The vertices and bundles to place.
 
     Attributes
     ----------

@@ -71,7 +71,7 @@ def circuit_svg(source: OperatingPoint | Circuit, marked: Collection[str] = (), 
 
 
 class _Writer:
-    """Groups the pieces of a drawing by element and node; ``marked`` names are in lower case."""
+    """Groups the parts of a drawing by element and node; ``marked`` names are in lower case."""
 
     def __init__(self, drawing: Drawing, marked: frozenset[str]) -> None:
         self.drawing, self.voltages, self.marked = drawing, drawing.voltages, marked
@@ -99,7 +99,7 @@ class _Writer:
         return "\n".join([*parts, "</svg>"])
 
     def _by_element(self) -> dict[int, list[str]]:
-        """The pieces of every element, bodies first, words last."""
+        """The parts of every element, bodies first, texts last."""
         groups: dict[int, list[str]] = {}
         edge = 1.9 if self.drawing.detailed else 0.7
         for control in self.drawing.controls:
@@ -195,7 +195,7 @@ def _words(text: Text, x: float, y: float) -> str:
 
 
 def describe(source: OperatingPoint | Circuit, k: int) -> str:
-    """An element in words: name, kind, nodes, value, and volts, amperes, watts and state where it is solved."""
+    """Description of an element: name, kind, nodes, value, and if solved volts, amperes, watts and state."""
     circuit = circuit_of(source)
     kind, first, second, value = (column[k] for column in circuit.arrays()[:4])
     row = ELEMENTS[int(kind)]

@@ -1,4 +1,4 @@
-"""Circuits too large for a drawing: the map of a power grid's voltage drops, else tables of the worst."""
+"""Circuits too large for a drawing: the map of a power grid's voltage drops, or tables of the worst."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from circuitsim.analysis.ir_drop import IrDrop
 
 SHOWN = 12
-"""Rows of a table."""
+"""Number of rows in a table."""
 
 
 def drops_of(source: OperatingPoint | Circuit) -> IrDrop | None:
-    """The voltage drops of a solved power grid whose nodes' names have coordinates; None for other circuits."""
+    """The voltage drops of a solved power grid whose node names have coordinates; None for other circuits."""
     from circuitsim.analysis.ir_drop import ir_drop
 
     if isinstance(source, Circuit):
@@ -38,8 +38,8 @@ def drops_of(source: OperatingPoint | Circuit) -> IrDrop | None:
 
 
 def worst(source: OperatingPoint | Circuit) -> list[Table]:
-    """Tables: the nodes with the largest drops of a power grid, else with the largest voltages by
-    size, and the elements with the largest powers; of a circuit alone, how many elements of each kind it has."""
+    """Tables: the nodes with the largest drops of a power grid, otherwise with the largest voltages in magnitude, and
+    the elements with the largest powers; for an unsolved circuit, the number of elements of each kind."""
     circuit = circuit_of(source)
     if isinstance(source, Circuit):
         kinds = Counter(circuit.arrays().kind.tolist())
@@ -59,7 +59,7 @@ def worst(source: OperatingPoint | Circuit) -> list[Table]:
 
 
 def draw_worst(source: OperatingPoint | Circuit) -> Figure:
-    """The map of the drops where there is one, else the tables of `worst` as a figure."""
+    """The map of the drops if there is one, otherwise the tables of `worst` as a figure."""
     grid = drops_of(source)
     if grid is not None:
         from circuitsim.plotting.ir_drop import plot_drops

@@ -1,4 +1,4 @@
-"""The families of ``circuitsim train``, a module each.
+"""The families of ``circuitsim train``, one module each.
 
 A family is a module with
 
@@ -7,7 +7,7 @@ A family is a module with
     EPILOG             examples for its help
     NOTES              if there are any: further text of its ``--help-all``
 
-and a row in `MODELS`. Everything else (options, progress, history, checkpoints, resumption) is the same for all.
+and a row in `MODELS`. Everything else (options, progress, history, checkpoints, resumption) is common to all.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ HOW = f"how gradients are found: {', '.join(METHODS)}, or module:name of a rule 
 
 
 def common(value: str, words: str, usual: bool = False, recorded: bool = True) -> dict[str, Any]:
-    """What `RunOptions.COMMON` says of an option."""
+    """An entry of `RunOptions.COMMON`."""
     return {"value": value, "words": words, "usual": usual, "recorded": recorded}
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of every family; `COMMON` says what those mean that several have."""
+    """Options of every family; `COMMON` has the help of those that several share."""
 
     model: ClassVar[str]
     COMMON: ClassVar[dict[str, dict[str, Any]]] = {
@@ -82,14 +82,14 @@ class RunOptions:
     dask: str | None = option(None)
 
     def recorded(self) -> dict[str, Any]:
-        """What a run is made from, as its folder keeps it."""
+        """The options stored in the run's folder."""
         names = (name for name, one in options_of(type(self)).items() if one.recorded)
         return {"model": self.model, **{name: getattr(self, name) for name in names}}
 
 
 @dataclass(frozen=True)
 class ImageOptions(RunOptions):
-    """Options of networks on images. None: the published model's own number."""
+    """Options of networks on images. None: the published model's value."""
 
     epochs: int | None = option(None)
     batch: int | None = option(None)
@@ -105,13 +105,13 @@ class ImageOptions(RunOptions):
 
 
 def filled(options: Any, values: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Options, those that were left open as in a published model; and what these became."""
+    """Options with gaps filled from a published model, and the values filled in."""
     chosen = {name: value for name, value in values.items() if getattr(options, name) is None}
     return replace(options, **chosen), chosen
 
 
 def rule_of(options: Any) -> Any:
-    """What ``--method`` names: a built-in rule's name, or a rule of one's own (``module:name`` of it or its class).
+    """The rule of ``--method``: a built-in rule's name, or a custom rule (``module:name`` of it or its class).
 
     Raises
     ------
@@ -144,7 +144,7 @@ def family_of(model: str) -> ModuleType:
 
 
 def no_model(word: str) -> str:
-    """What to write instead of a word that names no family."""
+    """A hint for a word that names no family."""
     family, _, size = word.partition("-")
     if family in ("drn", "dhn") and size:
         return f"{word} is a preset: circuitsim train {family} --preset {word}"
@@ -159,7 +159,7 @@ def family_options(model: str) -> dict[str, Option]:
 
 
 def new_options(given: Mapping[str, Any]) -> RunOptions:
-    """All options of a new run of the family ``given["model"]``: what was given, over the defaults.
+    """All options of a new run of the family ``given["model"]``: those given, over the defaults.
 
     Raises
     ------
@@ -176,13 +176,13 @@ def new_options(given: Mapping[str, Any]) -> RunOptions:
 
 
 def options_again(recorded: Mapping[str, Any]) -> RunOptions:
-    """The options of a recorded run, whose folder may hold further facts."""
+    """The options of a recorded run, whose folder may contain further facts."""
     known = family_options(recorded["model"])
     return new_options({name: value for name, value in recorded.items() if name == "model" or name in known})
 
 
 def check_acting(options: RunOptions, given: Iterable[str]) -> None:
-    """Check that each option that was given acts: some do only with some values of another."""
+    """Check that each option that was given has an effect: some require certain values of another."""
     for name, one in options_of(type(options)).items():
         if one.only and name in given and getattr(options, one.only[0]) not in one.only[1:]:
             flag, needed = (f"--{word.replace('_', '-')}" for word in (name, one.only[0]))
@@ -203,7 +203,7 @@ def chosen_preset(name: str, known: Mapping[str, T]) -> T:
 
 
 def plan_of(options: Any, optimizer: Optimizer, schedule: Schedule | None = None) -> TrainingPlan:
-    """The plan of a run from the options that all families have."""
+    """The plan of a run from the options common to all families."""
     from circuitsim.training import Constant, TrainingPlan
 
     return TrainingPlan(
@@ -218,7 +218,7 @@ def plan_of(options: Any, optimizer: Optimizer, schedule: Schedule | None = None
 
 
 def optimizer_of(options: Any, rates: Any) -> Any:
-    """The optimiser that the options name, with one rate or one for each parameter."""
+    """The optimiser given by the options, with one rate or one per parameter."""
     from circuitsim.training import SGD, Adam, Momentum
 
     name, decay = options.optimizer, options.weight_decay
@@ -233,7 +233,7 @@ def optimizer_of(options: Any, rates: Any) -> Any:
 
 
 def schedule_of(options: Any) -> Any:
-    """The schedule that the options name."""
+    """The schedule given by the options."""
     from circuitsim.training import Constant, Cosine, Exponential
 
     made = {

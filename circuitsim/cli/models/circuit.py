@@ -45,7 +45,7 @@ learning rate is relative (0.05 of each value per step).
 
 @dataclass(frozen=True)
 class Options(RunOptions):
-    """None is worked out from the circuit; most options are for data at rest."""
+    """None: derived from the circuit; most options are for static data."""
 
     model = "circuit"
     epochs: int = option(50)
@@ -172,7 +172,7 @@ def _sets(options: Options, setting: Setting) -> tuple[Samples, Samples | None]:
 
 
 def _optimizer(options: Options, setting: Setting) -> tuple[Any, dict[str, Any]]:
-    """The optimiser, and the learning rates that were left open."""
+    """The optimiser, and the learning rates that were not given."""
     from circuitsim.learning.start import default_device_rate, default_learning_rate
 
     optimizer, lr = options.optimizer, options.lr
@@ -194,7 +194,7 @@ def _optimizer(options: Options, setting: Setting) -> tuple[Any, dict[str, Any]]
 
 
 def _fingerprint(setting: Setting) -> bytes:
-    """Of circuit, roles and data: a run resumes only with the same."""
+    """Hash of circuit, roles and data: a run resumes only with the same."""
     import hashlib
 
     from circuitsim.netlist import dumps
@@ -205,7 +205,7 @@ def _fingerprint(setting: Setting) -> bytes:
 
 
 class Setting(NamedTuple):
-    """A deck ready to learn.
+    """A deck prepared for learning.
 
     Attributes
     ----------
@@ -281,11 +281,11 @@ STRENGTHS = ("variant", "beta", "kink_share", "eta", "gamma", "times", "epsilon"
 """Options that are fields of rules."""
 
 OPEN = {"ep": ["beta"], "frequency": ["gamma"], "agnostic": ["beta", "epsilon"]}
-"""Method → its strengths that are worked out from the circuit where they are not given."""
+"""Method → its strengths that are derived from the circuit by default."""
 
 
 def estimator_of(options: Options, setting: Setting) -> tuple[Rule, dict[str, Any]]:
-    """The gradient estimator, and the values of the options that were left open."""
+    """The gradient estimator, and the values of the options that were not given."""
     from circuitsim.blocks.propagation import check_named
     from circuitsim.learning.nudges import NUDGES
     from circuitsim.learning.rules import rule_named

@@ -54,7 +54,7 @@ def build(options: Any) -> Experiment:
     # The order of the sweeps is that of the published code: the same in free and nudged phases.
     sweeps = Sweeps(options.sweeps, options.nudged_sweeps, options.tolerance, reverse_nudged=False)
     learning = HopfieldLearning(options.beta, rule_of(options), options.variant, options.allow_nonconvex)
-    # A stream of its own, so that the start does not repeat the trainer's draws.
+    # A separate random stream, so that initialisation does not repeat the trainer's draws.
     rng = np.random.default_rng((plan.seed, 3))
     net = network(units, sweeps, learning, plan.batch, rng, np.dtype(options.precision), SPREAD, not options.cold)
     how = f"{options.method}, {sweeps.free} free and {sweeps.nudged} nudged sweeps"

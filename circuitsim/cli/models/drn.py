@@ -1,4 +1,4 @@
-"""``circuitsim train drn``: deep resistive networks as published, with every number open to change."""
+"""``circuitsim train drn``: deep resistive networks with the published settings as defaults."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def build(options: Any) -> Experiment:
         raise UsageError(f"at least one thread is needed, not {options.threads}")
     rates = preset.rates() if options.lr is None else options.lr
     plan = plan_of(options, SGD(rates), Exponential(preset.rate_decay))
-    # A stream of its own, so that the start does not repeat the trainer's draws.
+    # A separate random stream, so that initialisation does not repeat the trainer's draws.
     start = DeepResistiveNetwork(architecture, rng=(plan.seed, 3), dtype=options.precision)
     rule = rule_of(options)
     given = start, learning, plan.batch, rule

@@ -46,7 +46,7 @@ examples:
 
 @dataclass(frozen=True)
 class Options(RunOptions):
-    """None: as the preset has it, or else as `PLAIN` has it."""
+    """None: from the preset, otherwise from `PLAIN`."""
 
     model = "ffebm"
     epochs: int | None = option(None)
@@ -85,7 +85,7 @@ def build(options: Options) -> Experiment:
     images = load(name, options.data_dir)
     chosen["dataset"] = images.name
     elements = options.elements or _plain_elements(images)
-    # A resumed run finds its elements here, and no preset that would bring others.
+    # A resumed run has its elements here, and no preset that would bring others.
     chosen["preset"] = None
     chosen["elements"] = elements = [_with_deck(table) for table in elements]
     fields = ("beta", "form", "last", "scale_errors", "allow_nonconvex")
@@ -110,11 +110,11 @@ def build(options: Options) -> Experiment:
 
 
 FEW_ELEMENTS = 8
-"""Up to which a title names the elements in their order; beyond it counts those of each kind."""
+"""Maximum number of elements that a title lists; beyond, it counts those of each kind."""
 
 
 def _kinds(elements: Sequence[Mapping[str, Any]]) -> str:
-    """The elements in a line."""
+    """One-line description of the elements."""
     kinds = [f"{element['kind']}" for element in elements]
     if len(kinds) <= FEW_ELEMENTS:
         return ", ".join(kinds)
@@ -122,7 +122,7 @@ def _kinds(elements: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _complete(options: Any) -> tuple[Any, dict[str, Any]]:
-    """Options without gaps, and those that were filled in."""
+    """Complete options, and those that were filled in."""
     from circuitsim.ffebm.architectures import preset
 
     base = PLAIN
@@ -138,7 +138,7 @@ def _complete(options: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def _plain_elements(images: Any) -> list[dict[str, Any]]:
-    """Without a description: digital stages around two deep Hopfield blocks."""
+    """Default elements: digital stages around two deep Hopfield blocks."""
     from circuitsim.ffebm.architectures import LayerSizes
 
     layers = LayerSizes(dense=[128] * 4, batch_norm="all", clamped="inner", free=15, nudged=10)
@@ -146,7 +146,7 @@ def _plain_elements(images: Any) -> list[dict[str, Any]]:
 
 
 def _with_deck(table: Any) -> dict[str, Any]:
-    """An element's table; a circuit's deck as text, so that the run does not depend on the file."""
+    """An element's table, with a circuit's deck as text, so that the run does not depend on the file."""
     if not isinstance(table, Mapping):
         raise UsageError(f"an element is a table with a kind, not {table!r}")
     table = dict(table)

@@ -1,4 +1,4 @@
-"""``circuitsim train rbm``: its options, and a run made from them."""
+"""``circuitsim train rbm``: restricted Boltzmann machines."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def build(options: Options) -> Experiment:
         raise UsageError(f"the spread of the initial weights must not be negative, not {options.spread}")
     optimizer = Momentum(options.lr, options.momentum, {"weights": options.weight_decay})
     plan = plan_of(options, optimizer)
-    # A stream of its own, so that the start does not repeat the trainer's draws.
+    # A separate random stream, so that initialisation does not repeat the trainer's draws.
     rng = np.random.default_rng((plan.seed, 3))
     machine = RestrictedBoltzmannMachine.random(
         data.shape[1], options.hidden, rng, options.spread, np.dtype(options.precision)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from circuitsim.netlist.roles import Roles
 
 RATE = 0.05
-"""Learning rate: relative change of a number in one step of Adam."""
+"""Learning rate: relative change of a parameter in one step of Adam."""
 OTHER = (
     "gain",
     "loss",
@@ -37,7 +37,7 @@ OTHER = (
     "lr_device",
     "uncertified",
 )
-"""Options that belong to data at rest."""
+"""Options for static data only."""
 
 
 def build(options: Any) -> Experiment:
@@ -117,7 +117,7 @@ def _targets(options: Any, deck: Deck, roles: Roles) -> tuple[Targets, Targets |
 
 
 def _timed(options: Any, deck: Deck, roles: Roles, targets: Targets) -> TimedDeck:
-    """The deck, run as far as its targets ask."""
+    """The deck, with run times that cover its targets."""
     from circuitsim.fitting import TimedDeck, WaveTarget
 
     ends = [float(own.times[-1]) for own in targets if isinstance(own, WaveTarget)]
@@ -130,7 +130,7 @@ def _held_out(held: WaveformFit) -> dict[str, float]:
 
 
 def _summary(fit: WaveformFit, first: Any, history: History) -> list[str]:
-    """The numbers and measurements before and after, as columns."""
+    """The parameters and measurements before and after, as columns."""
     from circuitsim.fitting import MeasureTarget
     from circuitsim.formats.columns import table
 

@@ -40,7 +40,7 @@ def _compare(args: argparse.Namespace) -> tuple[str, str, Callable[[Any], None]]
 
 
 def _page(settings: Settings, results: dict[str, BiasCurves]) -> str:
-    """The result in words and numbers; independent of machine and day."""
+    """The result as text and numbers; independent of machine and date."""
     from circuitsim.boltzmann.study import final_gaps
 
     comparable = (settings.updates, settings.k) == (50_000, 1)
@@ -80,7 +80,7 @@ def _page(settings: Settings, results: dict[str, BiasCurves]) -> str:
 
 
 def _table(results: dict[str, BiasCurves]) -> str:
-    """The curves: one row for each pattern set and moment, means and deviations over all runs."""
+    """The curves: one row per pattern set and time, means and deviations over all runs."""
     rows = []
     for name, curves in results.items():
         values = [getattr(curves, of) for of in CURVES.values()]
@@ -93,7 +93,7 @@ def _table(results: dict[str, BiasCurves]) -> str:
 
 
 def _draw(figure: Any, settings: Settings, results: dict[str, BiasCurves]) -> None:
-    """Each pattern set as the paper draws it, and below on a scale on which the older bound can be seen."""
+    """Each pattern set as in the paper, and below on a scale that shows the older bound."""
     figure.set_size_inches(5.2 * len(results), 7)
     for place, (name, curves) in enumerate(results.items(), start=1):
         lines = {"bound (Fischer & Igel)": curves.bound, "largest |bias|": curves.largest_bias}

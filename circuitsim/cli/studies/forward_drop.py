@@ -1,4 +1,5 @@
-"""``circuitsim reproduce forward-drop``: digits by a network of junction diodes, over the drop of these."""
+"""``circuitsim reproduce forward-drop``: digit recognition by a network of junction diodes, versus their forward
+drop."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ THERMAL = 0.02585
 """Thermal voltage at 27 °C, V."""
 
 BORDER, BLOCK, HELD_OUT = 2, 3, 2000
-"""Pixels cut off around a picture of MNIST, side of the squares whose means remain (8 × 8 of them), and test images."""
+"""Pixels cropped around MNIST images, side of the averaged squares (8 × 8 of them), and number of test images."""
 
 
 class DropStudy(Study):
@@ -41,7 +42,7 @@ def _name(args: argparse.Namespace) -> str:
 
 
 def deck(drop: float, folder: Path) -> str:
-    """A file of the deck with diodes of this drop, V."""
+    """A file of the deck with diodes of this forward drop, V."""
     from circuitsim._bundled import netlists
     from circuitsim._files import atomic_write
 
@@ -55,7 +56,7 @@ def deck(drop: float, folder: Path) -> str:
 
 
 def _write_mnist(args: argparse.Namespace) -> None:
-    """Files of training images, drawn by chance, and of test images, for the 128 inputs of the deck."""
+    """Write files of randomly chosen training images, and of test images, for the 128 inputs of the deck."""
     import numpy as np
 
     from circuitsim._files import atomic_write

@@ -14,10 +14,10 @@ from circuitsim.errors import UsageError
 
 BLOCKS = (2, 2, 3, 3, 2, 3)
 DIVISORS = {"small": 16, "paper": 1}
-"""Size → what the widths of the published chain are divided by."""
+"""Size → divisor of the widths of the published chain."""
 
 Findings = tuple[list[str], str, Callable[[Any], None]]
-"""Lines of a page, a table as CSV, what draws on a figure."""
+"""Lines of a page, a table as CSV, and a function that draws on a figure."""
 
 
 OPTIONS = {
@@ -126,7 +126,7 @@ def _about(args: argparse.Namespace, chain: Any) -> str:
 
 
 def _kinks(chain: Any, x: Any, y: Any) -> str:
-    """How many clamped units change between the phases, where EP at a finite nudge differs from ID."""
+    """Number of clamped units that change between the phases, where EP at a finite nudge differs from ID."""
     import numpy as np
 
     share = chain.gradient((x, y), np.random.default_rng(0))[1]["kink_share"]
@@ -135,7 +135,7 @@ def _kinks(chain: Any, x: Any, y: Any) -> str:
 
 
 def _draw_curves(figure: Any, curves: list[Any]) -> None:
-    """A panel for each layer: ID in colour, EP dotted in black on it."""
+    """A panel per layer: ID in colour, EP dotted in black over it."""
     figure.set_size_inches(11, 7)
     for place, curve in enumerate(curves, start=1):
         axes, sweeps = figure.add_subplot(-(-len(curves) // 4), 4, place), range(1, len(curve.ep) + 1)

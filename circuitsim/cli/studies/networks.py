@@ -16,7 +16,7 @@ DATASET = Option(Kind.WORD, "mnist, digits or a folder (docs/models.md)", "NAME"
 
 # ---------------------------------------------------------------------- Scellier, Tables 1 and 3
 def _scellier(args: argparse.Namespace, key: Key) -> dict[str, Any]:
-    """A published network; of table 1 with its method and threads, of table 3 with its tolerance."""
+    """A published network; for table 1 with its method and threads, for table 3 with its tolerance."""
     model = key.get("model", "drn")
     more = {"method": key["method"], "threads": args.threads} if "method" in key else {}
     if model == "dhn":
@@ -49,7 +49,7 @@ def _training_error(runs: list[Run]) -> str:
 
 
 def _epoch_seconds(runs: list[Run]) -> float:
-    """Median over all epochs of the seconds of training alone."""
+    """Median over all epochs of the training time, s."""
 
     def seconds(run: Run) -> Iterator[float]:
         before = 0.0
@@ -91,7 +91,7 @@ TABLE1 = Study(
 )
 
 SHARE, LIMIT, IMAGES = 1e-3, 400, 500
-"""Fraction of each layer's largest value within which a state counts as converged; most sweeps; test images."""
+"""Fraction of each layer's largest value that counts as converged; maximum number of sweeps; test images."""
 
 
 def _convergence(args: argparse.Namespace, key: Key, experiment: Any) -> dict[str, float]:

@@ -1,7 +1,7 @@
-"""One runner for the studies of ``circuitsim reproduce``: networks of a grid, trained with several seeds, resumable.
+"""Runner of the studies of ``circuitsim reproduce``: networks of a grid, trained with several seeds, resumable.
 
-A study is a table (`Study`): its grid, how a point of it is trained, the columns of a row, what is published.
-Runs are stored in folders and continued; the page, the CSV file and the picture are the same for all.
+A study is a table (`Study`): its grid, how a point of it is trained, the columns of a row, the published results. Runs
+are stored in folders and continued; the page, the CSV file and the picture have the same form for all.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ COMPILED = (
     "Seconds are of a shared machine; those of a run's first epoch include the compilation of kernels unless they are "
     "cached (circuitsim warm-up)."
 )
-"""What pages say of seconds."""
+"""Note on times in pages."""
 
 Key = dict[str, Any]
 """A point of a study's grid: axis → value."""
 
 
 class Run(NamedTuple):
-    """One trained network: its point of the grid, its seed, what it was trained on, its history, further measures."""
+    """One trained network: its grid point, seed, data set, history, further measures."""
 
     key: Key
     seed: int
@@ -52,7 +52,7 @@ class Run(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """A study that trains nothing of a grid.
+    """A study without a grid of training runs.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Comparison(NamedTuple):
         Of its files.
     options : mapping of str to Option
     compare : callable
-        ``compare(args)``: its page, its table as CSV, and what draws on a figure.
+        ``compare(args)``: its page, its table as CSV, and a function that draws on a figure.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Comparison(NamedTuple):
 
 
 class Paper(NamedTuple):
-    """What a paper has of a point of the grid: its data set, its test error, %, and columns of the page."""
+    """Published results for a grid point: data set, test error, %, and columns of the page."""
 
     dataset: str
     error: float
@@ -92,17 +92,17 @@ def every(key: Key) -> bool:
 
 
 def no_paper(runs: list[Run]) -> Paper | None:
-    """None is published."""
+    """No published results."""
     return None
 
 
 class Study(NamedTuple):
-    """A study, of functions that other processes can import.
+    """A study, made of functions that other processes can import.
 
     Attributes
     ----------
     name, title, about : str
-        Of its command and files; head of its page; what is compared, in sentences.
+        Name of its command and files; title of its page; description.
     axes : mapping of str to tuple
         Axis → its values; ``--<axis>s`` chooses some of them, or other numbers where they are floats.
     train : callable
@@ -110,20 +110,20 @@ class Study(NamedTuple):
     cells : callable
         ``cells(args, runs, all_runs)``: the columns of a row, for all seeds of a point.
     paper : callable
-        ``paper(runs)``: what is published of their point. It is shown beside runs on the paper's data and on whole
-        networks and data sets only ("–" beside others).
+        ``paper(runs)``: published results of their point, shown only next to runs on the paper's data with whole
+        networks and data sets ("–" next to others).
     seeds : int
-        By default.
+        Default number of seeds.
     usual : mapping of str to str
-        Axis → the default of its option, where that is not all values.
+        Axis → the default of its option, if that is not all values.
     keys : callable
-        Which points of the grid there are.
+        Filter of the points of the grid.
     measure : callable
-        ``measure(args, key, experiment)`` after the training.
+        ``measure(args, key, experiment)``, called after training.
     more : mapping of str to Option
-        Options of its own.
+        Further options.
     over : str
-        Axis over which the picture shows accuracies; without it errors are shown over the epochs.
+        Axis of the picture of accuracies; by default the picture shows errors over the epochs.
     """
 
     name: str
@@ -163,7 +163,7 @@ class Study(NamedTuple):
         }
 
     def published(self, args: argparse.Namespace, runs: list[Run]) -> Paper | None:
-        """What the paper has of runs of one point, where they are comparable with it."""
+        """The paper's results for runs of one point, if they are comparable."""
         paper, whole = (
             self.paper(runs),
             getattr(args, "size", "paper") == "paper" and getattr(args, "samples", None) is None,
@@ -184,7 +184,7 @@ class Study(NamedTuple):
         return 130 if interrupted else 0
 
     def _chosen(self, axis: str, text: str) -> list[Any]:
-        """The values that a list names, in the order of the grid; numbers as they are given."""
+        """The values named in a list, in the order of the grid; numbers as they are given."""
         known = self.axes[axis]
         if isinstance(known[0], float):
             try:
@@ -204,7 +204,7 @@ class Study(NamedTuple):
 
     # ------------------------------------------------------------------ what is written
     def page(self, args: argparse.Namespace, runs: list[Run]) -> str:
-        """The study in Markdown: one row a point of the grid."""
+        """The study in Markdown: one row per point of the grid."""
         rows = []
         for group in groups(runs):
             epochs = sorted({int(run.history[-1]["epoch"]) for run in group})
@@ -271,13 +271,13 @@ class Task(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of the run: its folder and its progress line."""
+        """Name of the run: its folder and its progress line."""
         return "-".join([self.study.name, *map(word, self.key.values()), str(self.seed)])
 
 
 class _Order(NamedTuple):
-    """A task with the options of the study, the time after which nothing is trained, and the titles shown so far (None:
-    a run beside others, which shows nothing)."""
+    """A task with the options of the study, the time limit of training, and the titles shown so far (None: a parallel
+    run, which shows nothing)."""
 
     task: Task
     args: argparse.Namespace
@@ -286,12 +286,12 @@ class _Order(NamedTuple):
 
 
 def trained(tasks: Sequence[Task], args: argparse.Namespace) -> tuple[list[Run], bool]:
-    """The runs that finished an epoch, in the order of the tasks, and whether they were interrupted.
+    """The runs that completed an epoch, in the order of the tasks, and whether they were interrupted.
 
     Raises
     ------
     UsageError
-        An extent that trains nothing.
+        Limits that permit no training.
     """
     from circuitsim.points import computed
 
@@ -315,7 +315,7 @@ def trained(tasks: Sequence[Task], args: argparse.Namespace) -> tuple[list[Run],
 
 
 def _train(order: _Order) -> Run | None:
-    """Train a network, or continue it; None without a finished epoch."""
+    """Train a network, or continue it; None without a completed epoch."""
 
     task, args, end = order.task, order.args, order.end
     folder = None if args.runs is None else Path(args.runs)
@@ -324,7 +324,7 @@ def _train(order: _Order) -> Run | None:
         def late() -> bool:
             return stopped() or (end is not None and time.time() >= end)
 
-        # Stored runs are shown even after the time limit; new ones are not begun.
+        # Stored runs are shown even after the time limit; new ones are not started.
         if late() and (folder is None or not (folder / task.name).exists()):
             return None
         given = new_options({"seed": task.seed, **task.study.train(args, task.key)})
@@ -341,17 +341,17 @@ def word(value: Any) -> str:
 
 
 def groups(runs: list[Run]) -> list[list[Run]]:
-    """Runs of one point of the grid each."""
+    """Runs grouped by point of the grid."""
     return [list(group) for _, group in itertools.groupby(runs, key=lambda run: run.key)]
 
 
 def beside(figures: Mapping[str, str], comparable: bool) -> dict[str, str]:
-    """A paper's figures; "–" for each where the runs are of other data or of another network."""
+    """A paper's figures; "–" for each where the runs have other data or another network."""
     return {name: figure if comparable else "–" for name, figure in figures.items()}
 
 
 def spread(values: Sequence[float]) -> str:
-    """Mean ± deviation; of one run its value."""
+    """Mean ± deviation; for one run its value."""
     return f"{fmean(values):.2f}" + (f" ± {stdev(values):.2f}" if len(values) > 1 else "")
 
 
@@ -369,7 +369,7 @@ def csv_text(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def deliver(out: str | None, name: str, page: str, table: str, draw: Callable[[Any], None]) -> None:
-    """Print a page; write it, its table and its picture, each whole or not at all, into a folder."""
+    """Print a page; write it, its table and its picture, each atomically, into a folder."""
     print(page, end="")
     if out is None:
         return
