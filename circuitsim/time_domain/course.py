@@ -198,7 +198,7 @@ class Course:
         while True:
             library, walk = self.library, self.walk
             code = time_kernel(name, 0, self._ahead())(
-                *library.pinned,
+                *library.pinned[: 1 + library.decaying],
                 library.count,
                 library.inside,
                 library.exponent,

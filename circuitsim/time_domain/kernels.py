@@ -37,7 +37,6 @@ KERNELS = (
     "wired",
     "equations",
     "entered",
-    "entered_decays",
 )
 """Functions that `time_kernel` is asked for."""
 PATIENCE = 2_000_000

@@ -133,7 +133,7 @@ class Library:
     modes : Modes
     decays : Decays
     pinned : tuple of Pinned
-        The modes, and the decays where waveforms are those, for kernels.
+        Modes and decays, for kernels.
     """
 
     def __init__(self, problem: Problem, longest: float) -> None:
@@ -185,10 +185,10 @@ class Library:
         """Make a mode as number ``at``: the outcome, and how many checks it has."""
         m, n = self.supply.role.size, len(self.problem.system) + self.supply.of.storing.size
         work = m * (m + WORK * n) + (ROTATIONS * n**3 if self.decaying else 0)
-        enter = time_kernel("entered_decays" if self.decaying else "entered", work)
+        enter = time_kernel("entered", work)
         net = self._tree(conducting)[0] if self.supply.of.turns.size else UNWIRED
         found: tuple[int, int] = enter(
-            self._supplied, conducting, net, shared, shared is not NOTHING, at, modes, *self.pinned[1:]
+            self._supplied, conducting, net, shared, shared is not NOTHING, at, modes, self.pinned[1]
         )
         return found
 
@@ -253,7 +253,7 @@ class Library:
 
     def _hold(self, modes: Modes, decays: Decays) -> None:
         self.modes, self.decays = modes, decays
-        self.pinned = (Pinned(modes), Pinned(decays)) if self.decaying else (Pinned(modes),)
+        self.pinned = Pinned(modes), Pinned(decays)
 
     def _room(self, many: int, checks: int, complete: bool = False) -> tuple[Modes, Decays]:
         """Zeros for so many modes with so many checks; decays are empty where there are no parts."""

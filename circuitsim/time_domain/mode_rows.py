@@ -14,7 +14,7 @@ from circuitsim.time_domain.part_currents import over_parts
 from circuitsim.time_domain.trees import BLOCKING, CONDUCTING, CURRENT, FREE, C, L, R, wired
 
 DONE, SHARED, CHECKS = range(3)
-"""Outcomes of `filled_in`."""
+"""Outcomes of `entered`."""
 
 
 class Supply(NamedTuple):
@@ -55,17 +55,7 @@ class Supply(NamedTuple):
     one: int
 
 
-def entered(supply, conducting, transformed, shared, known, at, modes):
-    """`filled_in`, without decaying parts."""
-    return filled_in(supply, conducting, transformed, shared, known, at, modes, None)
-
-
-def entered_decays(supply, conducting, transformed, shared, known, at, modes, decays):
-    """`filled_in`, with decaying parts."""
-    return filled_in(supply, conducting, transformed, shared, known, at, modes, decays)
-
-
-def filled_in(supply, conducting, transformed, shared, known, at, modes, decays):
+def entered(supply, conducting, transformed, shared, known, at, modes, decays):
     """Make the mode of a set of conducting diodes and closed switches, and fill it in as number ``at``.
 
     Parameters
@@ -81,14 +71,15 @@ def filled_in(supply, conducting, transformed, shared, known, at, modes, decays)
         Whether these are those of this mode.
     at : int
     modes : Modes
-    decays : Decays or None
+    decays : Decays
+        Empty where the circuit has inductors.
 
     Returns
     -------
     `DONE`, or why nothing was filled in: `SHARED` is not known, the mode has more `CHECKS` than there is room for; the
     number of checks.
     """
-    supply, modes = pointer(supply), pointer(modes)
+    supply, modes, decays = pointer(supply), pointer(modes), pointer(decays)
     d, s, m = supply.diodes.size, supply.of.system.shape[0], supply.role.size
     role, value = supply.role.copy(), supply.of.value.copy()
     for j in range(d):
@@ -128,9 +119,9 @@ def filled_in(supply, conducting, transformed, shared, known, at, modes, decays)
         back, of_sources = states_of(net, role, of)
         from_storing(net, back[1], of_sources[1], modes, at)
         cut_conductances(net, role, value, back[1], modes.conductance[at])
-    if decays is not None:
+    if decays.rate.shape[1] > 0:
         parts = of_capacitors(net, role, of, shared[1], waves, dependent)
-        parted(supply, conducting, parts, k, modes, pointer(decays), at)
+        parted(supply, conducting, parts, k, modes, decays, at)
     return DONE, many
 
 
