@@ -15,9 +15,10 @@ TERMS = 19
 """Terms of Taylor's series; 1 / 19! is below rounding."""
 STEPS = 16
 """Maximum number of steps of Taylor's series on a state; beyond it the matrix exponential is cheaper."""
-PRODUCTS = 16
+DEGREE = 16
+"""Degree of Taylor's series of a matrix exponential."""
+PRODUCTS = 24
 """Number of matrix products of a matrix exponential, approximately."""
-INVERSE = np.array([1.0 / math.factorial(k) for k in range(17)])
 
 
 def put(values, out):
@@ -40,8 +41,7 @@ def product(a, b, out):
 
 
 def exponential(system, radius, time):
-    """e^{A t} by Taylor's series of degree 16 and squaring, applied to e^{A h} − 1 so that slow modes keep their
-    digits.
+    """e^{A t} by Taylor's series and squaring, applied to e^{A h} − 1 so that slow modes keep their digits.
 
     Parameters
     ----------
@@ -54,26 +54,14 @@ def exponential(system, radius, time):
     n = system.shape[0]
     doublings = max(0, math.frexp(radius * time)[1] + 1)
     step = math.ldexp(time, -doublings)
-    one, two, three, four = np.empty((n, n)), np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
-    e, work = np.empty((n, n)), np.empty((n, n))
-    for i in range(n):
-        for j in range(n):
-            one[i, j] = step * system[i, j]
-    product(one, one, two)
-    product(two, one, three)
-    product(two, two, four)
-    for i in range(n):
-        for j in range(n):
-            e[i, j] = INVERSE[16] * four[i, j]
-    for k in range(12, -1, -4):
+    e, work = np.zeros((n, n)), np.empty((n, n))
+    for k in range(DEGREE, 0, -1):
+        for i in range(n):
+            e[i, i] += 1.0
+        product(system, e, work)
         for i in range(n):
             for j in range(n):
-                e[i, j] += INVERSE[k + 1] * one[i, j] + INVERSE[k + 2] * two[i, j] + INVERSE[k + 3] * three[i, j]
-        if k > 0:
-            for i in range(n):
-                e[i, i] += INVERSE[k]
-            product(e, four, work)
-            e, work = work, e
+                e[i, j] = step / k * work[i, j]
     for _ in range(doublings):
         product(e, e, work)
         for i in range(n):

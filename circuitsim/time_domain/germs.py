@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from circuitsim.time_domain.exponentials import put
-from circuitsim.time_domain.mode_kernels import solved
+from circuitsim.time_domain.mode_kernels import gram, solved
 from circuitsim.time_domain.part_states import (
     DERIVATIVE,
     STATE,
@@ -105,14 +105,9 @@ def infinite(modes, m, known, diodes, order, sign):
 
 def shared(rows, missed):
     """``missed`` (n, 1) becomes the solution for 1 + rows rowsᵀ."""
-    n = missed.shape[0]
-    matrix = np.zeros((n, n))
-    for i in range(n):
-        for j in range(i + 1):
-            found = 1.0 if i == j else 0.0
-            for c in range(rows.shape[1]):
-                found += rows[i, c] * rows[j, c]
-            matrix[i, j] = found
+    n, columns = rows.shape
+    matrix = np.eye(n)
+    gram(rows, 0, n, 0, columns, np.ones(columns), matrix)
     solved(matrix, missed)
 
 

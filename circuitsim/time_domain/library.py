@@ -8,17 +8,18 @@ length share them.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.engine.small.pointers import Pinned
 from circuitsim.errors import ConvergenceError
+from circuitsim.kernels import keep_memory
 from circuitsim.time_domain.decays import Decays
 from circuitsim.time_domain.exponentials import PRODUCTS as EXPONENTIAL
 from circuitsim.time_domain.exponentials import STEPS, TERMS
 from circuitsim.time_domain.kernels import time_kernel
-from circuitsim.time_domain.mode_rows import DONE
 from circuitsim.time_domain.modes import UNCOUPLED, Mode, Role, normal_tree, shared_of
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.roots import POINTS, SHARES
@@ -137,6 +138,7 @@ class Library:
     """
 
     def __init__(self, problem: Problem, longest: float) -> None:
+        keep_memory()
         self.problem, self.supply, self.decaying = problem, problem.supply(), problem.decays
         s, q = len(problem.system), problem.storing.size
         self._supplied = Pinned(self.supply)
@@ -163,12 +165,8 @@ class Library:
         """
         at = self.count
         self._grow(0)
-        outcome, checks = self._enter(conducting, NOTHING, at, self.pinned[0])
-        if outcome != DONE:
-            shared = self._shared(conducting)
-            while outcome != DONE:
-                self._grow(checks)
-                outcome, checks = self._enter(conducting, shared, at, self.pinned[0])
+        while (checks := self._enter(conducting, at, self.pinned[0])) > self.modes.source_checks.shape[2]:
+            self._grow(checks)
         modes = self.modes
         if self.decaying:
             modes.radius[at] = max(self.of_sources[0], self.decays.rate[at, 0])  # the largest rate
@@ -179,18 +177,18 @@ class Library:
         modes.window[at] = -1
         self.count += 1
 
-    def _enter(
-        self, conducting: np.ndarray, shared: tuple[np.ndarray, np.ndarray], at: int, modes: Pinned
-    ) -> tuple[int, int]:
-        """Make a mode as number ``at``: the outcome, and how many checks it has."""
+    def _enter(self, conducting: np.ndarray, at: int, modes: Pinned) -> int:
+        """Make a mode as number ``at``; returns how many checks it has: with more than fit it is not there."""
         m, n = self.supply.role.size, len(self.problem.system) + self.supply.of.storing.size
         work = m * (m + WORK * n) + (ROTATIONS * n**3 if self.decaying else 0)
         enter = time_kernel("entered", work)
         net = self._tree(conducting)[0] if self.supply.of.turns.size else UNWIRED
-        found: tuple[int, int] = enter(
-            self._supplied, conducting, net, shared, shared is not NOTHING, at, modes, self.pinned[1]
-        )
-        return found
+        checks = enter(self._supplied, conducting, net, NOTHING, False, at, modes, self.pinned[1])
+        if checks < 0:
+            # What current sources in the tree and voltage sources outside of it need.
+            shared = shared_of(*self._tree(conducting))
+            checks = enter(self._supplied, conducting, net, shared, True, at, modes, self.pinned[1])
+        return int(checks)
 
     def complete(self) -> Modes:
         """All modes with their currents and systems, which derivatives of a run need."""
@@ -200,8 +198,7 @@ class Library:
             modes, _ = self._room(self.count, self.modes.source_checks.shape[2], True)
             pinned = Pinned(modes)
             for at, conducting in enumerate(self.modes.conducting[: self.count]):
-                if self._enter(conducting, NOTHING, at, pinned)[0] != DONE:
-                    self._enter(conducting, self._shared(conducting), at, pinned)
+                self._enter(conducting, at, pinned)
             for new, old in zip((modes.radius, modes.longest), (self.modes.radius, self.modes.longest)):
                 new[:] = old[: self.count]
             self._complete = modes
@@ -223,10 +220,6 @@ class Library:
         find(matrix, radius, length * SHARES, self.inside[self.windows])
         self.modes.window[mode, halvings] = self.windows
         self.windows += 1
-
-    def _shared(self, conducting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What current sources in the tree and voltage sources outside of it need (`shared_of`)."""
-        return shared_of(*self._tree(conducting))
 
     def _tree(self, conducting: np.ndarray) -> tuple[Wiring, np.ndarray]:
         """The normal tree of a mode, and its roles."""
@@ -261,25 +254,51 @@ class Library:
         m, s, q, d = problem.parts.role.size, len(problem.system), problem.storing.size, self.supply.on.size
         d, n, links, own = d + problem.diodes.size, s + q, m - len(problem.parts.turns) - t, 0 if c else q
         square, flows = ((n, n), (n, m)) if complete or not c else ((s, s), (0, 0))
-
-        def zeros(kind: type, *shapes: tuple[int, ...]) -> list[np.ndarray]:
-            # One block: of several, freed after each run, the C library would give memory back to the system each time.
-            ends = np.cumsum([many * math.prod(shape) for shape in shapes])
-            blocks = np.split(np.zeros(ends[-1], kind), ends[:-1])
-            return [block.reshape(many, *shape) for block, shape in zip(blocks, shapes)]
-
-        of_modes = (own, own), (own, s), (own,), square, (), (), (n, m), flows, (n, d), (n, q), (s, d), (s, checks)
         e, x, y, events, k = (m, q, n, d, s + c) if c else (0, 0, 0, 0, 0)
-        of_parts = (c,), (c, y), (c, e), (e,), (c, s), (k, x), (k, e), (k, e), (k, events)
-        floats = zeros(float, (t, links), *of_modes, *of_parts)
-        classes = FIRST_ROLE.shape
-        size, checked, place, twigs, outside, tree, rest, window = zeros(
-            np.int64, (), (), (q,), (t,), (links,), classes, classes, (LENGTHS,)
+
+        def zeros(*shape: int, kind: type = float) -> np.ndarray:
+            return np.zeros((many, *shape), kind)
+
+        whole = partial(zeros, kind=np.int64)
+        modes = Modes(
+            conducting=zeros(d, kind=bool),
+            size=whole(),
+            place=whole(q),
+            onto=zeros(own, own),
+            onto_sources=zeros(own, s),
+            conductance=zeros(own),
+            system=zeros(*square),
+            radius=zeros(),
+            longest=zeros(),
+            voltage=zeros(n, m),
+            current=zeros(*flows),
+            slack=zeros(n, d),
+            storing=zeros(n, q),
+            sources=zeros(s, d),
+            source_checks=zeros(s, checks),
+            source_many=whole(),
+            twigs=whole(t),
+            links=whole(links),
+            cut=zeros(t, links),
+            tree=whole(FIRST_ROLE.size),
+            rest=whole(FIRST_ROLE.size),
+            window=whole(LENGTHS),
         )
-        sets = np.zeros((many, d), bool)
-        modes = Modes._make([sets, size, place, *floats[1:13], checked, twigs, outside, floats[0], tree, rest, window])
-        of_events = np.zeros((many, events), bool)
-        return modes, Decays._make([np.zeros(many, np.int64), *floats[13:], problem.whole, of_events])
+        decays = Decays(
+            many=whole(),
+            rate=zeros(c),
+            start=zeros(c, y),
+            lift=zeros(c, e),
+            weight=zeros(e),
+            drive=zeros(c, s),
+            states=zeros(k, x),
+            voltage=zeros(k, e),
+            current=zeros(k, e),
+            slack=zeros(k, events),
+            whole=problem.whole,
+            slack_whole=zeros(events, kind=bool),
+        )
+        return modes, decays
 
 
 def products(n: int, steps: np.ndarray) -> int:

@@ -22,11 +22,10 @@ from circuitsim.time_domain.windows import (
     TIME,
     integrate,
     later_sizes,
-    part_slope,
     polynomials,
     refined,
+    slope_at,
     state_at,
-    state_slope,
     stretch,
 )
 
@@ -262,13 +261,10 @@ def leading_zeros(modes, decays, m, fixed, walk, parts, space, piece):
 
 def event_value(decays, modes, m, k, walk, parts):
     """A waveform of events."""
-    if decays is None:
-        value = 0.0
-        for j in range(walk.z.size):
-            value += modes.slack[m, j, k] * walk.z[j]
-        return value
-    whole, s = decays.slack_whole[m, k], walk.w.size
-    return first_value(whole, decays.slack[m], modes.slack[m], k, decays.many[m], s, walk.z, parts.y)
+    whole, rows, many = False, modes.slack[m], 0
+    if decays is not None:
+        whole, rows, many = decays.slack_whole[m, k], decays.slack[m], decays.many[m]
+    return first_value(whole, rows, modes.slack[m], k, many, walk.w.size, walk.z, parts.y)
 
 
 def energies(modes, decays, m, fixed, walk, parts, space, piece, since, length):
@@ -352,10 +348,7 @@ def changed_with(modes, decays, m, fixed, walk, parts, space, piece, event, leng
             continue
         if abs(event_value(decays, modes, m, k, walk, parts)) > FALLS * space.slack_size[k]:
             continue
-        if decays is not None:
-            value, slope = part_slope(decays, modes, m, fixed.system, k, walk.z, parts.y)
-        else:
-            value, slope = state_slope(modes, m, k, walk.z)
+        value, slope = slope_at(decays, modes, m, fixed.system, k, walk.z, parts.y)
         falls = -slope * length > FALLS * space.slack_size[k]
         if falls and abs(value) <= SAME_TIME * -slope * walk.number[ERROR]:
             walk.tied[k], walk.conducting[k] = True, not walk.conducting[k]

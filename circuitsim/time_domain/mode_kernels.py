@@ -216,41 +216,48 @@ def times(a, b):
     return out
 
 
-def resistors(net, value, v, drop, i, flow):
-    """Voltages and currents of resistors: potentials of the tree's from the currents into their cuts."""
-    cut, t0, t1, l0, l1 = net.cut, net.tree[R], net.tree[L], net.rest[R], net.rest[L]
-    conductance, own = 1.0 / value[net.links[l0:l1]], 1.0 / value[net.twigs[t0:t1]]
+def nodal(net, kind, outside, own, v, drop, i, flow):
+    """Voltages and currents of a class of branches: nodal analysis, potentials of the tree's branches from the currents
+    into their cuts; for capacitors these voltages are slopes.
+
+    Parameters
+    ----------
+    net : Wiring
+    kind : int
+        `R` or `C`.
+    outside, own : float arrays
+        Conductances of the links, of the tree's branches; for capacitors F.
+    v, drop, i, flow
+        Voltages and currents of tree and links, filled in; those of the classes before, and the currents of the links
+        after, are there.
+    """
+    cut, t0, t1, l0, l1 = net.cut, net.tree[kind], net.tree[kind + 1], net.rest[kind], net.rest[kind + 1]
     across(cut, 0, t0, l0, l1, v, 1.0, drop[l0:l1])
-    scaled(drop[l0:l1], conductance, flow[l0:l1])
+    scaled(drop[l0:l1], outside, flow[l0:l1])
     into(cut, t0, t1, l0, net.links.size, flow, -1.0, v[t0:t1])
     matrix = np.diag(own)
-    gram(cut, t0, t1, l0, l1, conductance, matrix)
+    gram(cut, t0, t1, l0, l1, outside, matrix)
     solved(matrix, v[t0:t1])
     scaled(v[t0:t1], own, i[t0:t1])
     across(cut, t0, t1, l0, l1, v, 1.0, drop[l0:l1])
-    scaled(drop[l0:l1], conductance, flow[l0:l1])
+    scaled(drop[l0:l1], outside, flow[l0:l1])
+
+
+def resistors(net, value, v, drop, i, flow):
+    """Voltages and currents of resistors."""
+    outside, own = net.links[net.rest[R] : net.rest[L]], net.twigs[net.tree[R] : net.tree[L]]
+    nodal(net, R, 1.0 / value[outside], 1.0 / value[own], v, drop, i, flow)
 
 
 def capacitors(net, value, rate, first, i, flow, system):
     """Charges of the tree's capacitors with those in loops of capacitors and sources."""
-    cut, t0, t1, l0, l1 = net.cut, net.tree[C], net.tree[R], net.rest[C], net.rest[R]
-    farads, own = value[net.links[l0:l1]], value[net.twigs[t0:t1]]
-    slope, drift = np.zeros((t1, i.shape[1]), i.dtype), np.zeros((l1 - l0, i.shape[1]), i.dtype)
+    t0, t1 = net.tree[C], net.tree[R]
+    slope, drift = np.zeros(i.shape, i.dtype), np.zeros(flow.shape, i.dtype)
     for t in range(t0):
         for c in range(rate.shape[1]):
             slope[t, first + c] = rate[net.twigs[t], c]
-    across(cut, 0, t0, l0, l1, slope, 1.0, drift)
-    scaled(drift, farads, flow[l0:l1])
-    into(cut, t0, t1, l0, net.links.size, flow, -1.0, slope[t0:])
-    matrix = np.diag(own)
-    gram(cut, t0, t1, l0, l1, farads, matrix)
-    solved(matrix, slope[t0:])
-    for t in range(t1 - t0):
-        for c in range(slope.shape[1]):
-            system[t, c] = slope[t0 + t, c]
-    scaled(slope[t0:], own, i[t0:t1])
-    across(cut, t0, t1, l0, l1, slope, 1.0, drift)
-    scaled(drift, farads, flow[l0:l1])
+    nodal(net, C, value[net.links[net.rest[C] : net.rest[R]]], value[net.twigs[t0:t1]], slope, drift, i, flow)
+    system[: t1 - t0] = slope[t0:t1]
 
 
 def inductors(net, of, rate, back, v, drop, i, flow, system):

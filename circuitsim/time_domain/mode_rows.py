@@ -13,9 +13,6 @@ from circuitsim.time_domain.mode_parts import of_capacitors
 from circuitsim.time_domain.part_currents import over_parts
 from circuitsim.time_domain.trees import BLOCKING, CONDUCTING, CURRENT, FREE, C, L, R, wired
 
-DONE, SHARED, CHECKS = range(3)
-"""Outcomes of `entered`."""
-
 
 class Supply(NamedTuple):
     """What all modes of a run are made from.
@@ -76,8 +73,8 @@ def entered(supply, conducting, transformed, shared, known, at, modes, decays):
 
     Returns
     -------
-    `DONE`, or why nothing was filled in: `SHARED` is not known, the mode has more `CHECKS` than there is room for; the
-    number of checks.
+    The number of the mode's checks. More than there is room for, and −1, where ``shared`` has to be known: nothing was
+    filled in.
     """
     supply, modes, decays = pointer(supply), pointer(modes), pointer(decays)
     d, s, m = supply.diodes.size, supply.of.system.shape[0], supply.role.size
@@ -96,7 +93,7 @@ def entered(supply, conducting, transformed, shared, known, at, modes, decays):
     if not known and not (
         alone(net.twigs[net.tree[FREE] :], role, BLOCKING) and alone(net.links[: net.rest[C]], role, CONDUCTING)
     ):
-        return SHARED, 0
+        return -1
     k = net.tree[R] - net.tree[C] + net.rest[FREE] - net.rest[L]
     waves = Waves(np.zeros((m, k + s)), np.zeros((m, k + s)), np.zeros((k + s, k + s)))
     of = Given(
@@ -112,7 +109,7 @@ def entered(supply, conducting, transformed, shared, known, at, modes, decays):
     equations(net, role, of, shared, waves, dependent, (loops, cuts), modes.current.shape[2] > 0)
     many = not_zero(loops).size + not_zero(cuts).size
     if many > modes.source_checks.shape[2]:
-        return CHECKS, many
+        return many
     modes.source_many[at] = many
     taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at)
     if modes.onto.shape[1] > 0:
@@ -121,8 +118,8 @@ def entered(supply, conducting, transformed, shared, known, at, modes, decays):
         cut_conductances(net, role, value, back[1], modes.conductance[at])
     if decays.rate.shape[1] > 0:
         parts = of_capacitors(net, role, of, shared[1], waves, dependent)
-        parted(supply, conducting, parts, k, modes, decays, at)
-    return DONE, many
+        parted(supply, conducting, parts, modes, decays, at)
+    return many
 
 
 def alone(branches, role, kind):
@@ -133,69 +130,54 @@ def alone(branches, role, kind):
     return found
 
 
-def ordered_row(row, k, s, out):
-    """A row over (k states, s states of sources) as one over the library's state vector, where other entries are 0."""
-    for j in range(s):
-        out[j] = row[k + j]
-    for j in range(k):
-        out[s + j] = row[j]
+def ordered_row(row, s, sign, out):
+    """Fill in a row over (states, ``s`` states of sources), times a sign, as one over the library's state vector."""
+    k = row.size - s
+    for j in range(min(row.size, out.size)):
+        out[j] = sign * row[k + j if j < s else j - s]
+
+
+def watched(supply, conducting, j):
+    """Whether the waveform of event ``j`` is a current, and of which element it is that or the voltage."""
+    d = supply.diodes.size
+    if j < d:
+        return conducting[j], supply.diodes[j]
+    return supply.control[j - d, 0] == 1, supply.control[j - d, 1]
 
 
 def taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at):
-    """Fill in number ``at`` of the modes; see `circuitsim.time_domain.library.Modes`."""
-    storing, d, s = supply.of.storing, supply.diodes.size, loops.shape[1]
-    k = waves.system.shape[0] - s
-    for j in range(conducting.size):
-        modes.conducting[at, j] = conducting[j]
-    modes.size[at] = k
+    """Fill in number ``at`` of the modes, which is zero; see `circuitsim.time_domain.library.Modes`."""
+    storing, d, s, n = supply.of.storing, supply.diodes.size, loops.shape[1], waves.system.shape[0]
+    modes.conducting[at], modes.size[at] = conducting, n - s
     many = net.tree[R] - net.tree[C]
-    for j in range(k):
+    for j in range(n - s):
         e = net.twigs[net.tree[C] + j] if j < many else net.links[net.rest[L] + j - many]
         modes.place[at, j] = np.searchsorted(storing, e)
-    for i in range(modes.system.shape[1]):
-        found = modes.system[at, i]
-        for j in range(found.size):
-            found[j] = 0.0
-        if i < s:
-            for j in range(s):
-                found[j] = waves.system[k + i, k + j]
-        elif i < s + k:
-            ordered_row(waves.system[i - s], k, s, found)
-    for c in range(modes.storing.shape[1]):
-        place = k + c if c < s else (c - s if c < s + k else -1)
-        over_state(supply, conducting, waves, dependent, place, modes, at, c)
-    for j in range(d):
-        e = supply.diodes[j]
+    for i in range(min(n, modes.system.shape[1])):
+        ordered_row(waves.system[n - s + i if i < s else i - s], s, 1.0, modes.system[at, i])
+    for e in range(waves.voltage.shape[0]):
+        ordered_row(waves.voltage[e], s, 1.0, modes.voltage[at, :, e])
+        if modes.current.shape[2] > 0:
+            ordered_row(waves.current[e], s, 1.0, modes.current[at, :, e])
+    for j in range(storing.size):
+        ordered_row(dependent[storing[j]], s, 1.0, modes.storing[at, :, j])
+    for j in range(conducting.size):
+        of_current, e = watched(supply, conducting, j)
+        row = waves.current[e] if of_current else waves.voltage[e]
+        ordered_row(row, s, 1.0 if conducting[j] else -1.0, modes.slack[at, :, j])
+        if j >= d:
+            modes.slack[at, supply.one, j] += -supply.off[j - d] if conducting[j] else supply.on[j - d]
+            continue
         for c in range(s):
             modes.sources[at, c, j] = loops[e, c] if conducting[j] else -cuts[e, c]
-    for j in range(supply.control.shape[0]):
-        modes.slack[at, supply.one, d + j] += -supply.off[j] if conducting[d + j] else supply.on[j]
     column = 0
     for matrix in (loops, cuts):
         for e in not_zero(matrix):
             for c in range(s):
                 modes.source_checks[at, c, column] = matrix[e, c]
             column += 1
-    wires(net, modes, at)
-
-
-def over_state(supply, conducting, waves, dependent, place, modes, at, c):
-    """Fill in the rows of state ``c`` of the library, which is number ``place`` of the mode's; −1: not there."""
-    voltage, slack, storing = modes.voltage[at, c], modes.slack[at, c], modes.storing[at, c]
-    inside, d = place >= 0, supply.diodes.size
-    for e in range(voltage.size):
-        voltage[e] = waves.voltage[e, place] if inside else 0.0
-    for e in range(modes.current.shape[2]):
-        modes.current[at, c, e] = waves.current[e, place] if inside else 0.0
-    for j in range(storing.size):
-        storing[j] = dependent[supply.of.storing[j], place] if inside else 0.0
-    for j in range(slack.size):
-        of_current = conducting[j] if j < d else supply.control[j - d, 0] == 1
-        e = supply.diodes[j] if j < d else supply.control[j - d, 1]
-        value = 0.0
-        if inside:
-            value = waves.current[e, place] if of_current else waves.voltage[e, place]
-        slack[j] = value if conducting[j] else -value
+    modes.twigs[at], modes.links[at], modes.cut[at] = net.twigs, net.links, net.cut
+    modes.tree[at], modes.rest[at] = net.tree, net.rest
 
 
 def from_storing(net, back, of_sources, modes, at):
@@ -232,50 +214,28 @@ def cut_conductances(net, role, value, back, conductance):
                 conductance[first + p] = found
 
 
-def wires(net, modes, at):
-    """Fill in the normal tree of number ``at`` of the modes."""
-    for j in range(net.twigs.size):
-        modes.twigs[at, j] = net.twigs[j]
-        for i in range(net.links.size):
-            modes.cut[at, j, i] = net.cut[j, i]
-    for i in range(net.links.size):
-        modes.links[at, i] = net.links[i]
-    for j in range(net.tree.size):
-        modes.tree[at, j], modes.rest[at, j] = net.tree[j], net.rest[j]
-
-
-def parted(supply, conducting, parting, k, modes, decays, at):
+def parted(supply, conducting, parting, modes, decays, at):
     """Fill in number ``at`` of the decaying parts of a mode; see `circuitsim.time_domain.decays.Decays`."""
-    c, d, s = parting.rate.size, supply.diodes.size, supply.of.system.shape[0]
+    c, d, (k, s) = parting.rate.size, supply.diodes.size, parting.along.shape
     decays.many[at] = c
+    decays.rate[at, :c], decays.drive[at, :c] = parting.rate, parting.drive
     for p in range(c):
-        decays.rate[at, p] = parting.rate[p]
-        ordered_row(parting.start[p], k, s, decays.start[at, p])
+        ordered_row(parting.start[p], s, 1.0, decays.start[at, p])
         for j in range(parting.resistors.size):
             decays.lift[at, p, parting.resistors[j]] = parting.lift[p, j]
-        for j in range(s):
-            decays.drive[at, p, j] = parting.drive[p, j]
     for j in range(parting.resistors.size):
         decays.weight[at, parting.resistors[j]] = parting.weight[j]
-    for i in range(k):
-        for p in range(c):
-            decays.states[at, s + p, i] = parting.shape[i, p]
-        for j in range(s):
-            decays.states[at, j, i] = parting.along[i, j]
+    decays.states[at, :s, :k], decays.states[at, s : s + c, :k] = parting.along.T, parting.shape.T
     over_parts(modes.slack[at], parting, c, decays.slack[at])
     over_parts(modes.voltage[at], parting, c, decays.voltage[at])
+    decays.current[at, : s + c] = parting.current.T
     for j in range(s + c):
-        for e in range(parting.current.shape[0]):
-            decays.current[at, j, e] = parting.current[e, j]
         for e in supply.resistors:
             decays.voltage[at, j, e] = parting.value[e] * parting.current[e, j]
     for j in range(conducting.size):
-        on, control = conducting[j], j - d
-        whole = on if control < 0 else supply.control[control, 0] == 1
-        decays.slack_whole[at, j] = whole
-        if whole:
-            e = supply.diodes[j] if control < 0 else supply.control[control, 1]
+        decays.slack_whole[at, j], e = watched(supply, conducting, j)
+        if decays.slack_whole[at, j]:
             for i in range(s + c):
-                decays.slack[at, i, j] = parting.current[e, i] if on else -parting.current[e, i]
-            if control >= 0:
-                decays.slack[at, supply.one, j] += -supply.off[control] if on else supply.on[control]
+                decays.slack[at, i, j] = parting.current[e, i] if conducting[j] else -parting.current[e, i]
+            if j >= d:
+                decays.slack[at, supply.one, j] += -supply.off[j - d] if conducting[j] else supply.on[j - d]

@@ -104,10 +104,7 @@ def refined(fixed, modes, decays, m, piece, length, z, y, event, time, size, now
     error, parts = 0.0, np.empty(y.size)
     for _ in range(3):
         found = state_at(fixed, modes, decays, m, piece, length, time, z, y, parts)
-        if decays is not None:
-            value, slope = part_slope(decays, modes, m, fixed.system, event, found, parts)
-        else:
-            value, slope = state_slope(modes, m, event, found)
+        value, slope = slope_at(decays, modes, m, fixed.system, event, found, parts)
         if slope >= 0.0:
             return time, error
         step = -value / slope
@@ -121,32 +118,24 @@ def refined(fixed, modes, decays, m, piece, length, z, y, event, time, size, now
     return time, error
 
 
-def state_slope(modes, m, event, z):
-    """A waveform of events and its slope."""
-    value, slope = 0.0, 0.0
-    for i in range(z.size):
-        weight = modes.slack[m, i, event]
-        if weight != 0.0:
-            rate = 0.0
-            for j in range(z.size):
-                rate += modes.system[m, i, j] * z[j]
-            value += weight * z[i]
-            slope += weight * rate
-    return value, slope
-
-
-def part_slope(decays, modes, m, system, event, z, y):
-    """The same from decaying parts."""
-    s, many, rows, slope = system.shape[0], decays.many[m], decays.slack[m], 0.0
-    value = first_value(decays.slack_whole[m, event], rows, modes.slack[m], event, many, s, z, y)
-    for i in range(s):
-        for j in range(s):
+def slope_at(decays, modes, m, system, event, z, y):
+    """A waveform of events and its slope: from the states, or from the sources' states and the decaying parts."""
+    slope = 0.0
+    if decays is None:
+        value, rows, system, count = 0.0, modes.slack[m], modes.system[m], z.size
+        for i in range(z.size):
+            value += rows[i, event] * z[i]
+    else:
+        rows, count = decays.slack[m], system.shape[0]
+        value = first_value(decays.slack_whole[m, event], rows, modes.slack[m], event, decays.many[m], count, z, y)
+        for c in range(decays.many[m]):
+            rate = -decays.rate[m, c] * y[c]
+            for j in range(count):
+                rate += decays.drive[m, c, j] * z[j]
+            slope += rows[count + c, event] * rate
+    for i in range(count):
+        for j in range(count):
             slope += rows[i, event] * system[i, j] * z[j]
-    for c in range(many):
-        rate = -decays.rate[m, c] * y[c]
-        for j in range(s):
-            rate += decays.drive[m, c, j] * z[j]
-        slope += rows[s + c, event] * rate
     return value, slope
 
 
