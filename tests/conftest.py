@@ -57,11 +57,23 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if quick and name not in {place.split("::")[0] for place in QUICK} else None
 
 
+COMPILE = ("tests/test_forms_of_kernels.py", "tests/layered/test_layered_engine.py")
+"""Tests that compile what most others call."""
+
+COMPILE_NOTHING = ("tests/test_site.py", "tests/test_style.py", "tests/test_ratchets.py", "tests/test_docs.py")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the quick tests, and begin with compilation: one of two processes compiles while the other, which begins in
+    the middle, needs no kernels, so that nothing is compiled twice."""
     for item in items:
         name = item.nodeid.split("[")[0]
         if name in QUICK or name.split("::")[0] in QUICK:
             item.add_marker("quick")
+    first, middle = ([item for item in items if item.nodeid.startswith(files)] for files in (COMPILE, COMPILE_NOTHING))
+    rest = [item for item in items if not item.nodeid.startswith(COMPILE + COMPILE_NOTHING)]
+    half = max(len(items) // 2 - len(first), 0)
+    items[:] = first + rest[:half] + middle + rest[half:]
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -270,12 +270,17 @@ class Course:
         ConvergenceError
             More of them than memory should hold.
         """
+        before = self.kept
         self.put_away()
-        if self.kept > MEMORY:
-            events = sum(part.time.size for part in self.done)
+        # Whether ten times the latest segments that memory may hold would not reach the end.
+        time = float(self.walk.number[TIME])
+        slow = (self.stop - time) * (self.kept - before) > 10.0 * MEMORY * (time - self.done[-1].start[0])
+        if self.kept > MEMORY or (slow and self.kept > 0.01 * MEMORY):
+            segments, events = (sum(part[k].size for part in self.done) for k in (0, 6))
             raise ConvergenceError(
-                f"after {self._now()} {events:,} events do not fit into memory; end the run earlier, use a periodic "
-                "steady state (steady), or slower sources and controls"
+                f"{self._now()} took {segments:,} segments and {events:,} events, and all of the run would take more "
+                f"than the {MEMORY // 10**9} GB that memory is meant to hold: end it earlier, use tran --steady where "
+                "it is periodic, or look for sources and parts that are much faster than the run"
             )
 
     def _jump(self, least: float = NOISE) -> None:

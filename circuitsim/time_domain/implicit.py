@@ -59,7 +59,7 @@ SAMPLES = 64
 """Number of times in the run, and of corners of each source, at which sources are sampled in advance."""
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 """Spacing of these samples modulo the run, relative to it: incommensurate with any period."""
-MOST_STEPS, STEPS_A_CYCLE, LATEST = 2_000_000, 4, 10_000
+MOST_STEPS, STEPS_A_CYCLE, LATEST = 2_000_000, 4, 4_000
 """Maximum number of steps of a run (a kilobyte each); minimum per period of a source; steps between two progress
 estimates."""
 TOGETHER = 2**20

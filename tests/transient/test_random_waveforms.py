@@ -43,9 +43,8 @@ def test_circuits_that_were_found(path: Path) -> None:
     assert apart(load(path), "" if path.stem.startswith("windings") else "CL") <= 10.0
 
 
-@pytest.mark.parametrize("accuracy", [1e-3, 1e-4])
-def test_a_transient_that_a_stage_overshoots(accuracy: float) -> None:
-    assert apart(load(CASES[0].with_name("switched-40013.cir")), "C", accuracy) <= 10.0
+def test_a_transient_that_a_stage_overshoots() -> None:
+    assert apart(load(CASES[0].with_name("switched-40013.cir")), "C", 1e-3) <= 10.0
 
 
 @pytest.mark.parametrize("seed", range(0, 24, 4))
@@ -55,7 +54,7 @@ def test_the_implicit_method_as_the_exact_one(seed: int) -> None:
 
 def test_an_error_that_is_not_met_is_stated() -> None:
     """Rounding leaves some 1e-12."""
-    found = transient(load(CASES[0].with_name("cascade-101.cir")), 1e-4, method="implicit", accuracy=1e-13)
+    found = transient(load(CASES[0].with_name("cascade-101.cir")), 3e-5, method="implicit", accuracy=1e-13)
     assert found.difference is not None and found.difference > 1e-13
     (warning,) = found.warnings
     assert warning.kind == "accuracy" and f"off by {found.difference:.1e} of" in warning.message
