@@ -149,8 +149,9 @@ def drn(preset: str, threads: int = 2) -> Action:
     data = images, rng.integers(0, 10, 4000)
     kind = public("LayeredLearner")
     try:
-        network = public("DeepResistiveNetwork")(model.architecture, rng=rng, dtype=np.float32)
-        learner = kind(network, model.learning, 4, threads=threads)
+        given = None, rng, model.sweeps, 0.0, np.float32
+        network = public("DeepResistiveNetwork")(model.architecture, *given)
+        learner = kind(network, 4, "ep", model.beta, threads=threads)
     except (AttributeError, TypeError):  # an older version's, which makes the network itself
         learner = kind(model.architecture, model.learning, 4, rng, threads=threads)
     learner.warm_up(*data)

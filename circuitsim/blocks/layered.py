@@ -53,8 +53,8 @@ class Sweeps:
     def __post_init__(self) -> None:
         if min(self.free, self.nudged) < 1:
             raise UsageError(f"at least one sweep is needed, not {self.free} free and {self.nudged} nudged ones")
-        if self.tolerance is not None and not self.tolerance > 0:
-            raise UsageError(f"a tolerance must be positive, not {self.tolerance}")
+        if self.tolerance is not None and not 0 < self.tolerance < 1:
+            raise UsageError(f"a tolerance must be positive and below 1, not {self.tolerance}")
 
 
 class LayeredBlock:

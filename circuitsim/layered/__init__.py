@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from circuitsim.layered.architecture import Architecture, ResistiveLearning, ResistivePreset, published_models
+from circuitsim.layered.architecture import Architecture, ResistivePreset, published_models
 
 _HOMES = {
     "DRNClassifier": "circuitsim.layered.estimator",
     "DeepResistiveNetwork": "circuitsim.layered.network",
     "LayeredLearner": "circuitsim.layered.learner",
+    "resistive_chain": "circuitsim.layered.learner",
 }
 
 __all__ = [
@@ -15,9 +16,9 @@ __all__ = [
     "DRNClassifier",
     "DeepResistiveNetwork",
     "LayeredLearner",
-    "ResistiveLearning",
     "ResistivePreset",
     "published_models",
+    "resistive_chain",
 ]
 
 

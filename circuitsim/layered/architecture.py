@@ -1,4 +1,4 @@
-"""What a deep resistive network is made of and how it was trained: values, and the published ones from a table."""
+"""What a deep resistive network is made of, and the published ones from a table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from circuitsim.blocks.propagation import VARIANTS, check_named, check_strength
 from circuitsim.errors import UsageError
 from circuitsim.training.presets import published
 
@@ -49,37 +48,6 @@ class Architecture:
         return len(self.units) - 1
 
 
-@dataclass(frozen=True)
-class ResistiveLearning:
-    """How equilibrium propagation is run.
-
-    Attributes
-    ----------
-    beta : float
-        Strength of the nudge, S.
-    sweeps, nudged_sweeps : int
-        T free and K nudged sweeps; with a tolerance their largest number.
-    variant : {"centred", "positive", "negative"}
-        Which nudged states are contrasted.
-    tolerance : float
-        0 for exactly so many sweeps, else the relative residual at which they end.
-    """
-
-    beta: float = 1.0
-    sweeps: int = 4
-    nudged_sweeps: int = 4
-    variant: str = "centred"
-    tolerance: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_named(variant=(self.variant, VARIANTS))
-        check_strength(self.beta)
-        if self.sweeps < 1 or self.nudged_sweeps < 1:
-            raise UsageError("at least one free and one nudged sweep are needed")
-        if not 0 <= self.tolerance < 1:
-            raise UsageError(f"a tolerance is a relative residual in [0, 1), not {self.tolerance}")
-
-
 class ResistivePreset(NamedTuple):
     """A published model: its layers, hyper-parameters and results on MNIST (`circuitsim.training.presets`)."""
 
@@ -100,11 +68,6 @@ class ResistivePreset(NamedTuple):
     def architecture(self) -> Architecture:
         """For MNIST."""
         return Architecture((784, *self.hidden, 10), self.input_gain)
-
-    @property
-    def learning(self) -> ResistiveLearning:
-        """As many nudged as free sweeps."""
-        return ResistiveLearning(self.beta, self.sweeps, self.sweeps)
 
     def rates(self) -> dict[str, float]:
         """Learning rates by parameter name."""

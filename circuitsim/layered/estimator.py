@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from circuitsim._scikit import ConvergenceWarning, check_is_fitted, check_random_state, validate_data
-from circuitsim.layered.architecture import Architecture, ResistiveLearning, rates_by_name
+from circuitsim.layered.architecture import Architecture, rates_by_name
 from circuitsim.layered.learner import COMPILED, LayeredLearner, resistive_chain
 from circuitsim.layered.network import DeepResistiveNetwork
 from circuitsim.learning.estimate import Rule
@@ -108,10 +108,12 @@ class DRNClassifier(TrainedClassifier):
         start = DeepResistiveNetwork(
             Architecture(self.network_.architecture.units if fit.continues else units, self._gain(fit.x.shape[1])),
             self.network_.parameters if fit.continues else None,
-            np.random.default_rng((seed, 3)),
-            dtype=self.dtype,
+            (seed, 3),
+            self.sweeps,
+            0.0,
+            self.dtype,
         )
-        learner = make(start, ResistiveLearning(self.beta, self.sweeps, self.sweeps), self.batch_size, self.method)
+        learner = make(start, self.batch_size, self.method, self.beta)
         self._passes(
             learner,
             fit,

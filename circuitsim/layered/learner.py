@@ -8,17 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from circuitsim.blocks.layered import Sweeps
 from circuitsim.blocks.propagation import check_named, strengths
 from circuitsim.errors import ConvergenceError, TopologyError, UsageError
 from circuitsim.layered import steps
-from circuitsim.layered.architecture import ResistiveLearning
 from circuitsim.layered.layout import WORTH_SHARING, allocate, fill_tiles, first_matrix, inner_matrix, lay_out
 from circuitsim.layered.network import DeepResistiveNetwork
 from circuitsim.learning.chain import Chain
-from circuitsim.learning.equilibrium import EquilibriumPropagation
 from circuitsim.learning.estimate import Rule
-from circuitsim.learning.nudges import ResistorNudge
 from circuitsim.learning.rules import rule_named
 from circuitsim.training.checkpoint import CheckpointError, copy_into
 from circuitsim.training.trainable import Arrays, Batch
@@ -27,7 +23,7 @@ from circuitsim.training.trainable import Arrays, Batch
 STEPS = 256
 
 Numbers = namedtuple("Numbers", "samples sweeps nudged_sweeps tolerance beta lower upper backpropagates gain")
-"""Of a step: samples, rounded up to a multiple of 4; the numbers of a `ResistiveLearning`; whether the states at −β and
+"""Of a step: samples, rounded up to a multiple of 4; the network's sweeps; the nudge; whether the states at −β and
 at +β are used (an unused one is replaced by the free state), or backpropagation; A, the factor of the pixels."""
 
 COMPILED = ("ep", "bp")
@@ -37,21 +33,29 @@ METRICS = ("loss", "error", "residual", "kink_share")
 
 
 def resistive_chain(
-    network: DeepResistiveNetwork, learning: ResistiveLearning, batch: int, rule: str | Rule | None = None
+    network: DeepResistiveNetwork,
+    batch: int,
+    method: str | Rule = "ep",
+    beta: float = 1.0,
+    variant: str = "centred",
 ) -> Chain:
-    """What `LayeredLearner` trains, as a chain of one block and without compiled steps, for any rule.
+    """A chain of one deep resistive network that learns classes, as published: outputs are nudged by resistors.
 
     Parameters
     ----------
-    network, learning, batch
-        As for `LayeredLearner`.
-    rule : str or Rule, optional
-        Equilibrium propagation as ``learning`` has it if not given.
+    network : DeepResistiveNetwork
+        Its ``sweeps`` are those of free and nudged phases.
+    batch : int
+        Samples in a step; each starts at the nudged state of its slot in the step before.
+    method : str or Rule
+        Equilibrium propagation, truncated backpropagation (``bp``), or any other rule.
+    beta : float
+        Strength of the nudge, S.
+    variant : {"centred", "positive", "negative"}
+        Which nudged states equilibrium propagation contrasts.
     """
-    block = network.at(network.parameters)
-    block.sweeps = Sweeps(learning.sweeps, learning.nudged_sweeps, learning.tolerance or None, reverse_nudged=False)
-    nudged = EquilibriumPropagation(learning.beta, learning.variant, ResistorNudge(), bracket=False)
-    return Chain([block], "mse", rule_named(rule or nudged), None, block.parameters["bias1"].dtype, warm=batch)
+    rule = rule_named(method, beta=beta, variant=variant, nudging="resistor", bracket=False)
+    return Chain([network], "mse", rule, None, network.parameters["bias1"].dtype, warm=batch)
 
 
 class LayeredLearner:
@@ -64,13 +68,10 @@ class LayeredLearner:
     network : DeepResistiveNetwork
         The start, without amplifiers (all gains 1); it is not changed. Its type, float32 or float64, is that of
         everything.
-    learning : ResistiveLearning
-        Sweeps of all methods; nudges of equilibrium propagation. ``nudged_sweeps`` is how many sweeps are
-        backpropagated through.
-    batch : int
-        Samples in a step.
+    batch, beta, variant
+        As for `resistive_chain`.
     method : {"ep", "bp"}
-        Equilibrium propagation, truncated backpropagation.
+        Equilibrium propagation; truncated backpropagation, through as many sweeps as a nudged phase makes.
     threads : int
         Number of threads for the large matrices. The bits of the result do not depend on it.
 
@@ -83,9 +84,10 @@ class LayeredLearner:
     def __init__(
         self,
         network: DeepResistiveNetwork,
-        learning: ResistiveLearning,
         batch: int,
         method: str = "ep",
+        beta: float = 1.0,
+        variant: str = "centred",
         threads: int = 1,
     ) -> None:
         check_named(method=(method, COMPILED))
@@ -93,11 +95,11 @@ class LayeredLearner:
             raise UsageError(
                 "the compiled engine has no amplifiers between layers; train the network as a block instead"
             )
-        self._block = resistive_chain(network, learning, batch).block
-        self.learning, self.batch, self.method, self.threads = learning, batch, method, threads
-        self.layout, self.dtype = lay_out(network.architecture.units), network.parameters["bias1"].dtype
-        samples, nudges = -(-batch // 4) * 4, strengths(learning.variant, learning.beta)
-        groups = 2 * learning.nudged_sweeps if method == "bp" else 1
+        chain = resistive_chain(network.at(network.parameters), batch, method, beta, variant)
+        self.batch, self.method, self.beta, self.variant, self.threads = batch, method, beta, variant, threads
+        self._block, self.dtype, self.layout = chain.block, chain.dtype, lay_out(network.architecture.units)
+        sweeps, samples, nudges = network.sweeps, -(-batch // 4) * 4, strengths(variant, beta)
+        groups = 2 * sweeps.nudged if method == "bp" else 1
         self.memory = allocate(self.layout, samples, groups, self.dtype)
         # Small matrices are never shared: nothing more to compile for them.
         large = self.memory.tiles.size >= steps.WORTH_THREADS or self.layout.size > WORTH_SHARING
@@ -105,10 +107,10 @@ class LayeredLearner:
         # Whole numbers are of another type: the kernels would be compiled again.
         self._numbers = Numbers(
             samples,
-            learning.sweeps,
-            learning.nudged_sweeps,
-            float(learning.tolerance),
-            float(learning.beta),
+            sweeps.free,
+            sweeps.nudged,
+            sweeps.tolerance or 0.0,
+            float(beta),
             method == "ep" and min(nudges) < 0,
             max(nudges) > 0,
             method == "bp",
@@ -123,7 +125,7 @@ class LayeredLearner:
 
     def __repr__(self) -> str:
         units = "-".join(map(str, self.layout.units))
-        return f"LayeredLearner({units}, {self.method}, {self.learning!r}, batch={self.batch})"
+        return f"LayeredLearner({units}, {self.method}, {self._block.sweeps!r}, batch={self.batch})"
 
     @property
     def parameters(self) -> dict[str, np.ndarray]:
@@ -167,7 +169,7 @@ class LayeredLearner:
         """
         if batch != self.batch:
             raise UsageError(f"the network was built for mini-batches of {self.batch}, not {batch}")
-        if self.method == "ep" and self.learning.variant != "positive":
+        if self.method == "ep" and self.variant != "positive":
             self._unchecked += len(rows)
             if self._unchecked >= len(data[0]):
                 self._unchecked = 0
@@ -194,7 +196,7 @@ class LayeredLearner:
             self._pending, self._changed = True, False
             if status == steps.NEGATIVE_CONDUCTANCE:
                 raise ConvergenceError(
-                    f"output {unit + 1} has less conductance than the nudge of -{self.learning.beta} S takes away; "
+                    f"output {unit + 1} has less conductance than the nudge of -{self.beta} S takes away; "
                     "lower beta, or nudge with the positive variant"
                 )
             if status == steps.ZERO_CONDUCTANCE:
@@ -210,9 +212,9 @@ class LayeredLearner:
             least = self.network().least_output_conductance()
         except TopologyError:
             return  # the steps name the unit
-        if least <= self.learning.beta:
+        if least <= self.beta:
             raise ConvergenceError(
-                f"a nudge of -{self.learning.beta} S makes the energy nonconvex: the outputs have only "
+                f"a nudge of -{self.beta} S makes the energy nonconvex: the outputs have only "
                 f"{least:.3g} S through free hidden units; lower beta, or nudge with the positive variant"
             )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.layered.architecture import Architecture, ResistiveLearning
-from circuitsim.layered.network import DeepResistiveNetwork
+from circuitsim.blocks.layered import Sweeps
+from circuitsim.layered import Architecture, DeepResistiveNetwork
 
 INPUTS, CLASSES = 60, 7
 
@@ -21,12 +21,20 @@ def architecture(*hidden: int) -> Architecture:
     return Architecture((INPUTS, *hidden, CLASSES), 20.0)
 
 
-def network(of: Architecture, dtype: type = np.float64) -> DeepResistiveNetwork:
-    """Initial conductances, and biases that matter."""
+def network(
+    of: Architecture,
+    dtype: type = np.float64,
+    start: dict[str, np.ndarray] | None = None,
+    free: int = 5,
+    nudged: int = 4,
+    tolerance: float | None = None,
+) -> DeepResistiveNetwork:
+    """With initial conductances, and biases that matter, if there is no start."""
     rng = np.random.default_rng(0)
-    found = DeepResistiveNetwork(of, rng=rng, dtype=dtype)
+    found = DeepResistiveNetwork(of, start, rng, dtype=dtype)
+    found.sweeps = Sweeps(free, nudged, tolerance, reverse_nudged=False)
     for name, array in found.parameters.items():
-        if name.startswith("bias"):
+        if name.startswith("bias") and start is None:
             array[:] = rng.normal(0, 0.05, array.shape)
     return found
 
@@ -34,7 +42,3 @@ def network(of: Architecture, dtype: type = np.float64) -> DeepResistiveNetwork:
 def parameters(of: Architecture, dtype: type = np.float64) -> dict[str, np.ndarray]:
     """Those of `network`."""
     return network(of, dtype).parameters
-
-
-def learning(**changes: object) -> ResistiveLearning:
-    return ResistiveLearning(**{"beta": 0.05, "sweeps": 5, "nudged_sweeps": 4, **changes})  # type: ignore[arg-type]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from networks import CLASSES, architecture, images, learning, network, parameters
+from networks import CLASSES, architecture, images, network, parameters
 
 from circuitsim.errors import ConvergenceError
 from circuitsim.layered import DeepResistiveNetwork, steps
-from circuitsim.layered.architecture import Architecture, ResistiveLearning, published_models
+from circuitsim.layered.architecture import Architecture, published_models
 from circuitsim.layered.layout import WORTH_SHARING
 from circuitsim.layered.learner import LayeredLearner, resistive_chain
 
@@ -31,14 +31,9 @@ def by_name(rates: list[float], bias_rates: list[float]) -> dict[str, float]:
 
 
 def made(
-    of: Architecture,
-    rule: ResistiveLearning,
-    batch: int = 4,
-    dtype: type = np.float64,
-    start: dict[str, np.ndarray] | None = None,
-    threads: int = 1,
+    network: DeepResistiveNetwork, batch: int = 4, beta: float = 0.05, variant: str = "centred", threads: int = 1
 ) -> LayeredLearner:
-    return LayeredLearner(DeepResistiveNetwork(of, start or parameters(of), dtype=dtype), rule, batch, "ep", threads)
+    return LayeredLearner(network, batch, "ep", beta, variant, threads)
 
 
 def train(learner: LayeredLearner, rows: np.ndarray, rates: list[float], bias_rates: list[float]) -> np.ndarray:
@@ -49,8 +44,8 @@ def train(learner: LayeredLearner, rows: np.ndarray, rates: list[float], bias_ra
 class Chained:
     """`resistive_chain` with steps of gradient descent."""
 
-    def __init__(self, of: Architecture, rule: ResistiveLearning, batch: int) -> None:
-        self.batch, self.chain = batch, resistive_chain(network(of), rule, batch)
+    def __init__(self, network: DeepResistiveNetwork, batch: int, variant: str) -> None:
+        self.batch, self.chain = batch, resistive_chain(network, batch, "ep", 0.05, variant)
 
     def train(self, rows: np.ndarray, rates: list[float], bias_rates: list[float]) -> np.ndarray:
         found, rate, (images, labels) = [], by_name(rates, bias_rates), DATA
@@ -68,8 +63,8 @@ class Chained:
 @pytest.mark.parametrize(("batch", "variant"), [(4, "centred"), (10, "centred"), (10, "positive"), (10, "negative")])
 def test_same_trajectory_as_the_chain(hidden: tuple[int, ...], batch: int, variant: str) -> None:
     """Hundreds of updates with batches of 4; 10 is no multiple of 4."""
-    of, rates, rule = architecture(*hidden), RATES[len(hidden)], learning(variant=variant)
-    learner, chained = made(of, rule, batch), Chained(of, rule, batch)
+    of, rates = architecture(*hidden), RATES[len(hidden)]
+    learner, chained = made(network(of), batch, variant=variant), Chained(network(of), batch, variant)
     start, rows = parameters(of), order(1, 4 if batch == 4 and hidden == (33, 50) else 1)
     for epoch in range(2):
         scaled = [rate * 0.99**epoch for rate in rates]
@@ -89,7 +84,7 @@ def test_threads_share_large_matrices_to_the_same_bits() -> None:
     labels = np.random.default_rng(1).integers(0, CLASSES, 40)
     found = []
     for threads in (1, 2):
-        one = made(of, learning(), 4, np.float32, None, threads)
+        one = made(network(of, np.float32), threads=threads)
         assert one.memory.tiles.size >= steps.WORTH_THREADS and one.layout.size > WORTH_SHARING
         one.steps((x, labels), np.arange(40), 4, by_name(RATES[2], RATES[2]), np.random.default_rng(0))
         found.append(one.network().parameters)
@@ -98,10 +93,10 @@ def test_threads_share_large_matrices_to_the_same_bits() -> None:
 
 def test_a_tolerance_ends_the_sweeps_and_holds() -> None:
     of = architecture(40, 30, 20)
-    tight = learning(sweeps=500, nudged_sweeps=500, tolerance=1e-10)
-    residuals = train(made(of, tight), order(5, 1)[:40], RATES[3], RATES[3])[:, 2]
+    tight = network(of, free=500, nudged=500, tolerance=1e-10)
+    residuals = train(made(tight), order(5, 1)[:40], RATES[3], RATES[3])[:, 2]
     assert (residuals <= 1e-10).all()
-    assert train(made(of, learning(sweeps=2)), order(5, 1)[:40], RATES[3], RATES[3])[:, 2].min() > 1e-6
+    assert train(made(network(of, free=2)), order(5, 1)[:40], RATES[3], RATES[3])[:, 2].min() > 1e-6
 
 
 def test_a_unit_without_conductance_stops_the_run_by_name() -> None:
@@ -110,13 +105,13 @@ def test_a_unit_without_conductance_stops_the_run_by_name() -> None:
     start["conductances0"][:, 7] = 0
     start["conductances1"][7] = 0
     with pytest.raises(ConvergenceError, match="unit 8 of layer 1 has no conductance left"):
-        train(made(of, learning(), start=start), order(6, 1), RATES[1], RATES[1])
+        train(made(network(of, start=start)), order(6, 1), RATES[1], RATES[1])
 
 
 def test_a_nudge_beyond_an_outputs_conductance_is_refused() -> None:
     of = architecture(40)
     with pytest.raises(ConvergenceError, match="makes the energy nonconvex"):
-        train(made(of, learning(beta=100.0)), order(6, 1), RATES[1], RATES[1])
+        train(made(network(of), beta=100.0), order(6, 1), RATES[1], RATES[1])
 
 
 def test_what_is_not_a_number_stays_so() -> None:
@@ -124,7 +119,7 @@ def test_what_is_not_a_number_stays_so() -> None:
     start = parameters(of, dtype=np.float32)
     start["conductances0"][3, 5] = np.nan
     with pytest.raises(ConvergenceError):
-        train(made(of, learning(), 4, np.float32, start), order(6, 1), RATES[1], RATES[1])
+        train(made(network(of, np.float32, start)), order(6, 1), RATES[1], RATES[1])
 
 
 def test_single_precision_gradients_do_not_cancel() -> None:
@@ -136,7 +131,7 @@ def test_single_precision_gradients_do_not_cancel() -> None:
         start = parameters(of, dtype=np.float64)
         for array in start.values():
             array[...] = array.astype(np.float32)
-        one = made(of, preset.learning, 4, dtype, start)
+        one = made(network(of, dtype, start, preset.sweeps, preset.sweeps), beta=preset.beta)
         train(one, order(7, 1)[:4], [1.0] * 3, [1.0] * 3)
         found = one.network().parameters
         # Where the step ends at zero it says nothing of the gradient.

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from energy_blocks import agree, slopes
 
-from circuitsim.layered import Architecture, DeepResistiveNetwork, LayeredLearner, ResistiveLearning
+from circuitsim.blocks.layered import Sweeps
+from circuitsim.layered import Architecture, DeepResistiveNetwork, LayeredLearner
 
 # Outputs in odd and in even layers; three samples are no multiple of four.
 SHAPES = pytest.mark.parametrize("hidden", [(12,), (12, 10), (9, 10, 8), (8, 9, 7, 6)], ids=str)
@@ -26,9 +27,10 @@ def stepped(
     net: DeepResistiveNetwork, x: np.ndarray, labels: np.ndarray, method: str, free: int, back: int
 ) -> dict[str, np.ndarray]:
     """The gradient by each parameter: a step of a learner at rate one."""
-    rule, rng = ResistiveLearning(0.05, free, back), np.random.default_rng(0)
-    made = LayeredLearner(net, rule, len(x), method)
-    made.steps((x, labels), np.arange(len(x)), len(x), dict.fromkeys(net.parameters, 1.0), rng)
+    start = net.at(net.parameters)
+    start.sweeps = Sweeps(free, back, None, reverse_nudged=False)
+    made = LayeredLearner(start, len(x), method)
+    made.steps((x, labels), np.arange(len(x)), len(x), dict.fromkeys(net.parameters, 1.0), np.random.default_rng(0))
     return {name: array - made.network().parameters[name] for name, array in net.parameters.items()}
 
 

@@ -13,10 +13,11 @@ from circuitsim.layered import (
     Architecture,
     DeepResistiveNetwork,
     LayeredLearner,
-    ResistiveLearning,
     published_models,
 )
 from circuitsim.training import CheckpointError
+
+SMALL = DeepResistiveNetwork((5, 4, 3))
 
 
 def test_the_circuit_survives_as_a_deck() -> None:
@@ -53,7 +54,6 @@ def test_the_table_holds_the_papers_numbers() -> None:
     for preset in found.values():
         depth = preset.architecture.depth
         assert len(preset.weight_rates) == len(preset.bias_rates) == depth
-        assert preset.learning.sweeps == preset.learning.nudged_sweeps
         assert set(preset.rates()) == {f"conductances{k}" for k in range(depth)} | {
             f"bias{k + 1}" for k in range(depth)
         }
@@ -70,16 +70,15 @@ def test_the_table_holds_the_papers_numbers() -> None:
         (lambda: Architecture((5, 1, 3)), "at least 2 units"),
         (lambda: Architecture((5, 4, 3), 1.0, (2.0,)), "2 amplifiers"),
         (lambda: Architecture((5, 4, 3), -1.0), "gain of the inputs"),
-        (lambda: ResistiveLearning(variant="both"), "there are centred, positive, negative"),
-        (lambda: ResistiveLearning(beta=0.0), "beta must be positive"),
-        (lambda: ResistiveLearning(sweeps=0), "at least one"),
+        (lambda: LayeredLearner(SMALL, 4, variant="both"), "there are centred, positive, negative"),
+        (lambda: LayeredLearner(SMALL, 4, beta=0.0), "beta must be positive"),
+        (lambda: DeepResistiveNetwork((5, 4, 3), sweeps=0), "at least one"),
+        (lambda: DeepResistiveNetwork((5, 4, 3), tolerance=1.0), "below 1"),
         (lambda: DeepResistiveNetwork((5, 4, 3)).relax(np.zeros((2, 4))), "rows of 5 inputs"),
         (lambda: DeepResistiveNetwork((5, 4, 3)).to_circuit(np.zeros(4)), "shape"),
         (lambda: DeepResistiveNetwork((5, 4, 3), {"conductances0": np.zeros((10, 4))}), "shapes"),
         (
-            lambda: LayeredLearner(
-                DeepResistiveNetwork(Architecture((5, 4, 3), 1.0, (2.0, 1.0))), ResistiveLearning(), 4
-            ),
+            lambda: LayeredLearner(DeepResistiveNetwork(Architecture((5, 4, 3), 1.0, (2.0, 1.0))), 4),
             "no amplifiers",
         ),
     ],

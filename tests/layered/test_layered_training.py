@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from networks import architecture, images, learning
+from networks import architecture, images, network
 
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.layered import Architecture, DeepResistiveNetwork, LayeredLearner, ResistiveLearning
+from circuitsim.layered import Architecture, LayeredLearner
 from circuitsim.training import SGD, Adam, Exponential, FusedTrainable, RunDirectory, Trainer, TrainingPlan
 
 DATA = images()
 
 
 def learner(method: str = "ep", dtype: type = np.float32, hidden: tuple[int, ...] = (40, 30)) -> LayeredLearner:
-    return LayeredLearner(DeepResistiveNetwork(architecture(*hidden), dtype=dtype), learning(), 4, method)
+    return LayeredLearner(network(architecture(*hidden), dtype), 4, method, 0.05)
 
 
 def plan(epochs: int = 2, rate: float = 1e-3) -> TrainingPlan:
@@ -97,9 +97,7 @@ def test_a_nudge_that_leaves_no_convex_energy_is_refused_before_an_output_is_emp
                 "bias1": np.zeros(6),
                 "bias2": np.zeros(2),
             }
-            made = LayeredLearner(
-                DeepResistiveNetwork(of, start, dtype=np.float32), ResistiveLearning(beta, 4, 4, variant), 4
-            )
+            made = LayeredLearner(network(of, np.float32, start, 4, 4), 4, "ep", beta, variant)
             rates = dict.fromkeys(made.parameters, 0.0)
             if refused and variant != "positive":
                 with pytest.raises(ConvergenceError, match=r"nonconvex: the outputs have only 0\.118 S"):

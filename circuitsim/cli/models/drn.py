@@ -36,17 +36,17 @@ def build(options: Any) -> Experiment:
     """A run from options."""
     from dataclasses import replace
 
+    from circuitsim.blocks.layered import Sweeps
     from circuitsim.datasets import choose, load
-    from circuitsim.layered import DeepResistiveNetwork, ResistiveLearning, published_models
+    from circuitsim.layered import DeepResistiveNetwork, published_models
     from circuitsim.layered.learner import COMPILED, LayeredLearner, resistive_chain
     from circuitsim.learning.losses import SquaredError, measured
     from circuitsim.learning.stages import Normalise
     from circuitsim.training import SGD, Exponential
 
     preset = chosen_preset(options.preset, published_models())
-    values = {name: getattr(preset.learning, name) for name in ("beta", "sweeps", "nudged_sweeps")}
-    extent = {"epochs": preset.epochs, "batch": preset.batch, "input_gain": preset.architecture.input_gain}
-    options, _ = filled(options, {**values, **extent})
+    values = {name: getattr(preset, name) for name in ("beta", "sweeps", "epochs", "batch", "input_gain")}
+    options, _ = filled(options, {**values, "nudged_sweeps": preset.sweeps})
     name, notes = choose(options.dataset, options.data_dir)
     data = load(name, options.data_dir)
     architecture = replace(
@@ -54,17 +54,15 @@ def build(options: Any) -> Experiment:
         units=(data.train.shape[1], *preset.architecture.units[1:-1], data.classes),
         input_gain=options.input_gain,
     )
-    learning = ResistiveLearning(
-        options.beta, options.sweeps, options.nudged_sweeps, options.variant, options.tolerance
-    )
     if options.threads < 1:
         raise UsageError(f"at least one thread is needed, not {options.threads}")
     rates = preset.rates() if options.lr is None else options.lr
     plan = plan_of(options, SGD(rates), Exponential(preset.rate_decay))
     # A separate random stream, so that initialisation does not repeat the trainer's draws.
     start = DeepResistiveNetwork(architecture, rng=(plan.seed, 3), dtype=options.precision)
+    start.sweeps = Sweeps(options.sweeps, options.nudged_sweeps, options.tolerance or None, reverse_nudged=False)
     rule = rule_of(options)
-    given = start, learning, plan.batch, rule
+    given = start, plan.batch, rule, options.beta, options.variant
     trainable: Any
     if rule in COMPILED:
         learner = LayeredLearner(*given, options.threads)

@@ -101,7 +101,7 @@ def _convergence(args: argparse.Namespace, key: Key, experiment: Any) -> dict[st
     from circuitsim.hopfield import convergence
 
     net, test = experiment.trainable, experiment.evaluate
-    block, beta = (net.block, net.rule.beta) if key["model"] == "dhn" else (net.network(), net.learning.beta)
+    block, beta = (net.block, net.rule.beta) if key["model"] == "dhn" else (net.network(), net.beta)
     dtype = block.parameters["bias1"].dtype
     x, targets = (test.x[:IMAGES] / 255).astype(dtype), np.eye(block.n_outputs, dtype=dtype)[test.y[:IMAGES]]
     found = convergence.phases(block, x, targets, beta, SHARE, LIMIT)
