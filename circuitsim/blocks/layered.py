@@ -191,11 +191,10 @@ class LayeredBlock:
         """
         # Within a batch the input's product is the same in every phase.
         energy = self._energy(x) if start is None or nudge is None else start.minimised
-        energy = energy if nudge is None else replace(energy, nudge=nudge)
-        begin = self.resting(x.shape[0]) if start is None else start
-        rule, nudged = self.sweeps, nudge is not None
-        count = rule.nudged if nudged else rule.free
-        return energy.relax(begin, count, nudged and rule.reverse_nudged, rule.tolerance)
+        begin, rule = self.resting(x.shape[0]) if start is None else start, self.sweeps
+        if nudge is None:
+            return energy.relax(begin, rule.free, False, rule.tolerance)
+        return replace(energy, nudge=nudge).relax(begin, rule.nudged, rule.reverse_nudged, rule.tolerance)
 
     def resting(self, batch: int) -> LayeredState:
         """A batch of states with all units at zero, or at the bound nearest to it: where a free phase starts."""
