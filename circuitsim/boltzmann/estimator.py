@@ -19,9 +19,9 @@ from circuitsim.boltzmann.ais import PartitionEstimate, estimate_log_partition
 from circuitsim.boltzmann.contrastive import AdaptiveSteps, ContrastiveDivergence
 from circuitsim.boltzmann.enumeration import log_likelihood
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
-from circuitsim.training import SGD, Momentum
+from circuitsim.training import SGD
 from circuitsim.training.checkpoint import pack, read_generator, unpack
-from circuitsim.training.estimator import Fit, TrainedEstimator, estimator
+from circuitsim.training.estimator import Fit, TrainedEstimator, estimator, whole
 
 
 @estimator
@@ -82,8 +82,13 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     momentum: float = 0.0
     weight_decay: float = 0.0
     shuffle: bool = False
-    _model: ClassVar[str] = "machine_"
-    _whole: ClassVar[dict[str, int]] = {"n_components": 1, "k": 1}
+    _model = "machine_"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **TrainedEstimator._parameter_constraints,
+        "n_components": whole(1),
+        "k": whole(1),
+    }
+    _reading: ClassVar[dict[str, Any]] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32)}
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from ``X``, (samples, features) with values in [0, 1], from a fresh start (but with ``warm_start``).
@@ -141,7 +146,7 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 fit.x.shape[1], self.n_components, self._seeds, dtype=fit.x.dtype
             )
             self._set_learner()
-        optimizer = self._optimizer()
+        optimizer = SGD(self.learning_rate_init, {"weights": self.weight_decay}, self.momentum)
         if fit.passes is None:
             seed = int(self._seeds.integers(2**31))
             self._passes(self._learner, fit, fit.x, seed, optimizer, shuffle=self.shuffle)
@@ -153,31 +158,26 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def transform(self, X: Any) -> np.ndarray:
         """p(h = 1 | v) of each sample, (samples, n_components)."""
-        check_is_fitted(self)
-        return self.machine_.hidden_probability(self._checked(X))
+        return self.machine_.hidden_probability(self._read(X))
 
     def gibbs(self, v: Any) -> np.ndarray:
         """One Gibbs step from visible states; (samples, features) booleans."""
-        check_is_fitted(self)
-        return self.machine_.gibbs(self._checked(v), self._seeds).astype(bool)
+        return self.machine_.gibbs(self._read(v), self._seeds).astype(bool)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Pseudo-log-likelihood of each sample, Σ_j log p(v_j | all other v); (samples,).
 
         All features are computed. ``BernoulliRBM`` draws one of them at random, and these values are its means.
         """
-        check_is_fitted(self)
-        return self.machine_.pseudo_log_likelihood(self._checked(X))
+        return self.machine_.pseudo_log_likelihood(self._read(X))
 
     def free_energy(self, X: Any) -> np.ndarray:
         """F(v) of each sample; p(v) = exp(−F(v)) / Z."""
-        check_is_fitted(self)
-        return self.machine_.free_energy(self._checked(X))
+        return self.machine_.free_energy(self._read(X))
 
     def log_likelihood(self, X: Any) -> np.ndarray:
         """Exact log p(v) of each sample; needs a layer of at most 24 units."""
-        check_is_fitted(self)
-        return log_likelihood(self.machine_, self._checked(X))
+        return log_likelihood(self.machine_, self._read(X))
 
     def log_partition(self, temperatures: int = 1000, chains: int = 100) -> PartitionEstimate:
         """log Z by annealed importance sampling, with error bars.
@@ -241,14 +241,8 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         rule = AdaptiveSteps(self.k, self.k if self.k_max is None else self.k_max, self.nats_per_step)
         self._learner = ContrastiveDivergence(self.machine_, rule, self.batch_size if self.persistent else 0)
 
-    def _optimizer(self) -> SGD | Momentum:
-        decay = {"weights": self.weight_decay}
-        if self.momentum == 0:
-            return SGD(self.learning_rate_init, decay)
-        return Momentum(self.learning_rate_init, self.momentum, decay)
-
     def _samples(self, x: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[np.ndarray, None, None]:
-        data = self._checked(x, reset)
+        data = _dense(validate_data(self, x, reset=reset, **self._reading))
         low, high = float(data.min()), float(data.max())
         if low < 0.0 or high > 1.0:
             warnings.warn(
@@ -258,6 +252,9 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             )
         return data, None, None
 
-    def _checked(self, X: Any, reset: bool = False) -> np.ndarray:
-        data = validate_data(self, X, accept_sparse="csr", reset=reset, dtype=(np.float64, np.float32))
-        return data.toarray() if hasattr(data, "toarray") else data
+    def _read(self, X: Any) -> np.ndarray:
+        return _dense(super()._read(X))
+
+
+def _dense(data: Any) -> np.ndarray:
+    return data.toarray() if hasattr(data, "toarray") else data

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from circuitsim._arrays import to_numpy
-from circuitsim._scikit import check_is_fitted, check_random_state, validate_data
+from circuitsim._scikit import check_random_state
 from circuitsim.learning.chain import Chain, chain_arrays, restored_chain
 from circuitsim.learning.description import build, describe_chain
 from circuitsim.learning.estimate import Rule
 from circuitsim.learning.rules import Chaining
 from circuitsim.training import Adam, Cosine
-from circuitsim.training.estimator import Fit, TrainedClassifier, estimator
+from circuitsim.training.estimator import ABOVE_ZERO, Fit, TrainedClassifier, estimator, whole
 
 Elements = Sequence[Mapping[str, Any]] | Callable[[int, int], Sequence[Any]] | None
 
@@ -67,8 +67,12 @@ class ChainClassifier(TrainedClassifier):
     batch_size: int = 32
     learning_rate_init: float = 5e-3
     weight_decay: float = 0.0
-    _model: ClassVar[str] = "chain_"
-    _whole: ClassVar[dict[str, int]] = {"hidden": 1}
+    _model = "chain_"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **TrainedClassifier._parameter_constraints,
+        "hidden": whole(1),
+        "beta": ABOVE_ZERO,
+    }
     _reading: ClassVar[dict[str, Any]] = {"dtype": (np.float64, np.float32)}
 
     def _train(self, fit: Fit) -> None:
@@ -96,8 +100,7 @@ class ChainClassifier(TrainedClassifier):
 
     def outputs(self, X: Any) -> np.ndarray:
         """(samples, classes) outputs of the chain, its logits."""
-        check_is_fitted(self)
-        return to_numpy(self.chain_.output(validate_data(self, X, reset=False, **self._reading)))
+        return to_numpy(self.chain_.output(self._read(X)))
 
     _outputs = outputs
 

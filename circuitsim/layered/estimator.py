@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from circuitsim._scikit import ConvergenceWarning, check_is_fitted, check_random_state, validate_data
+from circuitsim._scikit import ConvergenceWarning, Interval, StrOptions, check_random_state
 from circuitsim.layered.architecture import Architecture, rates_by_name
 from circuitsim.layered.learner import COMPILED, LayeredLearner, resistive_chain
 from circuitsim.layered.network import DeepResistiveNetwork
 from circuitsim.learning.estimate import Rule
 from circuitsim.training import SGD, EarlyStopping, Exponential
-from circuitsim.training.estimator import Fit, TrainedClassifier, estimator
+from circuitsim.training.estimator import ABOVE_ZERO, Fit, TrainedClassifier, estimator, whole
 
 GAIN, PIXELS = 100.0, 784
 """The published gain, of MNIST's pixels."""
@@ -90,9 +90,17 @@ class DRNClassifier(TrainedClassifier):
     rate_decay: float = 0.99
     dtype: str = "float32"
     network_: DeepResistiveNetwork = field(init=False)
-    _model: ClassVar[str] = "network_"
-    _fitted: ClassVar[tuple[str, ...]] = ("input_centre_", "input_scale_")
-    _whole: ClassVar[dict[str, int]] = {"sweeps": 1, "n_iter_no_change": 1}
+    _model = "network_"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **TrainedClassifier._parameter_constraints,
+        "input_gain": [None, *ABOVE_ZERO],
+        "learning_rate_init": [Real, list, tuple, np.ndarray],
+        "beta": ABOVE_ZERO,
+        "sweeps": whole(1),
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "n_iter_no_change": whole(1),
+        "dtype": [StrOptions({"float32", "float64"})],
+    }
 
     def _train(self, fit: Fit) -> None:
         """See `TrainedEstimator`."""
@@ -150,8 +158,7 @@ class DRNClassifier(TrainedClassifier):
 
     def inputs(self, X: Any) -> np.ndarray:
         """(samples, features) inputs of the network for samples."""
-        check_is_fitted(self)
-        return self._scaled(validate_data(self, X, reset=False, **self._reading))
+        return self._scaled(self._read(X))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Output voltages: (samples, classes), or v_2 − v_1 of two classes, V."""
@@ -174,8 +181,6 @@ class DRNClassifier(TrainedClassifier):
     def _gain(self, features: int) -> float:
         if self.input_gain is None:
             return GAIN * math.sqrt(features / PIXELS)
-        if not isinstance(self.input_gain, Real):
-            raise ValueError(f"input_gain must be a finite number above zero or None, not {self.input_gain!r}")
         return float(self.input_gain)
 
     def _measure(self, X: np.ndarray) -> None:

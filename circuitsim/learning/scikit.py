@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from circuitsim._scikit import RegressorMixin, check_is_fitted, check_random_state, validate_data
+from circuitsim._scikit import HasMethods, RegressorMixin, check_is_fitted, check_random_state
 from circuitsim.blocks.circuit import CircuitBlock
 from circuitsim.circuit import Circuit
 from circuitsim.errors import TopologyError
@@ -22,11 +22,13 @@ from circuitsim.netlist.roles import Roles, make_roles
 from circuitsim.training import Adam, Cosine
 from circuitsim.training.checkpoint import copy_into
 from circuitsim.training.estimator import (
+    ABOVE_ZERO,
     Fit,
     SupervisedEstimator,
     TrainedClassifier,
     TrainedEstimator,
     estimator,
+    whole,
 )
 
 
@@ -108,9 +110,14 @@ def doubled(x: np.ndarray, gain: float = 1.0) -> np.ndarray:
 class CircuitEstimator(TrainedEstimator):
     """What regressor and classifier share: a circuit, scaled features, training."""
 
-    _model: ClassVar[str] = "block_"
-    _whole: ClassVar[dict[str, int]] = {"hidden": 0}
-    _fitted: ClassVar[tuple[str, ...]] = ("mean_", "scale_", "target_mean_", "target_scale_", "temperature_", "_single")
+    _model = "block_"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **TrainedEstimator._parameter_constraints,
+        "hidden": whole(0),
+        "gain": ABOVE_ZERO,
+        "swing": ABOVE_ZERO,
+        "estimator": [None, HasMethods("estimate")],
+    }
 
     circuit: Circuit | None = None
     roles: Roles | None = None
@@ -159,10 +166,7 @@ class CircuitEstimator(TrainedEstimator):
         self._passes(self.learner_, fit, x, int(seeds.integers(2**31)), Adam(rates), schedule)
 
     def _learner(self, loss: Loss) -> Chain:
-        estimator = self.estimator or EquilibriumPropagation(default_beta(self.block_, loss))
-        if not hasattr(estimator, "estimate"):
-            raise ValueError(f"estimator must be a rule such as EquilibriumPropagation(), not {estimator!r}")
-        return Learner(self.block_, estimator, loss)
+        return Learner(self.block_, self.estimator or EquilibriumPropagation(default_beta(self.block_, loss)), loss)
 
     def _model_state(self) -> tuple[dict[str, np.ndarray], Any]:
         block = self.block_
@@ -179,8 +183,7 @@ class CircuitEstimator(TrainedEstimator):
 
     def _outputs(self, X: Any) -> np.ndarray:
         """(samples, outputs) output voltages, V."""
-        check_is_fitted(self)
-        return self.learner_.output(self._voltages(validate_data(self, X, reset=False, dtype=np.float64)))
+        return self.learner_.output(self._voltages(self._read(X)))
 
     @property
     def trained_(self) -> Circuit:
@@ -248,7 +251,7 @@ class CircuitRegressor(RegressorMixin, CircuitEstimator, SupervisedEstimator):
 
     _: KW_ONLY
     swing: float = 0.3
-    _reading: ClassVar[dict[str, Any]] = {"dtype": np.float64, "multi_output": True, "y_numeric": True}
+    _reading_y: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Go on with one pass over a part of the data, at ``learning_rate_init``; Adam's moments stay.
@@ -278,19 +281,17 @@ class CircuitRegressor(RegressorMixin, CircuitEstimator, SupervisedEstimator):
         self, y: Any, weight: np.ndarray | None, continues: bool, part: bool, classes: Any
     ) -> tuple[np.ndarray, int]:
         """Targets in output volts: less their mean, over their deviation, times `swing`."""
-        single, y = y.ndim == 1, np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         if not continues:
-            self._single = single
             self.target_mean_, spread = moments(y, weight)
             self.target_scale_ = np.where(spread > 0.0, spread, 1.0) / self.swing
-        elif y.shape[1] != self.block_.n_outputs:
-            raise ValueError(f"y has {y.shape[1]} targets, in earlier calls {self.block_.n_outputs}")
-        return (y - self.target_mean_) / self.target_scale_, y.shape[1]
+        elif y.shape[1:] != np.shape(self.target_mean_):
+            raise ValueError(f"y has targets of shape {y.shape[1:]}, in earlier calls {np.shape(self.target_mean_)}")
+        return (y - self.target_mean_) / self.target_scale_, y[0].size
 
     def predict(self, X: Any) -> np.ndarray:
         """Targets of samples."""
         found = self._outputs(X) * self.target_scale_ + self.target_mean_
-        return found[:, 0] if self._single else found
+        return found if np.ndim(self.target_mean_) else found[:, 0]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

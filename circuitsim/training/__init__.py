@@ -14,7 +14,6 @@ from circuitsim.training.optimizers import (
     Constant,
     Cosine,
     Exponential,
-    Momentum,
     Optimizer,
     Schedule,
 )
@@ -34,7 +33,6 @@ __all__ = [
     "Exponential",
     "FusedTrainable",
     "History",
-    "Momentum",
     "Optimizer",
     "Outcome",
     "ProgressLine",

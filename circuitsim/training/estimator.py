@@ -6,10 +6,10 @@ Files hold arrays and JSON text, no pickle.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import functools
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from numbers import Integral, Real
@@ -19,7 +19,16 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar, dataclass_transform
 import numpy as np
 from scipy.special import softmax
 
-from circuitsim._scikit import BaseEstimator, ClassifierMixin, check_classification_targets, validate_data
+from circuitsim._scikit import (
+    BaseEstimator,
+    ClassifierMixin,
+    Interval,
+    LabelEncoder,
+    _check_sample_weight,
+    check_classification_targets,
+    check_is_fitted,
+    validate_data,
+)
 from circuitsim.errors import UsageError
 from circuitsim.training.callbacks import Callback
 from circuitsim.training.checkpoint import CheckpointError, load_checkpoint, pack, save_checkpoint, unpack
@@ -41,11 +50,15 @@ OTHER_NAMES = {
 }
 """Names of other classes and libraries, and scikit-learn's or this package's."""
 
-REAL = {**dict.fromkeys(("gain", "swing", "beta"), "above"), "tol": "of at least"}
-"""Parameters that are finite, and how they compare with zero."""
-
+ABOVE_ZERO = [Interval(Real, 0, None, closed="neither")]
+"""What a parameter is that is a finite number above zero."""
 
 T = TypeVar("T")
+
+
+def whole(least: int) -> list[Any]:
+    """What a parameter is that is a whole number of at least ``least``."""
+    return [Interval(Integral, least, None, closed="left")]
 
 
 class Fit(NamedTuple):
@@ -97,10 +110,10 @@ def estimator(cls: type[T]) -> type[T]:
 class TrainedEstimator(BaseEstimator):
     """A model that is trained in passes over the data, in one file where it is saved.
 
-    A subclass is decorated by `estimator`. It names the attribute of its model in ``_model``, further fitted arrays
-    and numbers in ``_fitted``, the least values of its whole numbers in ``_whole`` and the options of scikit-learn's
-    ``validate_data`` in ``_reading``. It reads targets in `_targets`, trains in `_train`, and gives its model by
-    `_model_state`, taken back by `_set_model`.
+    A subclass is decorated by `estimator`. It names the attribute of its model in ``_model``, what its parameters may
+    be in ``_parameter_constraints``, and the options of scikit-learn's ``validate_data`` in ``_reading`` (those of
+    targets in ``_reading_y``). It reads targets in `_targets`, trains in `_train`, and gives its model by
+    `_model_state`, taken back by `_set_model`; fitted arrays and numbers have names that end with ``_``.
     """
 
     _: KW_ONLY
@@ -111,15 +124,20 @@ class TrainedEstimator(BaseEstimator):
     warm_start: bool = False
     callbacks: Sequence[Callback] = ()
     n_iter_: int = field(init=False)
-    _model: ClassVar[str] = ""
-    _fitted: ClassVar[tuple[str, ...]] = ()
-    _whole: ClassVar[Mapping[str, int]] = {}
+    _model = ""
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "max_iter": whole(0),
+        "batch_size": whole(1),
+        "learning_rate_init": [None, Real],
+        "callbacks": [list, tuple],
+    }
     _reading: ClassVar[Mapping[str, Any]] = {"dtype": np.float64}
+    _reading_y: ClassVar[Mapping[str, Any]] = {}
     _memory = None  # type: Arrays | None
 
     def _fit(self, x: Any, y: Any, weight: Any, part: bool = False, classes: Any = None) -> Self:
         """All passes of `fit`, or with ``part`` one more of `partial_fit`."""
-        self._check_parameters()
+        self._validate_params()
         continues = hasattr(self, self._model) and (part or self.warm_start)
         x, y, weight = self._samples(x, y, weight, reset=not continues)
         target, outputs = self._targets(y, weight, continues, part, classes)
@@ -130,10 +148,18 @@ class TrainedEstimator(BaseEstimator):
         return self
 
     def _samples(self, x: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Any, Any, np.ndarray | None]:
-        """Checked samples, their targets and weights."""
-        x, y = validate_data(self, x, y, reset=reset, **self._reading)
-        weight, (x, y) = weighted_samples(sample_weight, x, np.asarray(y))
-        return x, y, weight
+        """Checked samples and their targets without those of weight zero, and weights of mean 1, if any."""
+        x, y = validate_data(self, x, y, reset=reset, **self._reading, **self._reading_y)
+        if sample_weight is None:
+            return x, y, None
+        weight = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
+        kept = weight > 0.0
+        return x[kept], y[kept], weight[kept] / weight[kept].mean()
+
+    def _read(self, X: Any) -> Any:
+        """Samples for the fitted model."""
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, **self._reading)
 
     def _targets(
         self, y: Any, weight: np.ndarray | None, continues: bool, part: bool, classes: Any
@@ -194,25 +220,16 @@ class TrainedEstimator(BaseEstimator):
         if not hasattr(self, "n_features_in_"):
             raise UsageError(f"{type(self).__name__} is not fitted: call fit before save")
         model, facts = self._model_state()
-        arrays, numbers = dict[str, np.ndarray](), dict[str, Any]()
-        for name in ("n_features_in_", "feature_names_in_", "n_iter_", "classes_", *self._fitted):
-            value = getattr(self, name, None)
-            if isinstance(value, np.ndarray):
-                arrays[name] = _plain(name, value)
-            elif value is not None:
-                numbers[name] = value.item() if isinstance(value, np.generic) else value
-        history = getattr(self, "history_", None)
+        fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        arrays = {name: _plain(name, value) for name, value in fitted.items() if isinstance(value, np.ndarray)}
+        history = fitted.get("history_")
         save_checkpoint(
             Path(path),
             pack(fitted=arrays, model=model),
             {
                 "estimator": type(self).__name__,
-                "parameters": {
-                    name: value
-                    for name, value in self.get_params(deep=False).items()
-                    if name != "callbacks" and _is_json(value)
-                },
-                "fitted": numbers,
+                "parameters": _json_values(self.get_params(deep=False)),
+                "fitted": _json_values(fitted),
                 "model": facts,
                 "history": None if history is None else history.rows,
             },
@@ -238,32 +255,6 @@ class TrainedEstimator(BaseEstimator):
             found.history_.restart(facts["history"])
         found._set_model(unpack(arrays, "model"), facts["model"])
         return found
-
-    def _check_parameters(self) -> None:
-        """Refuse parameters with which no fit can begin, by their own names.
-
-        Raises
-        ------
-        ValueError
-        """
-        parameters: Mapping[str, Any] = self.get_params(deep=False)
-        for name, least in {"max_iter": 0, "batch_size": 1, **self._whole}.items():
-            value = parameters[name]
-            if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-                raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
-        for name, words in REAL.items():
-            value = parameters.get(name, 1.0)
-            if not isinstance(value, Real) or not 0.0 <= float(value) < math.inf or (value == 0 and "above" in words):
-                raise ValueError(f"{name} must be a finite number {words} zero, not {value!r}")
-        rates = parameters["learning_rate_init"]
-        each = rates if isinstance(rates, (list, tuple, np.ndarray)) else [1.0 if rates is None else rates]
-        if not all(isinstance(rate, Real) and not isinstance(rate, bool) for rate in each):
-            raise ValueError(f"learning_rate_init must be a number, not {rates!r}")
-        if np.dtype(parameters.get("dtype", np.float64)).name not in ("float32", "float64"):
-            raise ValueError(f"dtype must be float32 or float64, not {parameters['dtype']!r}")
-        callbacks = parameters["callbacks"]
-        if not isinstance(callbacks, (list, tuple)) or not all(map(callable, callbacks)):
-            raise ValueError(f"callbacks is a list of functions of the history, such as [callback], not {callbacks!r}")
 
     def _model_state(self) -> tuple[Arrays, Any]:
         """Arrays of the model, and the rest of it as JSON values."""
@@ -351,21 +342,14 @@ class TrainedClassifier(ClassifierMixin, SupervisedEstimator):
         given = None if part and classes is None else np.unique(classes if part else y)
         if continues:
             if given is not None and not np.array_equal(given, self.classes_):
-                raise ValueError(
-                    f"the classes {given} are not those of earlier calls, {self.classes_}"
-                    if part
-                    else "warm_start continues the last fit: its classes were others"
-                )
+                raise ValueError(f"the classes {given} are not those of earlier calls, {self.classes_}")
         elif given is None:
             raise ValueError("classes must be passed on the first call to partial_fit: a part may lack some of them")
         elif given.size < 2:
             raise ValueError("a classifier needs samples of at least two classes; there is one class")
         else:
             self.classes_ = given
-        unknown = np.setdiff1d(y, self.classes_)
-        if unknown.size:
-            raise ValueError(f"y has classes {unknown} that are not among {self.classes_}")
-        return np.searchsorted(self.classes_, y).astype(np.int64), self.classes_.size
+        return LabelEncoder().fit(self.classes_).transform(y), self.classes_.size
 
     def _chances(self, scores: np.ndarray) -> np.ndarray:
         """The softmax of each sample's scores."""
@@ -377,26 +361,6 @@ class TrainedClassifier(ClassifierMixin, SupervisedEstimator):
         return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores[:, : self.classes_.size]
 
 
-def weighted_samples(sample_weight: Any, *arrays: np.ndarray) -> tuple[np.ndarray | None, tuple[np.ndarray, ...]]:
-    """Weights of mean 1, and the arrays without the samples of weight zero; None for no weights.
-
-    Raises
-    ------
-    ValueError
-        Another number of weights than samples, a negative weight, one that is not finite, or none above zero.
-    """
-    if sample_weight is None:
-        return None, arrays
-    samples, weight = len(arrays[0]), np.asarray(sample_weight, dtype=np.float64)
-    weight = np.full(samples, weight) if weight.ndim == 0 else weight
-    if weight.shape != (samples,):
-        raise ValueError(f"sample_weight has shape {weight.shape}, not ({samples},): one weight a sample")
-    if not (np.isfinite(weight).all() and weight.min() >= 0.0 and weight.max() > 0.0):
-        raise ValueError("the weights of samples must be finite and non-negative, and not all zero")
-    kept = weight > 0.0
-    return weight[kept] / weight[kept].mean(), tuple(array[kept] for array in arrays)
-
-
 def _plain(name: str, array: np.ndarray) -> np.ndarray:
     """An array without Python objects; texts become fixed-width texts."""
     if not array.dtype.hasobject:
@@ -406,8 +370,10 @@ def _plain(name: str, array: np.ndarray) -> np.ndarray:
     raise UsageError(f"{name} holds Python objects; only numbers and texts can be saved")
 
 
-def _is_json(value: Any) -> bool:
-    try:
-        return bool(json.dumps(value))
-    except (TypeError, ValueError):
-        return False
+def _json_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that are JSON values."""
+    found = {}
+    for name, value in values.items():
+        with contextlib.suppress(TypeError, ValueError):
+            found[name] = json.loads(json.dumps(value))
+    return found

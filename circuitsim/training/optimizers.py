@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -50,17 +50,18 @@ def _of(values: Rates, name: str) -> float:
 
 @dataclass(frozen=True)
 class _Descent:
-    """What the optimisers share: rates and decays by parameter, arrays of memory for each parameter."""
+    """What the optimisers share: rates and decays by parameter; the number of steps and, for each parameter, arrays."""
 
     rate: Rates
-    slots: ClassVar[tuple[str, ...]] = ()
+    decay: Rates = field(default=0.0, kw_only=True)
 
     @property
-    def _decay(self) -> Rates:
-        return self.decay  # type: ignore[attr-defined]
+    def slots(self) -> tuple[str, ...]:
+        """Names of the arrays that are kept for each parameter."""
+        return ()
 
     def __post_init__(self) -> None:
-        for what, values in (("learning rate", self.rate), ("weight decay", self._decay)):
+        for what, values in (("learning rate", self.rate), ("weight decay", self.decay)):
             for value in values.values() if isinstance(values, Mapping) else (values,):
                 if not (0 <= value < float("inf")):
                     raise UsageError(f"a {what} must be finite and non-negative, not {value}")
@@ -70,30 +71,31 @@ class _Descent:
         known = sorted(parameters)
         if isinstance(self.rate, Mapping) and set(self.rate) != set(known):
             raise UsageError(f"learning rates are given for {sorted(self.rate)}, but the parameters are {known}")
-        if isinstance(self._decay, Mapping) and not set(self._decay) <= set(known):
-            raise UsageError(f"weight decays are given for {sorted(self._decay)}, but the parameters are {known}")
-        return {f"{slot}.{name}": np.zeros_like(array) for name, array in parameters.items() for slot in self.slots}
+        if isinstance(self.decay, Mapping) and not set(self.decay) <= set(known):
+            raise UsageError(f"weight decays are given for {sorted(self.decay)}, but the parameters are {known}")
+        arrays = {f"{slot}.{name}": np.zeros_like(array) for name, array in parameters.items() for slot in self.slots}
+        return {"steps": np.zeros((), dtype=np.int64), **arrays}
 
     def step(self, parameters: Mapping[str, np.ndarray], gradients: Arrays, memory: Arrays, factor: float) -> None:
         """One step, in place; the arguments are those of `Optimizer.step`."""
+        memory["steps"] += 1
         for name, parameter in parameters.items():
-            gradient, strength = gradients[name], _of(self._decay, name)
+            gradient, strength = gradients[name], _of(self.decay, name)
             if strength:
                 # An L2 penalty: the gradient of decay/2 times the squared norm.
                 gradient += strength * parameter
             slots = [memory[f"{slot}.{name}"] for slot in self.slots]
             rate = parameter.dtype.type(_of(self.rate, name) * factor)
-            parameter -= self._change(gradient, rate, slots, int(memory.get("steps", 0)))
+            parameter -= self._change(gradient, rate, slots, int(memory["steps"]))
 
     def _change(self, gradient: np.ndarray, rate: np.floating, slots: list[np.ndarray], steps: int) -> np.ndarray:
         """What a parameter is lowered by; the gradient may be overwritten."""
-        gradient *= rate
-        return gradient
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class SGD(_Descent):
-    """``p ← p − rate · factor · (gradient + decay p)``.
+    """``u ← momentum · u + gradient + decay p``, ``p ← p − rate · factor · u``; without momentum plain descent.
 
     Parameters
     ----------
@@ -101,9 +103,22 @@ class SGD(_Descent):
         Learning rate, one for all or one for each parameter name.
     decay : float or mapping
         L2 weight decay, one for all or by name (names left out: none).
+    momentum : float
+        Of the heavy ball, in [0, 1).
     """
 
     decay: Rates = 0.0
+    momentum: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.momentum < 1:
+            raise UsageError(f"momentum must lie in [0, 1), not {self.momentum}")
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The velocity u, where there is momentum."""
+        return ("velocity",) * bool(self.momentum)
 
     def rates(self, parameters: Mapping[str, np.ndarray], factor: float) -> dict[str, float]:
         """The learning rate of each parameter, for models that make the step themselves.
@@ -118,30 +133,19 @@ class SGD(_Descent):
         Raises
         ------
         UsageError
-            There is weight decay, which such models do not support.
+            There is momentum or weight decay, which such models do not support.
         """
-        if any(_of(self.decay, name) for name in parameters):
-            raise UsageError("this model makes its own steps, which have no weight decay")
+        if self.momentum or any(_of(self.decay, name) for name in parameters):
+            raise UsageError("this model makes its own steps, which have neither momentum nor weight decay")
         return {name: _of(self.rate, name) * factor for name in parameters}
 
-
-@dataclass(frozen=True)
-class Momentum(_Descent):
-    """Heavy ball: ``u ← momentum · u + gradient + decay p``, ``p ← p − rate · factor · u``."""
-
-    momentum: float = 0.9
-    decay: Rates = 0.0
-    slots: ClassVar[tuple[str, ...]] = ("velocity",)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.momentum < 1:
-            raise UsageError(f"momentum must lie in [0, 1), not {self.momentum}")
-
     def _change(self, gradient: np.ndarray, rate: np.floating, slots: list[np.ndarray], steps: int) -> np.ndarray:
-        slots[0] *= rate.dtype.type(self.momentum)
-        slots[0] += gradient
-        return np.multiply(slots[0], rate, out=gradient)
+        for velocity in slots:
+            velocity *= rate.dtype.type(self.momentum)
+            velocity += gradient
+            gradient[...] = velocity
+        gradient *= rate
+        return gradient
 
 
 @dataclass(frozen=True)
@@ -151,22 +155,16 @@ class Adam(_Descent):
     beta1: float = 0.9
     beta2: float = 0.999
     epsilon: float = 1e-8
-    decay: Rates = 0.0
-    slots: ClassVar[tuple[str, ...]] = ("first", "second")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not (0 <= self.beta1 < 1 and 0 <= self.beta2 < 1):
             raise UsageError(f"Adam's averages must lie in [0, 1), not {self.beta1} and {self.beta2}")
 
-    def start(self, parameters: Mapping[str, np.ndarray]) -> Arrays:
-        """First and second moments at zero, and the number of steps."""
-        return {"steps": np.zeros((), dtype=np.int64), **super().start(parameters)}
-
-    def step(self, parameters: Mapping[str, np.ndarray], gradients: Arrays, memory: Arrays, factor: float) -> None:
-        """One step, in place; the arguments are those of `Optimizer.step`."""
-        memory["steps"] += 1
-        super().step(parameters, gradients, memory, factor)
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """First and second moments."""
+        return ("first", "second")
 
     def _change(self, gradient: np.ndarray, rate: np.floating, slots: list[np.ndarray], steps: int) -> np.ndarray:
         first, second = slots

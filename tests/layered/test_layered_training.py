@@ -58,7 +58,7 @@ def _directory(tmp_path) -> RunDirectory:
 def test_other_optimisers_and_batches_are_refused() -> None:
     with pytest.raises(UsageError, match="makes its own steps"):
         Trainer(learner(), DATA, TrainingPlan(1, 4, 0, Adam(1e-3))).train()
-    with pytest.raises(UsageError, match="no weight decay"):
+    with pytest.raises(UsageError, match="neither momentum nor weight decay"):
         Trainer(learner(), DATA, TrainingPlan(1, 4, 0, SGD(1e-3, 0.1))).train()
     with pytest.raises(UsageError, match="mini-batches of 4, not 5"):
         Trainer(learner(), DATA, TrainingPlan(1, 5, 0, SGD(1e-3))).train()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from circuitsim.errors import UsageError
-from circuitsim.training import SGD, Adam, Constant, Cosine, Exponential, Momentum
+from circuitsim.training import SGD, Adam, Constant, Cosine, Exponential
 
 
 def _formulas():
@@ -24,7 +24,7 @@ def _formulas():
         m[:], v[:] = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
         return 0.01 * (m / (1 - 0.9**step)) / (np.sqrt(v / (1 - 0.999**step)) + 1e-8)
 
-    return [(SGD(0.1, decay=0.3), 0.5, sgd), (Momentum(0.1, 0.8, {"w": 0.2}), 1.0, momentum), (Adam(0.01), 1.0, adam)]
+    return [(SGD(0.1, decay=0.3), 0.5, sgd), (SGD(0.1, {"w": 0.2}, 0.8), 1.0, momentum), (Adam(0.01), 1.0, adam)]
 
 
 @pytest.mark.parametrize(("optimizer", "factor", "formula"), _formulas())
@@ -37,7 +37,7 @@ def test_steps_are_those_of_the_formula(optimizer, factor, formula):
         np.testing.assert_allclose(parameters["w"], expected, rtol=1e-13)
 
 
-@pytest.mark.parametrize("optimizer", [SGD(0.1), Momentum(0.1, 0.9), Adam(0.1)])
+@pytest.mark.parametrize("optimizer", [SGD(0.1), SGD(0.1, momentum=0.9), Adam(0.1)])
 def test_single_precision_stays_single(optimizer):
     parameters = {"w": np.ones(2, np.float32)}
     memory = optimizer.start(parameters)
@@ -57,6 +57,7 @@ def test_rates_and_decays_by_name():
     "make, message",
     [
         (lambda: Adam(math.nan), "a learning rate must be finite and non-negative, not nan"),
+        (lambda: SGD(0.1, momentum=1.0), r"momentum must lie in \[0, 1\), not 1.0"),
         (lambda: Adam(0.1, beta2=1.0), r"averages must lie in \[0, 1\), not 0.9 and 1.0"),
         (lambda: SGD({"v": 0.1}).start({"w": np.ones(1)}), "rates are given for .*v.*, but the parameters are .*w"),
         (lambda: SGD(0.1, {"v": 0.1}).start({"w": np.ones(1)}), "decays are given for .*v.*, but the parameters are"),

@@ -219,12 +219,12 @@ def plan_of(options: Any, optimizer: Optimizer, schedule: Schedule | None = None
 
 def optimizer_of(options: Any, rates: Any) -> Any:
     """The optimiser given by the options, with one rate or one per parameter."""
-    from circuitsim.training import SGD, Adam, Momentum
+    from circuitsim.training import SGD, Adam
 
     name, decay = options.optimizer, options.weight_decay
     made = {
         "sgd": lambda: SGD(rates, decay),
-        "momentum": lambda: Momentum(rates, options.momentum, decay),
+        "momentum": lambda: SGD(rates, decay, options.momentum),
         "adam": lambda: Adam(rates, decay=decay),
     }
     if name not in made:

@@ -160,7 +160,7 @@ def _with_deck(table: Any) -> dict[str, Any]:
 
 
 def _plan(options: Any, chain: Any) -> Any:
-    from circuitsim.training import Adam, Cosine, Momentum
+    from circuitsim.training import SGD, Adam, Cosine
 
     if options.lr <= 0:
         raise UsageError(f"the learning rate must be positive, not {options.lr}")
@@ -168,5 +168,5 @@ def _plan(options: Any, chain: Any) -> Any:
     if options.optimizer == "adam":
         optimizer: Any = Adam(rates, decay=options.weight_decay)
     else:
-        optimizer = Momentum(rates, options.momentum, options.weight_decay)
+        optimizer = SGD(rates, options.weight_decay, options.momentum)
     return plan_of(options, optimizer, Cosine(max(1, options.epochs), options.lr_final / options.lr))

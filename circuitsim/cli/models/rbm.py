@@ -53,7 +53,7 @@ def build(options: Options) -> Experiment:
     from circuitsim.boltzmann.monitor import Monitor
     from circuitsim.boltzmann.pictures import draw_filters
     from circuitsim.datasets import choose
-    from circuitsim.training import Momentum
+    from circuitsim.training import SGD
 
     name, notes = choose(options.dataset, options.data_dir)
     data, shape, binary = _data(name, options)
@@ -61,7 +61,7 @@ def build(options: Options) -> Experiment:
     rule = AdaptiveSteps(k, k if k_max is None else k_max, options.nats_per_step)
     if options.spread < 0:
         raise UsageError(f"the spread of the initial weights must not be negative, not {options.spread}")
-    optimizer = Momentum(options.lr, options.momentum, {"weights": options.weight_decay})
+    optimizer = SGD(options.lr, {"weights": options.weight_decay}, options.momentum)
     plan = plan_of(options, optimizer)
     # A separate random stream, so that initialisation does not repeat the trainer's draws.
     rng = np.random.default_rng((plan.seed, 3))
