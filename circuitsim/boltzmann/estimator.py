@@ -158,26 +158,31 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def transform(self, X: Any) -> np.ndarray:
         """p(h = 1 | v) of each sample, (samples, n_components)."""
-        return self.machine_.hidden_probability(self._read(X))
+        data = self._read(X)
+        return self.machine_.hidden_probability(data)
 
     def gibbs(self, v: Any) -> np.ndarray:
         """One Gibbs step from visible states; (samples, features) booleans."""
-        return self.machine_.gibbs(self._read(v), self._seeds).astype(bool)
+        data = self._read(v)
+        return self.machine_.gibbs(data, self._seeds).astype(bool)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Pseudo-log-likelihood of each sample, Σ_j log p(v_j | all other v); (samples,).
 
         All features are computed. ``BernoulliRBM`` draws one of them at random, and these values are its means.
         """
-        return self.machine_.pseudo_log_likelihood(self._read(X))
+        data = self._read(X)
+        return self.machine_.pseudo_log_likelihood(data)
 
     def free_energy(self, X: Any) -> np.ndarray:
         """F(v) of each sample; p(v) = exp(−F(v)) / Z."""
-        return self.machine_.free_energy(self._read(X))
+        data = self._read(X)
+        return self.machine_.free_energy(data)
 
     def log_likelihood(self, X: Any) -> np.ndarray:
         """Exact log p(v) of each sample; needs a layer of at most 24 units."""
-        return log_likelihood(self.machine_, self._read(X))
+        data = self._read(X)
+        return log_likelihood(self.machine_, data)
 
     def log_partition(self, temperatures: int = 1000, chains: int = 100) -> PartitionEstimate:
         """log Z by annealed importance sampling, with error bars.

@@ -100,7 +100,8 @@ class ChainClassifier(TrainedClassifier):
 
     def outputs(self, X: Any) -> np.ndarray:
         """(samples, classes) outputs of the chain, its logits."""
-        return to_numpy(self.chain_.output(self._read(X)))
+        x = self._read(X)
+        return to_numpy(self.chain_.output(x))
 
     _outputs = outputs
 

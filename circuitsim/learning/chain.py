@@ -184,9 +184,6 @@ class Chain:
             x = self.augment(x, rng)
         begin = self.block.begun([layer[: x.shape[0]] for layer in self._last]) if self._last else None
         output, steps = forward(self.elements, self._enter(x), True, begin)
-        for step in steps:
-            if isinstance(step.element, Stage):
-                step.element.observe(step.memory)
         xp, omits = namespace(output), self.uncertified == "omit"
         weight = xp.ones_like(output[:, 0]) if not weights else xp.astype(xp.asarray(weights[0]), output.dtype)
         good = trusted = self._trusted(output, steps)

@@ -39,7 +39,7 @@ class Step(NamedTuple):
     x : array
         What came in; rows, for a block.
     memory : object
-        What a stage remembers, or a block's free state.
+        A stage's pullback, or a block's free state.
     shape : tuple of int
         Of the output.
     """
@@ -96,8 +96,8 @@ def forward(
             # Circuits are solved in double precision for every precision of the chain.
             x = _shaped(element, xp.astype(state.output, x.dtype))
         else:
-            y, memory = element.forward(x, training)
-            steps.append(Step(element, x, memory, tuple(y.shape)))
+            y, pullback = element.forward(x, training)
+            steps.append(Step(element, x, pullback, tuple(y.shape)))
             x = y
     return x, steps
 
@@ -128,9 +128,9 @@ def backward(steps: Sequence[Step], output: Array, targets: Array, loss: Loss, w
     # (coefficient, cotangent): one in the explicit form, one for each state in the implicit form.
     errors: list[tuple[float, Any]] = [(1.0, loss.gradient(output, targets) * weight[:, None])]
     for index in range(min(last, len(steps) - 1), first - 1, -1):
-        step, with_input = steps[index], index > first
+        step = steps[index]
         if not is_block(step.element):
-            pulled = [(c, step.element.vjp(step.memory, xp.reshape(e, step.shape), with_input)) for c, e in errors]
+            pulled = [(c, step.memory(xp.reshape(e, step.shape))) for c, e in errors]
             gradients[index] = _combined([(c / batch, own) for c, (own, _) in pulled])
             errors = [(c, back) for c, (_, back) in pulled]
             continue
@@ -142,14 +142,14 @@ def backward(steps: Sequence[Step], output: Array, targets: Array, loss: Loss, w
             given[index] = xp.reshape(sum(c * e for c, e in errors), step.shape)
             estimate, factor = through_block(step, given[index], rule)
         found[index], gradients[index] = estimate, dict(estimate.parameters)
-        if estimate.inputs is None and with_input:
+        if index == first:
+            break
+        if estimate.inputs is None:
             raise RuleError(
                 f"{type(rule).__name__} gives no derivative by a block's inputs: nothing before it can learn"
             )
-        whole: list[tuple[float, Any]] = [(1.0, estimate.inputs)]
-        errors = [
-            (c, xp.astype(term, factor.dtype) * factor[:, None]) for c, term in estimate.apart or whole * with_input
-        ]
+        terms = estimate.apart or [(1.0, estimate.inputs)]
+        errors = [(c, xp.astype(term, factor.dtype) * factor[:, None]) for c, term in terms]
     if isinstance(of_output, Behind):
         estimate, free = found[last], steps[last].memory
         certified = xp.astype(xp.asarray(estimate.certified), weight.dtype)
@@ -220,7 +220,7 @@ class Behind:
         error = error if weight is None else error * weight[:, None]
         found: list[Gradients] = []
         for step in reversed(steps):
-            own, error = step.element.vjp(step.memory, error)
+            own, error = step.memory(error)
             found.insert(0, own)
         return found, namespace(error).reshape(error, output.shape)
 

@@ -88,21 +88,13 @@ def build(description: Mapping[str, Any], elements: Sequence[type] = ()) -> Any:
             f"there is no kind of element '{kind}'; there are {', '.join([*kinds, 'circuit'])}. Name a class of your "
             "own in elements=[...]"
         )
-    allowed = inspect.signature(kinds[kind].__init__).parameters
-    open_ended = inspect.Parameter.VAR_KEYWORD
-    known = [name for name, a in allowed.items() if name not in ("self", "rng", "dtype") and a.kind != open_ended]
-    unknown = [name for name in options if name not in known]
-    if unknown:
-        raise UsageError(f"'{unknown[0]}' is not an option of {kind}; it has {', '.join(known) or 'none'}")
-    missing = [name for name in known if allowed[name].default is inspect.Parameter.empty and name not in options]
-    if missing:
-        raise UsageError(f"{kind} needs {', '.join(missing)}")
     try:
         if isinstance(options.get("sweeps"), Mapping):
             options["sweeps"] = Sweeps(**options["sweeps"])
         return kinds[kind](**options)
     except (TypeError, ValueError, AttributeError) as problem:
-        raise UsageError(f"{kind} cannot be made from {options}: {problem}") from problem
+        known = inspect.signature(kinds[kind])
+        raise UsageError(f"{kind} cannot be made from {options}: {problem}; its options are {known}") from problem
 
 
 def _circuit(options: dict[str, Any]) -> Any:

@@ -13,7 +13,7 @@ from circuitsim.blocks import convolution
 from circuitsim.blocks.convolution import Window
 from circuitsim.blocks.convolutional import gaussian_orthogonal
 from circuitsim.errors import UsageError
-from circuitsim.learning.stages import Gradients, Stage
+from circuitsim.learning.stages import Gradients, Output, Stage
 
 
 @dataclass(eq=False, repr=False)
@@ -60,7 +60,7 @@ class Conv2d(Stage):
         if self.bias:
             self.parameters["bias"] = rng.uniform(-limit, limit, self.outputs).astype(dtype)
 
-    def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
+    def forward(self, x: Array, training: bool = False) -> Output:
         """(batch, rows, columns, inputs) to (batch, rows, columns, outputs).
 
         The arguments are those of `Stage.forward`.
@@ -70,18 +70,16 @@ class Conv2d(Stage):
         y = convolution.convolve(x, self._kernel(), self._window)
         if "bias" in self.parameters:
             y += self.parameters["bias"]
-        return y, x
 
-    def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
-        """The kernel's gradient and the transposed convolution; the arguments are those of `Stage.vjp`."""
-        xp, weights = namespace(cotangent), self.parameters["weights"]
-        gradient = convolution.kernel_gradient(memory, cotangent, self._window)
-        gradients = {"weights": xp.reshape(gradient, weights.shape)}
-        if "bias" in self.parameters:
-            gradients["bias"] = xp.sum(cotangent, axis=(0, 1, 2))
-        if not wants_input:
-            return gradients, None
-        return gradients, convolution.convolve_back(cotangent, self._kernel(), self._window, memory.shape)
+        def pullback(cotangent: Array) -> tuple[Gradients, Array]:
+            xp, weights = namespace(cotangent), self.parameters["weights"]
+            gradient = convolution.kernel_gradient(x, cotangent, self._window)
+            gradients = {"weights": xp.reshape(gradient, weights.shape)}
+            if "bias" in self.parameters:
+                gradients["bias"] = xp.sum(cotangent, axis=(0, 1, 2))
+            return gradients, convolution.convolve_back(cotangent, self._kernel(), self._window, x.shape)
+
+        return y, pullback
 
     def _kernel(self) -> Array:
         weights = self.parameters["weights"]
@@ -93,23 +91,18 @@ class MaxPool(Stage):
 
     kind = "max-pool"
 
-    def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
+    def forward(self, x: Array, training: bool = False) -> Output:
         """Half the rows and columns; the arguments are those of `Stage.forward`."""
         y, switches = convolution.max_pool(x)
-        return y, (switches, x.shape[1:])
-
-    def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
-        """The cotangent at the places of the maxima, zero elsewhere; the arguments are those of `Stage.vjp`."""
-        switches, shape = memory
-        return {}, convolution.unpool(cotangent, switches, shape)
+        return y, lambda cotangent: ({}, convolution.unpool(cotangent, switches, x.shape[1:]))
 
 
 class SoftPool(Stage):
-    """Σ x eˣ / Σ eˣ over 2 × 2 squares (Stergiou et al. 2021)."""
+    """Σ x eˣ / Σ eˣ over 2 × 2 squares (Stergiou et al. 2021): ∂y/∂x_i = p_i (1 + x_i − y) with p_i = e^x_i / Σ eˣ."""
 
     kind = "soft-pool"
 
-    def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
+    def forward(self, x: Array, training: bool = False) -> Output:
         """Half the rows and columns, an odd last one left out; the arguments are those of `Stage.forward`."""
         xp = namespace(x)
         batch, rows, columns, channels = x.shape
@@ -118,17 +111,14 @@ class SoftPool(Stage):
         share = xp.exp(four - xp.max(four, axis=(2, 4), keepdims=True))
         share = share / xp.sum(share, axis=(2, 4), keepdims=True)
         y = xp.sum(share * four, axis=(2, 4), keepdims=True)
-        return y[:, :, 0, :, 0], (share * (1 + four - y), x.shape)
 
-    def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
-        """The cotangent times ∂y/∂x_i = p_i (1 + x_i − y); the arguments are those of `Stage.vjp`."""
-        slopes, shape = memory
-        xp = namespace(cotangent)
-        batch, rows, _, columns, _, channels = slopes.shape
-        back = xp.zeros(shape, dtype=cotangent.dtype, device=device(cotangent))
-        found = slopes * cotangent[:, :, None, :, None]
-        back[:, : 2 * rows, : 2 * columns] = xp.reshape(found, (batch, 2 * rows, 2 * columns, channels))
-        return {}, back
+        def pullback(cotangent: Array) -> tuple[Gradients, Array]:
+            back = xp.zeros(x.shape, dtype=cotangent.dtype, device=device(cotangent))
+            found = share * (1 + four - y) * cotangent[:, :, None, :, None]
+            back[:, : 2 * rows, : 2 * columns] = xp.reshape(found, (batch, 2 * rows, 2 * columns, channels))
+            return {}, back
+
+        return y[:, :, 0, :, 0], pullback
 
 
 @dataclass(eq=False, repr=False)
@@ -156,8 +146,8 @@ class BatchNorm(Stage):
         self.parameters = {"scale": ones, "shift": zeros}
         self.averages = {"mean": zeros.copy(), "variance": ones.copy()}
 
-    def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
-        """The same shape; in training with the mean and variance of the batch.
+    def forward(self, x: Array, training: bool = False) -> Output:
+        """The same shape; in training with the mean and variance of the batch, towards which the running ones move.
 
         The arguments are those of `Stage.forward`.
         """
@@ -171,30 +161,17 @@ class BatchNorm(Stage):
                 raise UsageError("batch normalisation needs at least two values a channel: use larger batches")
             mean = xp.mean(x, axis=axes)
             variance = xp.mean((x - mean) ** 2, axis=axes)
+            for name, seen in (("mean", mean), ("variance", variance * (count / (count - 1)))):
+                self.averages[name] += self.momentum * (seen - self.averages[name])
         else:
             mean, variance = self.averages["mean"], self.averages["variance"]
         inverse = 1 / xp.sqrt(variance + self.epsilon)
         centred = (x - mean) * inverse
-        y = centred * self.parameters["scale"] + self.parameters["shift"]
-        return y, (centred, inverse, mean, variance, count if training else 0)
 
-    def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
-        """Through the mean and variance of the batch too, where they were its own.
+        def pullback(cotangent: Array) -> tuple[Gradients, Array]:
+            scale, shift = xp.sum(cotangent * centred, axis=axes), xp.sum(cotangent, axis=axes)
+            # In training also through the mean and variance of the batch.
+            back = cotangent - (shift + centred * scale) / count if training else cotangent
+            return {"scale": scale, "shift": shift}, back * (inverse * self.parameters["scale"])
 
-        The arguments are those of `Stage.vjp`.
-        """
-        xp = namespace(cotangent)
-        centred, inverse, _, _, count = memory
-        axes = tuple(range(cotangent.ndim - 1))
-        scale, shift = xp.sum(cotangent * centred, axis=axes), xp.sum(cotangent, axis=axes)
-        back = cotangent
-        if count:
-            back = cotangent - (shift + centred * scale) / count
-        return {"scale": scale, "shift": shift}, back * (inverse * self.parameters["scale"])
-
-    def observe(self, memory: Any) -> None:
-        """Move the running mean and variance towards the batch's."""
-        _, _, mean, variance, count = memory
-        if count:
-            for name, seen in (("mean", mean), ("variance", variance * (count / (count - 1)))):
-                self.averages[name] += self.momentum * (seen - self.averages[name])
+        return centred * self.parameters["scale"] + self.parameters["shift"], pullback

@@ -183,7 +183,8 @@ class CircuitEstimator(TrainedEstimator):
 
     def _outputs(self, X: Any) -> np.ndarray:
         """(samples, outputs) output voltages, V."""
-        return self.learner_.output(self._voltages(self._read(X)))
+        x = self._voltages(self._read(X))
+        return self.learner_.output(x)
 
     @property
     def trained_(self) -> Circuit:

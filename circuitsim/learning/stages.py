@@ -7,6 +7,7 @@ holds each sample's own error, and parameter gradients are sums over samples.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -18,9 +19,18 @@ from circuitsim.errors import UsageError
 
 Gradients = dict[str, Array]
 
+Output = tuple[Array, Callable[[Array], tuple[Gradients, Array]]]
+"""What a stage returns: its output y and its pullback, a function of the cotangent ∂loss/∂y of each sample.
 
+The pullback gives Σ_b cotangent_b · ∂y_b/∂parameters by parameter, and the cotangent of the input, cotangent · ∂y/∂x.
+"""
+
+
+@dataclass(eq=False, repr=False)
 class Stage:
     """A differentiable map. This one is the identity, without parameters.
+
+    A stage with options is a dataclass too, of which they are the fields.
 
     Attributes
     ----------
@@ -29,21 +39,18 @@ class Stage:
     parameters : dict of array
         What optimisers move; the stage's own memory.
     averages : dict of array
-        What it has observed of past batches.
+        Statistics of past batches.
     options : dict
         The arguments it was made with.
     """
 
     kind: ClassVar[str] = "identity"
 
-    def __init__(self, **options: Any) -> None:
-        self.options = options
+    def __post_init__(self) -> None:
+        """The first parameters are those of seed 0."""
+        self.options = asdict(self)
         self.parameters: dict[str, Any] = {}
         self.averages: dict[str, Any] = {}
-
-    def __post_init__(self) -> None:
-        """Of a stage that is a dataclass: its fields are its options, and its first parameters those of seed 0."""
-        Stage.__init__(self, **asdict(self))  # type: ignore[call-overload]
         self.initialise(0)
 
     def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
@@ -57,52 +64,27 @@ class Stage:
             Of the parameters.
         """
 
-    def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
-        """The output, and what `vjp` needs to remember.
+    def forward(self, x: Array, training: bool = False) -> Output:
+        """The output and its pullback (`Output`).
 
         Parameters
         ----------
         x : (batch, …) array
             Of any array library.
         training : bool
-            Whether batch statistics are taken from the batch itself.
+            Whether batch statistics are taken from the batch itself, which then enters the averages.
 
         Returns
         -------
         output : (batch, …) array
-        memory : object
-            For `vjp` and `observe`; its contents are the stage's own.
+        pullback : callable
 
         Raises
         ------
         UsageError
             An array of a shape that the stage does not take.
         """
-        return x, None
-
-    def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
-        """Vector–Jacobian products: Σ_b cotangent_b · ∂output_b/∂parameters, and cotangent · ∂output/∂x.
-
-        Parameters
-        ----------
-        memory : object
-            From `forward`.
-        cotangent : array
-            ∂loss/∂output of each sample, of the shape of the output.
-        wants_input : bool
-            Whether the second result is needed.
-
-        Returns
-        -------
-        gradients : dict of array
-            By parameter, summed over the batch.
-        input : array or None
-            ∂loss/∂x of each sample, of the shape of ``x``; None where a stage saves it because it is not wanted.
-        """
-        return {}, cotangent
-
-    def observe(self, memory: Any) -> None:
-        """Take a training batch into the averages; called once for each batch."""
+        return x, lambda cotangent: ({}, cotangent)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.options.items())})"
@@ -139,25 +121,23 @@ class Linear(Stage):
         if self.bias:
             self.parameters["bias"] = rng.uniform(-limit, limit, self.outputs).astype(dtype)
 
-    def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
+    def forward(self, x: Array, training: bool = False) -> Output:
         """(batch, …) to (batch, outputs); the arguments are those of `Stage.forward`."""
-        rows = namespace(x).reshape(x, (x.shape[0], -1))
+        xp = namespace(x)
+        rows = xp.reshape(x, (x.shape[0], -1))
         if rows.shape[1] != self.inputs:
             raise UsageError(f"a {self.kind} stage takes rows of {self.inputs}, but rows of {rows.shape[1]} come in")
         y = rows @ self.parameters["weights"]
         if "bias" in self.parameters:
             y += self.parameters["bias"]
-        return y, (rows, x.shape)
 
-    def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
-        """rowsᵀ · cotangent and cotangent · weightsᵀ; the arguments are those of `Stage.vjp`."""
-        xp = namespace(cotangent)
-        rows, shape = memory
-        gradients = {"weights": rows.T @ cotangent}
-        if "bias" in self.parameters:
-            gradients["bias"] = xp.sum(cotangent, axis=0)
-        back = xp.reshape(cotangent @ self.parameters["weights"].T, shape) if wants_input else None
-        return gradients, back
+        def pullback(cotangent: Array) -> tuple[Gradients, Array]:
+            gradients = {"weights": rows.T @ cotangent}
+            if "bias" in self.parameters:
+                gradients["bias"] = xp.sum(cotangent, axis=0)
+            return gradients, xp.reshape(cotangent @ self.parameters["weights"].T, x.shape)
+
+        return y, pullback
 
 
 class Readout(Linear):
@@ -171,13 +151,10 @@ class Flatten(Stage):
 
     kind = "flatten"
 
-    def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
+    def forward(self, x: Array, training: bool = False) -> Output:
         """(batch, …) to (batch, product of the rest); the arguments are those of `Stage.forward`."""
-        return namespace(x).reshape(x, (x.shape[0], -1)), x.shape
-
-    def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
-        """The cotangent in the shape of the input; the arguments are those of `Stage.vjp`."""
-        return {}, namespace(cotangent).reshape(cotangent, memory)
+        xp = namespace(x)
+        return xp.reshape(x, (x.shape[0], -1)), lambda cotangent: ({}, xp.reshape(cotangent, x.shape))
 
 
 @dataclass(eq=False, repr=False)
@@ -211,7 +188,7 @@ class Normalise(Stage):
         """Set the precision of the output; the arguments are those of `Stage.initialise`."""
         self._dtype = np.dtype(dtype)
 
-    def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
+    def forward(self, x: Array, training: bool = False) -> Output:
         """(x / scale − mean) / deviation, of ``shape`` where it is given.
 
         The arguments are those of `Stage.forward`.
@@ -222,12 +199,8 @@ class Normalise(Stage):
             x = xp.reshape(x, (-1, *self.shape))
         mean, deviation = (xp.asarray(values, dtype=dtype, device=device(x)) for values in (self.mean, self.deviation))
         factor = 1.0 / (self.scale * deviation)
-        return xp.astype(x, dtype) * factor - mean / deviation, (factor, came)
-
-    def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
-        """The cotangent over scale · deviation of its channel; the arguments are those of `Stage.vjp`."""
-        factor, shape = memory
-        return {}, namespace(cotangent).reshape(cotangent * factor, shape)
+        y = xp.astype(x, dtype) * factor - mean / deviation
+        return y, lambda cotangent: ({}, xp.reshape(cotangent * factor, came))
 
 
 @dataclass(eq=False, repr=False)
@@ -243,18 +216,15 @@ class Activation(Stage):
             raise UsageError(f"there is no activation '{self.name}'; there are {', '.join(self.NAMES)}")
         super().__post_init__()
 
-    def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
+    def forward(self, x: Array, training: bool = False) -> Output:
         """The function of each unit, of the same shape; the arguments are those of `Stage.forward`."""
         xp, name = namespace(x), self.name
         if name == "tanh":
             y = xp.tanh(x)
-            return y, 1 - y * y
+            return y, lambda cotangent: ({}, cotangent * (1 - y * y))
         slope = ACTIVATIONS.get(name, 1.0)
         y = x / slope
         clip_into(xp, y, 0.0, None if name == "relu" else 1.0)
         inside = y > 0 if name == "relu" else (y > 0) & (y < 1)
-        return y, xp.astype(inside, x.dtype) / slope
-
-    def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
-        """The cotangent times the derivative of each unit; the arguments are those of `Stage.vjp`."""
-        return {}, cotangent * memory
+        derivative = xp.astype(inside, x.dtype) / slope
+        return y, lambda cotangent: ({}, cotangent * derivative)

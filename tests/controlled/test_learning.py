@@ -114,11 +114,8 @@ class Buffers(Stage):
 
     gains = np.array([-3.0, 2.0])
 
-    def forward(self, x: np.ndarray, training: bool = False) -> tuple[np.ndarray, None]:
-        return x * self.gains, None
-
-    def vjp(self, memory: None, cotangent: np.ndarray, wants_input: bool = True) -> tuple[dict, np.ndarray]:
-        return {}, cotangent * self.gains
+    def forward(self, x: np.ndarray, training: bool = False) -> tuple:
+        return x * self.gains, lambda cotangent: ({}, cotangent * self.gains)
 
 
 def test_equilibrium_propagation_goes_through_buffers_section_by_section() -> None:

@@ -58,12 +58,12 @@ def test_every_kind_survives_a_file(tmp_path: Path) -> None:
     [
         ({"kind": "dropout"}, "no kind of element 'dropout'"),
         ({}, "no kind"),
-        ({"kind": "linear", "inputs": 3}, "needs outputs"),
-        ({"kind": "linear", "inputs": 3, "size": 2}, "'size' is not"),
-        ({"kind": "flatten", "of": 2}, "it has none"),
+        ({"kind": "linear", "inputs": 3}, "missing .* 'outputs'; its options are .inputs: 'int', outputs"),
+        ({"kind": "linear", "inputs": 3, "size": 2}, "unexpected keyword argument 'size'"),
+        ({"kind": "flatten", "of": 2}, "unexpected keyword argument 'of'"),
         ({"kind": "deep-hopfield", "layers": [2], "sweeps": {"many": 3}}, "cannot be made"),
         ({"kind": "circuit"}, "deck"),
-        ({"kind": "linear", "inputs": 3, "rng": 2}, "'rng' is not"),
+        ({"kind": "linear", "inputs": 3, "rng": 2}, "unexpected keyword argument 'rng'"),
     ],
 )
 def test_a_wrong_description_is_refused(table: dict[str, object], message: str) -> None:
