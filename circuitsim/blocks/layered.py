@@ -20,7 +20,7 @@ from circuitsim.blocks.alternating import Layer, LayeredEnergy, LayeredState
 from circuitsim.blocks.couplings import Coupling, DenseCoupling, rows
 from circuitsim.blocks.protocol import Arrays, Nudge
 from circuitsim.errors import TopologyError, UsageError
-from circuitsim.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
+from circuitsim.training.checkpoint import load_checkpoint, save_checkpoint
 
 KINK = 1e-9
 """A unit at a bound whose minimum without it is within this fraction of max(1, |s|) of it is at a kink."""
@@ -142,7 +142,7 @@ class LayeredBlock:
         """Write options and parameters as one npz of plain arrays and JSON text."""
         arrays = {name: to_numpy(array) for name, array in self.parameters.items()}
         facts = {"kind": self.kind, "options": self.options, "dtype": arrays["bias1"].dtype.name}
-        save_checkpoint(Path(path), arrays, facts)
+        save_checkpoint(path, arrays, facts)
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
@@ -153,9 +153,7 @@ class LayeredBlock:
         CheckpointError
             The file is missing, damaged, or holds another kind of network.
         """
-        arrays, facts = load_checkpoint(Path(path))
-        if facts.get("kind") != cls.kind:
-            raise CheckpointError(f"{path} holds {facts.get('kind')!r}, no {cls.kind} network that this version reads")
+        arrays, facts = load_checkpoint(path, kind=cls.kind)
         options = facts["options"]
         block = cls.__new__(cls)
         vars(block).update(options, sweeps=Sweeps(**options["sweeps"]))

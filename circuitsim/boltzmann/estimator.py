@@ -20,7 +20,7 @@ from circuitsim.boltzmann.contrastive import AdaptiveSteps, ContrastiveDivergenc
 from circuitsim.boltzmann.enumeration import log_likelihood
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.training import SGD
-from circuitsim.training.checkpoint import pack, read_generator, unpack
+from circuitsim.training.checkpoint import pack, unpack
 from circuitsim.training.estimator import Fit, TrainedEstimator, estimator, whole
 
 
@@ -237,7 +237,7 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _set_model(self, arrays: dict[str, np.ndarray], facts: Any) -> None:
         self.machine_ = RestrictedBoltzmannMachine(**unpack(arrays, "machine"))
         self._seeds = np.random.default_rng(0)
-        read_generator(facts["generator"], self._seeds)
+        self._seeds.bit_generator.state = facts["generator"]
         self._set_learner()
         self._learner.load_state_arrays(unpack(arrays, "chains"))
         self._memory = unpack(arrays, "memory") or None

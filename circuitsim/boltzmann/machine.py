@@ -10,9 +10,7 @@ import numpy as np
 
 from circuitsim.boltzmann import kernels
 from circuitsim.errors import UsageError
-from circuitsim.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
-
-_MODEL = "rbm"
+from circuitsim.training.checkpoint import load_checkpoint, save_checkpoint
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -208,7 +206,7 @@ class RestrictedBoltzmannMachine:
 
     def save(self, path: Path | str) -> None:
         """Write the parameters to one npz file, without pickle."""
-        save_checkpoint(Path(path), self.parameters, {"model": _MODEL})
+        save_checkpoint(path, self.parameters, {"model": "rbm"})
 
     @classmethod
     def load(cls, path: Path | str) -> RestrictedBoltzmannMachine:
@@ -219,10 +217,7 @@ class RestrictedBoltzmannMachine:
         CheckpointError
             The file is missing, damaged, or holds something else.
         """
-        arrays, facts = load_checkpoint(Path(path))
-        if facts.get("model") != _MODEL:
-            raise CheckpointError(f"{path} holds no Boltzmann machine (its model is {facts.get('model')!r})")
-        return cls(**arrays)
+        return cls(**load_checkpoint(path, model="rbm")[0])
 
     def _states(self, states: np.ndarray, units: int) -> np.ndarray:
         states = np.ascontiguousarray(states, dtype=self.dtype)

@@ -32,7 +32,15 @@ from circuitsim.learning.losses import (
 from circuitsim.learning.rules import Chaining
 from circuitsim.learning.stages import Stage
 from circuitsim.training.callbacks import Callback
-from circuitsim.training.checkpoint import CheckpointError, copy_into, load_checkpoint, pack, save_checkpoint, unpack
+from circuitsim.training.checkpoint import (
+    CheckpointError,
+    checked,
+    copy_into,
+    load_checkpoint,
+    pack,
+    save_checkpoint,
+    unpack,
+)
 
 #: Samples that pass through a chain at a time outside of training.
 SLICE = 512
@@ -486,7 +494,7 @@ class Chain:
         A stage or block of your own needs a name ``kind`` in its class and ``options``, the arguments of its
         constructor as JSON values. A rule of your own is not in the file.
         """
-        save_checkpoint(Path(path), chain_arrays(self), {"kind": "chain", "chain": describe_chain(self)})
+        save_checkpoint(path, chain_arrays(self), {"kind": "chain", "chain": describe_chain(self)})
 
     @classmethod
     def load(cls, path: Path | str, elements: Sequence[type] = ()) -> Chain:
@@ -504,13 +512,9 @@ class Chain:
         CheckpointError
             The file is missing, damaged, or holds something else.
         """
-        arrays, facts = load_checkpoint(Path(path))
-        if facts.get("kind") != "chain":
-            raise CheckpointError(f"{path} does not hold a chain")
-        try:
+        arrays, facts = load_checkpoint(path, kind="chain")
+        with checked(path):
             return restored_chain(arrays, facts["chain"], elements)
-        except (KeyError, TypeError) as problem:
-            raise CheckpointError(f"the description in {path} is damaged ({problem})") from problem
 
     def _named(self, groups: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Values by parameter, one mapping an element, as one mapping."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,22 @@ class CheckpointError(CircuitError):
     """A checkpoint that cannot be used: missing, damaged, of another version or of another model."""
 
 
-def save_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
+@contextlib.contextmanager
+def checked(path: Path | str, more: type[Exception] = ValueError) -> Iterator[None]:
+    """Raise `CheckpointError` for whatever the content of a file raises that is not of the expected form."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, more) as problem:
+        why = problem.__cause__ or problem
+        raise CheckpointError(f"the checkpoint {path} is damaged and cannot be read ({why})") from problem
+
+
+def save_checkpoint(path: Path | str, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
     """Write arrays and facts as one file.
 
     Parameters
     ----------
-    path : Path
+    path : Path or str
         Where; an older checkpoint there is replaced in one step.
     arrays : mapping of str to ndarray
         Plain numeric arrays; saved with their exact bits.
@@ -40,32 +51,40 @@ def save_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], facts: Mapping
     text = json.dumps({"format": FORMAT, **facts}).encode()
     # np.savez takes names as keywords; the archive is written by hand so that any name is allowed. Arrays go to the
     # file piece by piece: a large model is not held twice.
-    with atomic_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    with atomic_file(Path(path)) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, array in {_HEADER: np.frombuffer(text, np.uint8), **arrays}.items():
             # A member made by name alone carries the time of day; this one makes equal content equal bytes.
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
 
 
-def load_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def load_checkpoint(path: Path | str, **kind: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Read what `save_checkpoint` wrote; every byte is checked against the archive's checksums.
+
+    Parameters
+    ----------
+    path : Path or str
+        The file.
+    **kind
+        Facts that must be so.
 
     Raises
     ------
     CheckpointError
-        The file is missing, damaged, or of a format unknown to this version.
+        The file is missing, damaged, of a format unknown to this version, or holds something else.
     """
+    path = Path(path)
     if not path.is_file():
         raise CheckpointError(f"there is no checkpoint at {path}")
-    try:
+    with checked(path, UsageError):
         arrays = read_npz(path)
         facts = json.loads(arrays.pop(_HEADER).tobytes())
         version = facts.pop("format")
-    except (UsageError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
-        why = problem.__cause__ or problem
-        raise CheckpointError(f"the checkpoint {path} is damaged and cannot be read ({why})") from problem
     if version != FORMAT:
         raise CheckpointError(f"the checkpoint {path} has format {version}; this version reads format {FORMAT}")
+    for name, wanted in kind.items():
+        if facts.get(name) != wanted:
+            raise CheckpointError(f"{path} holds the {name} {facts.get(name)!r}, not {wanted!r}")
     return arrays, facts
 
 
@@ -98,17 +117,3 @@ def copy_into(targets: Mapping[str, np.ndarray], sources: Mapping[str, np.ndarra
                 f"the model's is {target.dtype} {target.shape}"
             )
         target[...] = source
-
-
-def read_generator(found: Any, rng: np.random.Generator) -> None:
-    """Set a generator to the state in the facts of a checkpoint.
-
-    Raises
-    ------
-    CheckpointError
-        It is not a state of such a generator.
-    """
-    try:
-        rng.bit_generator.state = found
-    except (KeyError, TypeError, ValueError, OverflowError) as problem:
-        raise CheckpointError(f"the checkpoint's state of the random generator is damaged ({problem!r})") from problem

@@ -31,7 +31,7 @@ from circuitsim._scikit import (
 )
 from circuitsim.errors import UsageError
 from circuitsim.training.callbacks import Callback
-from circuitsim.training.checkpoint import CheckpointError, load_checkpoint, pack, save_checkpoint, unpack
+from circuitsim.training.checkpoint import checked, load_checkpoint, pack, save_checkpoint, unpack
 from circuitsim.training.history import History
 from circuitsim.training.optimizers import Constant, Optimizer, Schedule
 from circuitsim.training.trainable import Arrays, FusedTrainable, Trainable
@@ -224,7 +224,7 @@ class TrainedEstimator(BaseEstimator):
         arrays = {name: _plain(name, value) for name, value in fitted.items() if isinstance(value, np.ndarray)}
         history = fitted.get("history_")
         save_checkpoint(
-            Path(path),
+            path,
             pack(fitted=arrays, model=model),
             {
                 "estimator": type(self).__name__,
@@ -244,16 +244,14 @@ class TrainedEstimator(BaseEstimator):
         CheckpointError
             The file is missing, damaged, or holds another estimator.
         """
-        arrays, facts = load_checkpoint(Path(path))
-        if facts.get("estimator") != cls.__name__:
-            raise CheckpointError(f"{path} holds {facts.get('estimator') or 'no estimator'}, not {cls.__name__}")
-        found = cls(**facts["parameters"])
-        for name, value in {**unpack(arrays, "fitted"), **facts["fitted"]}.items():
-            setattr(found, name, value)
-        if facts["history"] is not None:
-            found.history_ = History()
-            found.history_.restart(facts["history"])
-        found._set_model(unpack(arrays, "model"), facts["model"])
+        arrays, facts = load_checkpoint(path, estimator=cls.__name__)
+        with checked(path):
+            found = cls(**facts["parameters"])
+            found.__dict__.update(unpack(arrays, "fitted") | facts["fitted"])
+            if facts["history"] is not None:
+                found.history_ = History()
+                found.history_.restart(facts["history"])
+            found._set_model(unpack(arrays, "model"), facts["model"])
         return found
 
     def _model_state(self) -> tuple[Arrays, Any]:

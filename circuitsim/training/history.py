@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,18 +47,20 @@ class History(Result):
 
     def append(self, row: Mapping[str, Value]) -> None:
         """Add a row, in memory and on disk."""
-        if self.rows and list(row) != list(self.rows[0]):
-            raise UsageError(f"the history's columns are {list(self.rows[0])}, a new row has {list(row)}")
-        self.rows.append(dict(row))
-        self._store(self.rows[-1:], len(self.rows) == 1)
+        self._add([dict(row)])
 
-    def restart(self, rows: list[Row]) -> None:
+    def restart(self, rows: Iterable[Row]) -> None:
         """Replace all rows by ``rows``: the history of a checkpoint (or none)."""
-        self.rows = [dict(row) for row in rows]
-        self._store(self.rows, True)
+        self.rows = []
+        self._add([dict(row) for row in rows])
 
-    def _store(self, rows: Sequence[Row], begins: bool) -> None:
-        """Write rows into the files, which begin with them, or behind what is there."""
+    def _add(self, rows: list[Row]) -> None:
+        """Add rows, also to the files, which begin with them where there were none."""
+        begins = not self.rows
+        for row in rows:
+            if self.rows and list(row) != list(self.rows[0]):
+                raise UsageError(f"the history's columns are {list(self.rows[0])}, a new row has {list(row)}")
+            self.rows.append(row)
         if self.directory is None:
             return
         finite = [{name: value if math.isfinite(value) else None for name, value in row.items()} for row in rows]

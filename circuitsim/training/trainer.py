@@ -15,14 +15,14 @@ from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.training.callbacks import Callback
 from circuitsim.training.checkpoint import (
     CheckpointError,
+    checked,
     copy_into,
     load_checkpoint,
     pack,
-    read_generator,
     save_checkpoint,
     unpack,
 )
-from circuitsim.training.history import History, Row
+from circuitsim.training.history import History
 from circuitsim.training.optimizers import SGD, Constant, Optimizer, Schedule
 from circuitsim.training.progress import ProgressLine
 from circuitsim.training.run_directory import RunDirectory
@@ -121,27 +121,12 @@ class Counters:
     summed: int = 0
     stepping: float = 0.0
 
-    @classmethod
-    def read(cls, found: Any) -> Counters:
-        """Counters from the facts of a checkpoint.
-
-        Raises
-        ------
-        CheckpointError
-            They are none.
-        """
-        usual = asdict(cls())
-        try:
-            good = found.keys() == usual.keys() and all(
-                type(found[name]) is type(one) and (name == "sums" or 0 <= found[name] < 2**63)
-                for name, one in usual.items()
-            )
-            good = good and all(map(math.isfinite, found["sums"].values())) and (found["summed"] or not found["sums"])
-        except (AttributeError, TypeError):
-            good = False
-        if not good:
-            raise CheckpointError(f"the checkpoint's counters are damaged: {found!r}")
-        return cls(**found)
+    def __post_init__(self) -> None:
+        """Refuse, with the error that comes, what no loop can count."""
+        counts = self.epoch, self.batch, self.updates, self.skipped, self.summed, int(self.seconds), int(self.stepping)
+        np.array(counts, np.uint64)
+        if not all(map(math.isfinite, self.sums.values())) or (self.sums and not self.summed):
+            raise ValueError(f"no sums over {self.summed} steps: {self.sums}")
 
 
 @dataclass(frozen=True)
@@ -302,20 +287,19 @@ class Trainer:
         if not self.directory.checkpoint.exists():
             self.history.restart([])
             return
-        arrays, facts = load_checkpoint(self.directory.checkpoint)
-        for name, mine in (("samples", self.samples), ("batch", self.plan.batch), ("seed", self.plan.seed)):
-            if facts.get(name) != mine:
-                raise CheckpointError(f"the checkpoint was written with {name} {facts.get(name)}, this run has {mine}")
-        counters, rows = Counters.read(facts.get("counters")), _rows(facts.get("rows"))
-        begun = counters.epoch + (counters.batch > 0)
-        if begun > self.plan.epochs:
-            raise CheckpointError(f"the run is already in epoch {begun}, beyond the requested {self.plan.epochs}")
+        path, plan = self.directory.checkpoint, self.plan
+        arrays, facts = load_checkpoint(path, samples=self.samples, batch=plan.batch, seed=plan.seed)
+        with checked(path, UsageError):
+            counters = Counters(**facts["counters"])
+            begun = counters.epoch + (counters.batch > 0)
+            if begun > plan.epochs:
+                raise CheckpointError(f"the run is already in epoch {begun}, beyond the requested {plan.epochs}")
+            self._rng.bit_generator.state = facts["rng"]
+            self.history.restart(facts["rows"])
         copy_into(dict(self.trainable.parameters), unpack(arrays, "parameters"), "parameters")
         copy_into(self.memory, unpack(arrays, "optimizer"), "optimiser memory")
         self.trainable.load_state_arrays(unpack(arrays, "state"))
-        read_generator(facts.get("rng"), self._rng)
         self._at = counters
-        self.history.restart(rows)
 
     def _steps(self) -> Iterator[None]:
         """The steps of this epoch that are still to be done; comes up for air after each, or after a few short ones."""
@@ -410,21 +394,3 @@ class Trainer:
         if self._at.sums:
             note += "".join(f"  {name} {total / self._at.summed:.4g}" for name, total in self._at.sums.items())
         self.progress.update(min(1.0, done / max(1, self.plan.epochs)), note)
-
-
-def _rows(found: Any) -> list[Row]:
-    """Rows of a history from the facts of a checkpoint; all have the same columns.
-
-    Raises
-    ------
-    CheckpointError
-        They are none.
-    """
-    try:
-        columns, values = {tuple(row) for row in found}, [value for row in found for value in row.values()]
-    except (AttributeError, TypeError):
-        columns, values = set(), [None]
-    if len(columns) > 1 or not all(isinstance(value, int | float) for value in values):
-        raise CheckpointError("the checkpoint's history is damaged: it must be rows of numbers with the same columns")
-    rows: list[Row] = found
-    return rows

@@ -136,7 +136,7 @@ def test_a_loaded_estimator_gives_the_same_bits(name: str, tmp_path: Any) -> Non
     else:
         np.testing.assert_array_equal(again.predict(data), model.predict(data))
     other = DRNClassifier if name != "network" else ChainClassifier
-    with pytest.raises(CheckpointError, match=f"holds {type(model).__name__}, not {other.__name__}"):
+    with pytest.raises(CheckpointError, match=f"holds the estimator '{type(model).__name__}', not '{other.__name__}'"):
         other.load(path)
 
 

@@ -102,9 +102,9 @@ def test_resuming_a_finished_run_for_more_epochs_is_the_longer_run(run):
 def test_a_checkpoint_of_another_run_is_refused(run):
     Trainer(NoisyQuadratic(), [DATA], _plan(), directory=run).train()
     for model, data, plan, message in [
-        (NoisyQuadratic(), DATA[:20], _plan(), "with samples 23, this run has 20"),
-        (NoisyQuadratic(), DATA, _plan(batch=4), "with batch 5, this run has 4"),
-        (NoisyQuadratic(), DATA, _plan(seed=4), "with seed 3, this run has 4"),
+        (NoisyQuadratic(), DATA[:20], _plan(), "holds the samples 23, not 20"),
+        (NoisyQuadratic(), DATA, _plan(batch=4), "holds the batch 5, not 4"),
+        (NoisyQuadratic(), DATA, _plan(seed=4), "holds the seed 3, not 4"),
         (NoisyQuadratic(), DATA, _plan(epochs=3), "already in epoch 4, beyond the requested 3"),
         (NoisyQuadratic(4), DATA, _plan(), "parameters 'point' is float64 .3,., the model's is"),
         (NoisyQuadratic(), DATA, _plan(optimizer=SGD(0.1)), "optimiser memory are"),
