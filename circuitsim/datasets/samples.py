@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -109,29 +108,22 @@ def _from_csv(path: Path, roles: Roles, classes: tuple[str, ...], targets: bool)
     _, header = next(rows, (0, []))
     if not header:
         raise UsageError(f"{path} is empty: its first line must name the columns")
-    columns, n = _columns(path, header, roles, targets), len(roles.inputs)
-    voltages = range(n + len(roles.outputs) if targets else n)
-    used = sorted((k, at) for at, k in enumerate(columns) if k in voltages)
-    label = columns.index(None) if targets and None in columns else None
+    columns, label = _columns(path, header, roles, targets)
     labels: list[tuple[int, str]] = []
 
-    def numbers() -> Iterator[float]:
+    def numbers() -> Iterator[list[float]]:
         for line, row in rows:
-            if len(row) != len(columns):
-                raise UsageError(f"{path}:{line}: {len(row)} cells, the header has {len(columns)}")
+            if len(row) != len(header):
+                raise UsageError(f"{path}:{line}: {len(row)} cells, the header has {len(header)}")
             if label is not None:
                 labels.append((line, row[label]))
-            for _, at in used:
-                yield _number(path, line, row[at])
+            yield [_number(path, line, row[at]) for at in columns]
 
-    table = np.fromiter(islice(numbers(), LARGEST + 1), np.float64)
-    if table.size > LARGEST:
-        raise UsageError(f"{path}: more than {LARGEST:,} numbers; split the file, or use npz")
+    table = np.fromiter(numbers(), np.dtype((np.float64, len(columns))))
     if not table.size:
         raise UsageError(f"{path} has a header and no samples")
-    table = table.reshape(-1, len(used))
-    if not labels:
-        return Samples(table[:, :n], table[:, n:])
+    if label is None:
+        return Samples(table[:, : len(roles.inputs)], table[:, len(roles.inputs) :])
     classes = classes or _class_names(path, {name for _, name in labels}, roles)
     number = {name: k for k, name in enumerate(classes)}
     for line, name in labels:
@@ -145,28 +137,25 @@ def _plain(name: str) -> str:
     return "".join(name.lower().split()).replace(",0)", ")")
 
 
-def _columns(path: Path, header: list[str], roles: Roles, must: bool) -> list[int | None]:
-    """For each column the number of its input, or of its output counted on from the inputs; None for the class."""
+def _columns(path: Path, header: list[str], roles: Roles, targets: bool) -> tuple[list[int], int | None]:
+    """The columns of the inputs, and with targets those of the outputs or that of the class."""
     wanted = [*roles.inputs, *roles.output_names]
-    number: dict[str, int | None] = {_plain(name): k for k, name in enumerate(wanted)}
-    number[CLASS] = None
-    columns: list[int | None] = []
-    for name in header:
-        if _plain(name) not in number:
+    known, n, places = [*map(_plain, wanted), CLASS], len(roles.inputs), dict[str, int]()
+    for at, name in enumerate(header):
+        if _plain(name) not in known:
             raise UsageError(
                 f"{path}:1: column {name!r} is neither an input nor an output; these are {', '.join(wanted)}, "
                 f"and {CLASS!r}"
             )
-        if number[_plain(name)] in columns:
+        if places.setdefault(_plain(name), at) != at:
             raise UsageError(f"{path}:1: column {name!r} is repeated")
-        columns.append(number[_plain(name)])
-    outputs = range(len(roles.inputs), len(wanted))
-    if None in columns and any(k in outputs for k in columns):
+    label = places.get(CLASS)
+    if label is not None and not places.keys().isdisjoint(known[n:-1]):
         raise UsageError(f"{path}:1: either a column {CLASS!r} or columns of output voltages, not both")
-    needed = len(roles.inputs) if None in columns or not must else len(wanted)
-    if missing := [name for k, name in enumerate(wanted[:needed]) if k not in columns]:
+    needed = known[: n if label is not None or not targets else -1]
+    if missing := [wanted[k] for k, name in enumerate(needed) if name not in places]:
         raise UsageError(f"{path}:1: there is no column {', '.join(missing[:8])}")
-    return columns
+    return [places[name] for name in needed], label if targets else None
 
 
 def _number(path: Path, line: int, cell: str) -> float:
