@@ -221,9 +221,6 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _n_features_out(self) -> int:
         return self.machine_.hidden
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "machine_")
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

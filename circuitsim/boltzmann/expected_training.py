@@ -15,17 +15,18 @@ from circuitsim.errors import ConvergenceError, UsageError
 
 
 @jit(unroll=True, fastmath={"reassoc", "nsz"})
-def ascend(weights, visible_bias, hidden_bias, distribution, states, rate, steps, updates):
+def ascend(parameters, distribution, states, rate, steps, updates):
     """Take ``updates`` steps of gradient ascent with expected CD-k, in place.
 
     Parameters
     ----------
-    weights : (n, m) ndarray
-        Changed in place, as are the biases (m,) and (n,).
+    parameters : (n + 1, m + 1) ndarray
+        The weights; before them a row of the visible biases and a column of the hidden biases, those of a unit of each
+        layer that is always on. Changed in place.
     distribution : (2^m,) ndarray
         Empirical distribution of the patterns.
-    states : (2^m, m) ndarray
-        Bit j of state s.
+    states : (2^m, m + 1) ndarray
+        Ones, and bit j of state s.
     rate : float
         Learning rate.
     steps : int
@@ -33,25 +34,24 @@ def ascend(weights, visible_bias, hidden_bias, distribution, states, rate, steps
     updates : int
         How many.
     """
-    hidden, visible = weights.shape
-    count, count_hidden = 1 << visible, 1 << hidden
-    joint, on = np.empty((count, count_hidden)), np.empty((count, hidden))
+    (hidden, visible), count = parameters.shape, len(states)
+    count_hidden = 1 << (hidden - 1)
+    joint, on = np.empty((count, count_hidden)), np.ones((count, hidden))
     by_row, by_column = np.empty(count), np.empty(count_hidden)
     chain, over_hidden = np.empty(count), np.empty(count_hidden)
     for _ in range(updates):
         # p(v, h) up to a factor: each bit of h multiplies what the lower ones give by the odds of its unit.
         by_column[:] = 0.0
         for s in range(count):
-            total = 0.0
-            for j in range(visible):
-                total += visible_bias[j] * states[s, j]
-            joint[s, 0] = np.exp(total)
             for i in range(hidden):
-                total = hidden_bias[i]
+                total = 0.0
                 for j in range(visible):
-                    total += weights[i, j] * states[s, j]
-                odds, half = np.exp(total), 1 << i
-                on[s, i] = odds / (1.0 + odds)
+                    total += parameters[i, j] * states[s, j]
+                odds, half = np.exp(total), 1 << i >> 1
+                if i == 0:
+                    joint[s, 0] = odds
+                else:
+                    on[s, i] = odds / (1.0 + odds)
                 for t in range(half):
                     joint[s, half + t] = joint[s, t] * odds
             total = 0.0
@@ -76,12 +76,9 @@ def ascend(weights, visible_bias, hidden_bias, distribution, states, rate, steps
         # Data minus chain, weighted by the states: what is left is the expected update.
         for s in range(count):
             push = rate * (distribution[s] - chain[s])
-            for j in range(visible):
-                visible_bias[j] += push * states[s, j]
             for i in range(hidden):
-                hidden_bias[i] += push * on[s, i]
                 for j in range(visible):
-                    weights[i, j] += push * on[s, i] * states[s, j]
+                    parameters[i, j] += push * on[s, i] * states[s, j]
 
 
 def train_expected(
@@ -112,9 +109,11 @@ def train_expected(
         raise UsageError(f"expected CD-k needs k ≥ 1, updates ≥ 0 and rate ≥ 0, not {steps}, {updates} and {rate}")
     if distribution.shape != (2**machine.visible,):
         raise UsageError(f"the distribution must have {2**machine.visible} entries, not shape {distribution.shape}")
-    weights = np.array(machine.weights, np.float64, order="C")
-    visible_bias, hidden_bias = machine.visible_bias.astype(np.float64), machine.hidden_bias.astype(np.float64)
-    ascend(weights, visible_bias, hidden_bias, distribution, states(machine.visible), rate, steps, updates)
-    if not np.isfinite(weights).all():
+    parameters = np.zeros((machine.hidden + 1, machine.visible + 1))
+    parameters[0, 1:], parameters[1:, 0] = machine.visible_bias, machine.hidden_bias
+    parameters[1:, 1:] = machine.weights
+    visible = np.insert(states(machine.visible), 0, 1.0, axis=1)
+    ascend(parameters, distribution, visible, rate, steps, updates)
+    if not np.isfinite(parameters).all():
         raise ConvergenceError("expected CD-k diverged: the weights are no longer finite; try a lower learning rate")
-    return RestrictedBoltzmannMachine(weights, visible_bias, hidden_bias)
+    return RestrictedBoltzmannMachine(parameters[1:, 1:], parameters[0, 1:], parameters[1:, 0])

@@ -254,7 +254,7 @@ class Chain:
             return found
         block, _, free, _ = steps[-1]
         estimate = (passed and passed.estimate) or Estimate({}, None, free.residual, good)
-        found["nudged_residual"] = worst([state for state in estimate.states if state is not free], good)
+        found["nudged_residual"] = worst(estimate.nudged, good)
         found["certificate"] = max(found["residual"], found["nudged_residual"])
         found["kinks"] = 0.0 if estimate.kinks is None else float(estimate.kinks.changes.mean())
         # The columns must be the same on every call.
@@ -279,8 +279,7 @@ class Chain:
 
     def _remember(self, free: State, estimate: Estimate | None, good: Array) -> None:
         """Where the next batch starts: the last nudged states, the free one where a sample has none that counts."""
-        nudged = [] if estimate is None else [state for state in estimate.states if state is not free]
-        end: Any = nudged[0] if nudged else free
+        end: Any = estimate.nudged[0] if estimate is not None and estimate.nudged else free
         used = end.finite if getattr(self.rule, "allow_nonconvex", False) else good
         for memory, after, before in zip(self._last, end.layers, free.layers):  # type: ignore[attr-defined]
             memory[: len(before)] = np.where(used[:, None], after, before)

@@ -151,10 +151,7 @@ def backward(steps: Sequence[Step], output: Array, targets: Array, loss: Loss, w
         terms = estimate.apart or [(1.0, estimate.inputs)]
         errors = [(c, xp.astype(term, factor.dtype) * factor[:, None]) for c, term in terms]
     if isinstance(of_output, Behind):
-        estimate, free = found[last], steps[last].memory
-        certified = xp.astype(xp.asarray(estimate.certified), weight.dtype)
-        share = (weight if getattr(rule, "allow_nonconvex", False) else weight * certified) / batch
-        gradients[last + 1 :] = of_output.gradients(estimate, free, targets, share)
+        gradients[last + 1 :] = of_output.gradients(found[last], targets, weight / batch)
     trusted, kinks = xp.ones_like(weight) > 0, [e.kinks for e in found.values() if e.kinks is not None]
     for estimate in found.values():
         trusted = trusted & xp.asarray(estimate.certified)
@@ -201,15 +198,13 @@ class Behind:
         """(batch, outputs) ∂loss/∂output."""
         return self._pulled(output, target, None)[1]
 
-    def gradients(self, estimate: Estimate, free: State, targets: Array, weight: Array) -> list[Gradients]:
-        """Those of the stages: the mean over the nudged states. A sample without a finite one does not count."""
-        nudged = [state for state in estimate.states if state is not free]
-        xp, counted = namespace(weight), weight != 0
-        for state in nudged:
-            counted = counted & xp.all(xp.isfinite(state.output), axis=1)
+    def gradients(self, estimate: Estimate, targets: Array, weight: Array) -> list[Gradients]:
+        """Those of the stages: the mean over the nudged states of the samples that count in the block's."""
+        xp, nudged = namespace(weight), estimate.nudged
+        counted = xp.asarray(estimate.counted)
         ends = []
         for state in nudged:
-            held = xp.where(counted[:, None], state.output, free.output)
+            held = xp.where(counted[:, None], state.output, estimate.states[0].output)
             ends.append(self._pulled(held, targets, weight * xp.astype(counted, weight.dtype))[0])
         return [_combined([(1.0 / len(nudged), own) for own in same]) for same in zip(*ends, strict=True)]
 

@@ -60,6 +60,8 @@ class Estimate(NamedTuple):
         The free state and the nudged ones, where the rule has any.
     apart : list of (float, array) or None
         ``inputs`` as a sum of terms, sign and array (Nest & Ernoult 2024, Algorithm 2).
+    counted : (batch,) bool array or None
+        Samples that enter ``parameters`` where these are from two states.
     """
 
     parameters: Arrays
@@ -72,6 +74,12 @@ class Estimate(NamedTuple):
     beta: float | None = None
     states: tuple[Any, ...] = ()
     apart: list[tuple[float, np.ndarray]] | None = None
+    counted: np.ndarray | None = None
+
+    @property
+    def nudged(self) -> list[Any]:
+        """The nudged states."""
+        return [state for state in self.states if state is not self.states[0]]
 
 
 @runtime_checkable
@@ -122,5 +130,5 @@ def estimate_of(
         held(contrast.inputs()),
         contrast.residual,
         certified,
-        **{"kinks": contrast.kinks, "states": contrast.states, "apart": terms, **more},
+        **{"kinks": contrast.kinks, "states": contrast.states, "apart": terms, "counted": counted, **more},
     )

@@ -153,8 +153,7 @@ class CircuitEstimator(TrainedEstimator):
             (check_random_state(self.random_state).randint(2**31), *[fit.passes] * bool(fit.passes))
         )
         if not fit.continues:
-            self.mean_, spread = moments(fit.x, fit.weight)
-            self.scale_ = np.where(spread > 0.0, spread, 1.0)
+            self.mean_, self.scale_ = moments(fit.x, fit.weight)
             self.block_ = self._block(fit.outputs, seeds)
         x = self._voltages(fit.x)
         self.learner_ = self._learner(self._loss(x, fit))
@@ -194,7 +193,7 @@ class CircuitEstimator(TrainedEstimator):
 
 
 def moments(values: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Means and standard deviations of the columns.
+    """Means and standard deviations of the columns; 1 for a deviation of zero.
 
     Raises
     ------
@@ -206,7 +205,7 @@ def moments(values: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, 
         spread = np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weight))
     if not (np.isfinite(mean) & np.isfinite(spread)).all():
         raise ValueError(f"values up to {np.abs(values).max():.3g} are too large for a variance; scale them")
-    return mean, spread
+    return mean, np.where(spread > 0.0, spread, 1.0)
 
 
 @estimator
@@ -278,13 +277,12 @@ class CircuitRegressor(RegressorMixin, CircuitEstimator, SupervisedEstimator):
         """
         return self._fit(X, y, sample_weight, True)
 
-    def _targets(
-        self, y: Any, weight: np.ndarray | None, continues: bool, part: bool, classes: Any
-    ) -> tuple[np.ndarray, int]:
+    def _targets(self, fit: Fit, classes: Any) -> tuple[Any, int]:
         """Targets in output volts: less their mean, over their deviation, times `swing`."""
-        if not continues:
-            self.target_mean_, spread = moments(y, weight)
-            self.target_scale_ = np.where(spread > 0.0, spread, 1.0) / self.swing
+        y = fit.y
+        if not fit.continues:
+            self.target_mean_, scale = moments(y, fit.weight)
+            self.target_scale_ = scale / self.swing
         elif y.shape[1:] != np.shape(self.target_mean_):
             raise ValueError(f"y has targets of shape {y.shape[1:]}, in earlier calls {np.shape(self.target_mean_)}")
         return (y - self.target_mean_) / self.target_scale_, y[0].size

@@ -68,22 +68,22 @@ class Fit(NamedTuple):
     ----------
     x, y : ndarray
         Checked samples and the targets that the model learns.
-    outputs : int
-        Outputs that the targets need.
     weight : (samples,) ndarray or None
         Of mean 1.
     continues : bool
         Whether the present model continues to learn.
     passes : int or None
         Passes made so far, of `partial_fit`, which makes one more; None for all passes of `fit`.
+    outputs : int
+        Outputs that the targets need.
     """
 
     x: np.ndarray
     y: Any
-    outputs: int
     weight: np.ndarray | None
     continues: bool
     passes: int | None
+    outputs: int = 0
 
 
 @dataclass_transform(eq_default=False)
@@ -139,10 +139,10 @@ class TrainedEstimator(BaseEstimator):
         """All passes of `fit`, or with ``part`` one more of `partial_fit`."""
         self._validate_params()
         continues = hasattr(self, self._model) and (part or self.warm_start)
-        x, y, weight = self._samples(x, y, weight, reset=not continues)
-        target, outputs = self._targets(y, weight, continues, part, classes)
         passes = None if not part else self.n_iter_ if continues else 0
-        self._train(Fit(x, target, outputs, weight, continues, passes))
+        given = Fit(*self._samples(x, y, weight, reset=not continues), continues, passes)
+        y, outputs = self._targets(given, classes)
+        self._train(given._replace(y=y, outputs=outputs))
         if passes is not None:
             self.n_iter_ = passes + 1
         return self
@@ -161,9 +161,7 @@ class TrainedEstimator(BaseEstimator):
         check_is_fitted(self)
         return validate_data(self, X, reset=False, **self._reading)
 
-    def _targets(
-        self, y: Any, weight: np.ndarray | None, continues: bool, part: bool, classes: Any
-    ) -> tuple[np.ndarray | None, int]:
+    def _targets(self, fit: Fit, classes: Any) -> tuple[Any, int]:
         """What the model learns of the targets, and how many outputs that needs."""
         return None, 0
 
@@ -332,13 +330,12 @@ class TrainedClassifier(ClassifierMixin, SupervisedEstimator):
         """(samples, classes) outputs of the model."""
         raise NotImplementedError
 
-    def _targets(
-        self, y: Any, weight: np.ndarray | None, continues: bool, part: bool, classes: Any
-    ) -> tuple[np.ndarray, int]:
+    def _targets(self, fit: Fit, classes: Any) -> tuple[Any, int]:
         """Places of the classes in ``classes_``, which a fresh start sets."""
-        check_classification_targets(y)
-        given = None if part and classes is None else np.unique(classes if part else y)
-        if continues:
+        check_classification_targets(fit.y)
+        part = fit.passes is not None
+        given = None if part and classes is None else np.unique(classes if part else fit.y)
+        if fit.continues:
             if given is not None and not np.array_equal(given, self.classes_):
                 raise ValueError(f"the classes {given} are not those of earlier calls, {self.classes_}")
         elif given is None:
@@ -347,7 +344,7 @@ class TrainedClassifier(ClassifierMixin, SupervisedEstimator):
             raise ValueError("a classifier needs samples of at least two classes; there is one class")
         else:
             self.classes_ = given
-        return LabelEncoder().fit(self.classes_).transform(y), self.classes_.size
+        return LabelEncoder().fit(self.classes_).transform(fit.y), self.classes_.size
 
     def _chances(self, scores: np.ndarray) -> np.ndarray:
         """The softmax of each sample's scores."""

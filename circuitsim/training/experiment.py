@@ -63,22 +63,14 @@ class Experiment:
         return [*[CURVES] * bool(history.rows), *self.pictures]
 
 
-@dataclass(frozen=True)
-class HeldOut:
-    """Measures on samples that are not trained on, for the history.
+def held_out(x: np.ndarray, y: np.ndarray, measure: Callable[[Any, Any], Mapping[str, float]]) -> Evaluate:
+    """Measures on samples that are not trained on, for the history, where they are named ``test_…``.
 
-    Attributes
+    Parameters
     ----------
     x, y : ndarray
         Samples and their targets.
     measure : callable
         ``measure(x, y)`` gives the measures by name.
     """
-
-    x: np.ndarray
-    y: np.ndarray
-    measure: Callable[[np.ndarray, np.ndarray], Mapping[str, float]]
-
-    def __call__(self, rng: np.random.Generator) -> dict[str, float]:
-        """The measures, named ``test_…``."""
-        return {f"test_{name}": value for name, value in self.measure(self.x, self.y).items()}
+    return lambda rng: {f"test_{name}": value for name, value in measure(x, y).items()}
