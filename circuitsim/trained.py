@@ -196,7 +196,7 @@ def _machine(path: Path, options: Mapping[str, Any]) -> TrainedModel:
     """A restricted Boltzmann machine (``model.npz``): outputs are the probabilities of its hidden units."""
     from circuitsim.boltzmann.contrastive import as_states
     from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
-    from circuitsim.boltzmann.patterns import PATTERNS, pattern_set
+    from circuitsim.boltzmann.study import PATTERNS, pattern_set
 
     machine = RestrictedBoltzmannMachine.load(_file(path, "model.npz"))
 

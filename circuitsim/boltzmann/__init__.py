@@ -12,18 +12,20 @@ from circuitsim.boltzmann.bounds import (
     older_bound,
 )
 from circuitsim.boltzmann.contrastive import AdaptiveSteps, ContrastiveDivergence, FixedSteps, StepRule
-from circuitsim.boltzmann.enumeration import EnumerationError, likelihood_gradient, log_likelihood, log_partition
 from circuitsim.boltzmann.exact import (
+    EnumerationError,
     bias,
     empirical_distribution,
     expected_contrastive_divergence,
+    likelihood_gradient,
+    log_likelihood,
+    log_partition,
     model_distribution,
     total_variation,
     transition_matrix,
 )
-from circuitsim.boltzmann.expected_training import train_expected
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
-from circuitsim.boltzmann.patterns import pattern_set
+from circuitsim.boltzmann.study import pattern_set, train_expected
 
 __all__ = [
     "VACUOUS",

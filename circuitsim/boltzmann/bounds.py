@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.boltzmann.enumeration import log_likelihood
+from circuitsim.boltzmann.exact import log_likelihood
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.errors import UsageError
 

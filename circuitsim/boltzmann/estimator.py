@@ -17,7 +17,7 @@ from circuitsim._scikit import (
 )
 from circuitsim.boltzmann.ais import PartitionEstimate, estimate_log_partition
 from circuitsim.boltzmann.contrastive import AdaptiveSteps, ContrastiveDivergence
-from circuitsim.boltzmann.enumeration import log_likelihood
+from circuitsim.boltzmann.exact import log_likelihood
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.training import SGD
 from circuitsim.training.checkpoint import pack, unpack

@@ -7,9 +7,8 @@ import math
 import numpy as np
 
 from circuitsim.boltzmann import exact
-from circuitsim.boltzmann.bounds import VACUOUS, distance_of, distinct, max_energy_change, mixing_factor
+from circuitsim.boltzmann.bounds import VACUOUS, bias_bound, distance_of, distinct, max_energy_change
 from circuitsim.boltzmann.contrastive import ContrastiveDivergence, as_states
-from circuitsim.boltzmann.enumeration import log_likelihood, log_partition
 
 # Measured on every row of the history: sums are limited to a fraction of a second.
 LIVE_LAYER = 16
@@ -48,14 +47,14 @@ class Monitor:
     def __call__(self, rng: np.random.Generator) -> dict[str, float]:
         """The columns of one row; NaN where a quantity cannot be computed for this machine."""
         machine = self.learner.machine
-        steps, delta = self.learner.rule.steps(machine), max_energy_change(machine)
+        steps = self.learner.rule.steps(machine)
         likelihood = bias = math.nan
         distance = 1.0
         if self.exact_likelihood:
             # Some patterns at a time: as floats all of them could be many times the data.
-            log_z, starts = log_partition(machine), range(0, len(self._patterns), _CHUNK)
+            log_z, starts = exact.log_partition(machine), range(0, len(self._patterns), _CHUNK)
             parts = (self._states(self._patterns[start : start + _CHUNK]) for start in starts)
-            log_model = np.concatenate([log_likelihood(machine, part, log_z) for part in parts])
+            log_model = np.concatenate([exact.log_likelihood(machine, part, log_z) for part in parts])
             likelihood = float(self._shares @ log_model)
             if self.knows_start:
                 distance = distance_of(log_model, self._shares)
@@ -65,11 +64,11 @@ class Monitor:
         few = self.data.size <= _PSEUDO_EXACT
         some = self.data if few else self.data[rng.permutation(len(self.data))[:_PSEUDO_SAMPLES]]
         pseudo = machine.pseudo_log_likelihood(self._states(some), None if few else rng)
-        bound = distance * mixing_factor(delta, machine.visible + machine.hidden, steps)
+        bound = bias_bound(machine, steps, distance)
         return {
             "log_likelihood": likelihood,
             "pseudo_likelihood": float(pseudo.mean()),
-            "delta": delta,
+            "delta": max_energy_change(machine),
             "distance": distance,
             "bound": bound,
             "vacuous": bool(bound > VACUOUS),

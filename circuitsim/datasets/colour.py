@@ -1,17 +1,16 @@
 """Colour images from files of numbers only: CIFAR's binary version, ImageNet32's npz form.
 
 The Python versions of these data sets are pickles. Reading a pickle can run any program its author wrote, so they are
-refused, and the message names a safe form of the same data.
+not read, and a message names a safe form of the same data.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import numpy as np
 
@@ -107,34 +106,18 @@ def load_colour(name: str, directory: str | os.PathLike[str] | None = None) -> I
         raise UsageError(f"the data directory {root} does not exist; name the folder of {name} with --data-dir")
     place = form.inside(root)
     if place is None:
-        _refuse(form, root)
+        missing = next(name for name in (*form.train, form.test) if not (root / name).is_file())
+        raise UsageError(
+            f"there is no {missing} in {root}\n    hint: --data-dir names a folder that holds {form.wanted}\n"
+            "    hint: files of the Python version are pickles, which can run any program and are not read; "
+            "docs/models.md has five lines that convert one of trusted origin"
+        )
     if form.label_bytes:
         sets = [_records([place / own for own in names], form) for names in (form.train, (form.test,))]
     else:
         trains = sorted(place.glob("train_data_batch_*.npz"), key=lambda path: (len(path.name), path.name))
         sets = [_archives(trains), _archives([place / form.test])]
     return ImageData(name, (SIDE, SIDE, 3), *sets[0], *sets[1])
-
-
-def _refuse(form: Form, root: Path) -> NoReturn:
-    """Name what is missing, or the pickle that is there instead."""
-    names = [*form.train, form.test]
-    for place in sorted({root, *root.glob("*/")}):
-        for path in sorted(place.iterdir()) if place.is_dir() else ():
-            if path.is_file() and _is_pickle(path):
-                raise UsageError(
-                    f"{path} is a pickle; reading a pickle can run any program in it, so it is refused\n"
-                    f"    hint: download {form.wanted}; its files are {', '.join(names[:2])}, …\n"
-                    "    hint: docs/models.md has five lines that write it from a pickle of trusted origin"
-                )
-    missing = next(name for name in names if not (root / name).is_file())
-    raise UsageError(f"there is no {missing} in {root}\n    hint: --data-dir names a folder that holds {form.wanted}")
-
-
-def _is_pickle(path: Path) -> bool:
-    """Whether a file begins like a pickle: protocol 2 and above, or protocol 0 or 1 of a dictionary."""
-    with open(path, "rb") as file:
-        return re.match(rb"\x80[\x02-\x05]|\(d|}q|\(l", file.read(2)) is not None
 
 
 def _records(paths: Sequence[Path], form: Form) -> Labelled:

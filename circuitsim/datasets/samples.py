@@ -197,7 +197,7 @@ def _from_npz(path: Path, roles: Roles, classes: tuple[str, ...], targets: bool)
     y = y.reshape(len(y), -1)
     if y.shape[1] != m:
         raise UsageError(f"{path}: y must be samples × {m} outputs (V), or one class a sample, not {y.shape}")
-    return Samples(x, _finite(path, "y", y))
+    return Samples(x, y.astype(np.float64))
 
 
 def arrays_of(path: Path, targets: bool = True) -> tuple[np.ndarray, np.ndarray]:
@@ -213,19 +213,13 @@ def arrays_of(path: Path, targets: bool = True) -> tuple[np.ndarray, np.ndarray]
         raise UsageError(f"{path}: more than {LARGEST:,} numbers")
     arrays = read_npz(path, names)
     for name, found in arrays.items():
-        if found.dtype.kind not in "iufb" or found.ndim < 1:
-            raise UsageError(f"{path}: {name} must be an array of numbers, not {found.dtype} {found.shape}")
-        if not found.size:
-            raise UsageError(f"{path} has no samples: {name} is {found.shape}")
-    return _finite(path, "x", arrays["x"]), arrays.get("y", np.empty(0))
-
-
-def _finite(path: Path, name: str, array: np.ndarray) -> np.ndarray:
-    """The array as doubles."""
-    bad = np.argwhere(~np.isfinite(array))
-    if len(bad):
-        raise UsageError(f"{path}: sample {bad[0, 0]} of {name} is not finite")
-    return array.astype(np.float64)
+        if found.dtype.kind not in "iufb" or not found.ndim or not found.size:
+            raise UsageError(
+                f"{path} has no samples: {name} must be an array of numbers, not {found.dtype} {found.shape}"
+            )
+        if len(bad := np.argwhere(~np.isfinite(found))):
+            raise UsageError(f"{path}: sample {bad[0, 0]} of {name} is not finite")
+    return arrays["x"].astype(np.float64), arrays.get("y", np.empty(0))
 
 
 # ---------------------------------------------------------------------- bundled

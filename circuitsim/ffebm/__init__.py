@@ -8,9 +8,19 @@ from circuitsim.blocks.layered import Sweeps
 from circuitsim.blocks.resistive import ResistiveBlock
 from circuitsim.learning.chain import Chain, build_chain
 from circuitsim.learning.description import build, describe, describe_chain
-from circuitsim.learning.images import BatchNorm, Conv2d, MaxPool, SoftPool
 from circuitsim.learning.rules import Chaining
-from circuitsim.learning.stages import Activation, Flatten, Linear, Normalise, Readout, Stage
+from circuitsim.learning.stages import (
+    Activation,
+    BatchNorm,
+    Conv2d,
+    Flatten,
+    Linear,
+    MaxPool,
+    Normalise,
+    Readout,
+    SoftPool,
+    Stage,
+)
 
 __all__ = [
     "Activation",

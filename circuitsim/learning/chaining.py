@@ -21,10 +21,9 @@ from circuitsim.blocks.kinks import Kinks
 from circuitsim.blocks.protocol import State
 from circuitsim.errors import RuleError, UsageError
 from circuitsim.learning.estimate import Estimate, GradientProblem, Rule
-from circuitsim.learning.images import BatchNorm
 from circuitsim.learning.losses import Loss, Pull
 from circuitsim.learning.nudges import ConstantCurrent
-from circuitsim.learning.stages import Stage
+from circuitsim.learning.stages import BatchNorm, Stage
 
 Element = Any
 Gradients = dict[str, Array]

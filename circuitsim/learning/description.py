@@ -11,10 +11,19 @@ from circuitsim.blocks.hopfield import DeepHopfieldBlock
 from circuitsim.blocks.layered import Sweeps
 from circuitsim.blocks.resistive import ResistiveBlock
 from circuitsim.errors import UsageError
-from circuitsim.learning.images import BatchNorm, Conv2d, MaxPool, SoftPool
 from circuitsim.learning.losses import describe_loss
 from circuitsim.learning.rules import describe_rule
-from circuitsim.learning.stages import Activation, Flatten, Linear, Normalise, Readout
+from circuitsim.learning.stages import (
+    Activation,
+    BatchNorm,
+    Conv2d,
+    Flatten,
+    Linear,
+    MaxPool,
+    Normalise,
+    Readout,
+    SoftPool,
+)
 
 #: What a description's ``kind`` may be, besides ``circuit``.
 KINDS: dict[str, Any] = {

@@ -29,7 +29,6 @@ from circuitsim._scikit import (
     check_is_fitted,
     validate_data,
 )
-from circuitsim.errors import UsageError
 from circuitsim.training.callbacks import Callback
 from circuitsim.training.checkpoint import checked, load_checkpoint, pack, save_checkpoint, unpack
 from circuitsim.training.history import History
@@ -212,14 +211,17 @@ class TrainedEstimator(BaseEstimator):
 
         Raises
         ------
-        UsageError
-            The estimator is not fitted, or an attribute holds Python objects.
+        NotFittedError
+            The estimator is not fitted.
+        CheckpointError
+            An attribute holds Python objects other than texts.
         """
-        if not hasattr(self, "n_features_in_"):
-            raise UsageError(f"{type(self).__name__} is not fitted: call fit before save")
+        check_is_fitted(self)
         model, facts = self._model_state()
         fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
-        arrays = {name: _plain(name, value) for name, value in fitted.items() if isinstance(value, np.ndarray)}
+        arrays = {name: value for name, value in fitted.items() if isinstance(value, np.ndarray)}
+        # Texts in arrays of Python objects become fixed-width texts.
+        arrays = {name: np.array(one.tolist()) if one.dtype.hasobject else one for name, one in arrays.items()}
         history = fitted.get("history_")
         save_checkpoint(
             path,
@@ -354,15 +356,6 @@ class TrainedClassifier(ClassifierMixin, SupervisedEstimator):
     def _decision(self, scores: np.ndarray) -> np.ndarray:
         """Scores (samples, classes) as scikit-learn has them: for two classes the second less the first."""
         return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores[:, : self.classes_.size]
-
-
-def _plain(name: str, array: np.ndarray) -> np.ndarray:
-    """An array without Python objects; texts become fixed-width texts."""
-    if not array.dtype.hasobject:
-        return array
-    if all(isinstance(value, str) for value in array.ravel()):
-        return array.astype(str)
-    raise UsageError(f"{name} holds Python objects; only numbers and texts can be saved")
 
 
 def _json_values(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -111,14 +111,14 @@ class Counters:
         Seconds that steps took since the last row.
     """
 
-    epoch: int = 0
-    batch: int = 0
-    updates: int = 0
-    skipped: int = 0
-    seconds: float = 0.0
-    sums: dict[str, float] = field(default_factory=dict)
-    summed: int = 0
-    stepping: float = 0.0
+    epoch: int
+    batch: int
+    updates: int
+    skipped: int
+    seconds: float
+    sums: dict[str, float]
+    summed: int
+    stepping: float
 
     def __post_init__(self) -> None:
         """Refuse, with the error that comes, what no loop can count."""
@@ -204,7 +204,7 @@ class Trainer:
         self.history = History(self.directory.path if self.directory else None)
         self._fused = isinstance(self.trainable, FusedTrainable)
         self._rng = np.random.default_rng(self.plan.seed)
-        self._at = Counters()
+        self._at = Counters(0, 0, 0, 0, 0.0, {}, 0, 0.0)
 
     @property
     def epoch(self) -> int:
@@ -223,9 +223,14 @@ class Trainer:
         """
         # Numbers that are not finite are looked for and named; numpy's warnings would only come before that.
         alone = contextlib.nullcontext() if self.directory is None else self.directory.locked()
-        with alone, np.errstate(over="ignore", invalid="ignore"):
-            interrupted = self._train()
-            self.save()
+        try:
+            with alone, np.errstate(over="ignore", invalid="ignore"):
+                interrupted = self._train()
+                self.save()
+        except ConvergenceError as problem:
+            if self.directory is None or not self.directory.checkpoint.exists():
+                raise
+            raise ConvergenceError(f"{problem} (the last good state is in {self.directory.checkpoint})") from problem
         if self.progress:
             self._show()
             self.progress.close()
@@ -307,10 +312,7 @@ class Trainer:
         factor = plan.schedule.factor(self._at.epoch)
         while (start := self._at.batch * plan.batch) < self.samples:
             rows, begun = order[start : start + count * plan.batch], time.monotonic()
-            try:
-                (self._fused_steps if self._fused else self._step)(rows, factor)
-            except ConvergenceError as problem:
-                raise ConvergenceError(f"{problem}{self._where_saved()}") from problem
+            (self._fused_steps if self._fused else self._step)(rows, factor)
             if self._fused:
                 seconds = time.monotonic() - begun
                 self._at.stepping += seconds
@@ -375,13 +377,8 @@ class Trainer:
             if not np.isfinite(array).all():
                 raise ConvergenceError(
                     f"training diverged: {name} is not finite after {self._at.updates} updates; "
-                    "try a lower learning rate" + self._where_saved()
+                    "try a lower learning rate"
                 )
-
-    def _where_saved(self) -> str:
-        if self.directory is None or not self.directory.checkpoint.exists():
-            return ""
-        return f" (the last good state is in {self.directory.checkpoint})"
 
     def _show(self) -> None:
         assert self.progress is not None

@@ -3,7 +3,7 @@
 import numpy as np
 
 from circuitsim.boltzmann import RestrictedBoltzmannMachine
-from circuitsim.boltzmann.enumeration import states
+from circuitsim.boltzmann.exact import states
 
 
 def random_machine(visible, hidden, seed=0, scale=1.0, dtype=np.float64):

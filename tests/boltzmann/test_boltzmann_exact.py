@@ -27,8 +27,7 @@ from circuitsim.boltzmann import (
     transition_matrix,
 )
 from circuitsim.boltzmann.bounds import distinct
-from circuitsim.boltzmann.enumeration import model_expectation, states
-from circuitsim.boltzmann.exact import after_gibbs, largest
+from circuitsim.boltzmann.exact import after_gibbs, largest, model_expectation, states
 
 SIZES = pytest.mark.parametrize("visible, hidden", [(1, 1), (2, 5), (6, 3), (4, 4)])
 

@@ -22,8 +22,7 @@ from circuitsim.boltzmann import (
     train_expected,
     transition_matrix,
 )
-from circuitsim.boltzmann.enumeration import states
-from circuitsim.boltzmann.exact import after_gibbs
+from circuitsim.boltzmann.exact import after_gibbs, states
 from circuitsim.boltzmann.study import Settings
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.training import CheckpointError, save_checkpoint

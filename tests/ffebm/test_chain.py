@@ -16,9 +16,8 @@ from circuitsim.blocks.resistive import ResistiveBlock
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.learning.chain import Chain
 from circuitsim.learning.chaining import forward
-from circuitsim.learning.images import BatchNorm, Conv2d, MaxPool, SoftPool
 from circuitsim.learning.rules import Chaining
-from circuitsim.learning.stages import Activation, Linear, Readout
+from circuitsim.learning.stages import Activation, BatchNorm, Conv2d, Linear, MaxPool, Readout, SoftPool
 from circuitsim.training import Trainable
 
 EXACT = Sweeps(3000, 3000, 1e-14)

@@ -8,9 +8,19 @@ import pytest
 from helpers import slopes
 
 from circuitsim.errors import UsageError
-from circuitsim.learning.images import BatchNorm, Conv2d, MaxPool, SoftPool
 from circuitsim.learning.losses import LOSSES, loss_named
-from circuitsim.learning.stages import Activation, Flatten, Linear, Normalise, Readout, Stage
+from circuitsim.learning.stages import (
+    Activation,
+    BatchNorm,
+    Conv2d,
+    Flatten,
+    Linear,
+    MaxPool,
+    Normalise,
+    Readout,
+    SoftPool,
+    Stage,
+)
 
 IMAGE = (3, 5, 6, 2)
 STAGES = {

@@ -14,7 +14,7 @@ pytest.importorskip("sklearn")
 
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import cross_val_score, train_test_split
 from sklearn.neural_network import BernoulliRBM
 from sklearn.pipeline import make_pipeline
@@ -23,7 +23,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import circuitsim
 from circuitsim.boltzmann import ContrastiveDivergenceRBM
-from circuitsim.errors import TopologyError, UsageError
+from circuitsim.errors import TopologyError
 from circuitsim.ffebm import ChainClassifier
 from circuitsim.layered import DRNClassifier
 from circuitsim.learning import CircuitClassifier, CircuitRegressor, ImplicitDifferentiation
@@ -120,7 +120,7 @@ def test_data_in_parts(name: str) -> None:
 @EVERY
 def test_a_loaded_estimator_gives_the_same_bits(name: str, tmp_path: Any) -> None:
     model, data, path = make(name, max_iter=1), IRIS / IRIS.max(), tmp_path / "model.npz"
-    with pytest.raises(UsageError, match="not fitted"):
+    with pytest.raises(NotFittedError, match="not fitted"):
         model.save(path)
     target = IRIS[:, :2] if name == "regressor" else np.array(["setosa", "versicolor", "virginica"])[SPECIES]
     model.set_params(callbacks=[EarlyStopping("seconds")]).fit(data, target).save(path)

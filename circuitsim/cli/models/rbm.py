@@ -96,7 +96,7 @@ def _data(name: str, options: Options) -> tuple[Any, tuple[int, int], bool]:
     """Training data, the shape of a sample as an image, and whether it is binary."""
     import numpy as np
 
-    from circuitsim.boltzmann.patterns import PATTERNS, pattern_set
+    from circuitsim.boltzmann.study import PATTERNS, pattern_set
     from circuitsim.datasets import load
 
     if name in PATTERNS:
