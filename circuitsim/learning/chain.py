@@ -583,17 +583,13 @@ def build_chain(
     """
     if dtype not in ("float32", "float64"):
         raise UsageError(f"dtype must be float32 or float64, not {dtype}")
-    try:
-        rule = Chaining(**(chaining or {}))
-    except TypeError as problem:
-        raise UsageError(f"gradients cannot be computed as {dict(chaining or {})}: {problem}") from problem
     made = []
     for number, table in enumerate(elements):
         try:
             made.append(build(table, own))
         except UsageError as problem:
             raise UsageError(f"element {number}: {problem}") from problem
-    return Chain(made, loss, rule, seed, np.dtype(dtype))
+    return Chain(made, loss, Chaining(**(chaining or {})), seed, np.dtype(dtype))
 
 
 def chain_arrays(chain: Chain) -> dict[str, np.ndarray]:

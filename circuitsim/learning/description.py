@@ -89,12 +89,11 @@ def build(description: Mapping[str, Any], elements: Sequence[type] = ()) -> Any:
     """
     options = dict(description)
     kind = options.pop("kind", None)
-    if kind == "circuit":
-        return _circuit(options)
-    kinds = {**{getattr(element, "kind", element.__name__): element for element in elements}, **KINDS}
+    kinds: dict[str, Any] = {getattr(element, "kind", element.__name__): element for element in elements}
+    kinds |= {**KINDS, "circuit": _circuit}
     if kind not in kinds:
         raise UsageError(
-            f"there is no kind of element '{kind}'; there are {', '.join([*kinds, 'circuit'])}. Name a class of your "
+            f"there is no kind of element '{kind}'; there are {', '.join(kinds)}. Name a class of your "
             "own in elements=[...]"
         )
     try:
@@ -106,18 +105,12 @@ def build(description: Mapping[str, Any], elements: Sequence[type] = ()) -> Any:
         raise UsageError(f"{kind} cannot be made from {options}: {problem}; its options are {known}") from problem
 
 
-def _circuit(options: dict[str, Any]) -> Any:
-    from circuitsim.certificate import TOLERANCE
+def _circuit(deck: str, **tolerance: Any) -> Any:
+    """The block of a deck, given as text."""
     from circuitsim.learning.function import circuit_block
     from circuitsim.netlist import loads
 
-    text = options.pop("deck", None)
-    tolerance = float(options.pop("tolerance", TOLERANCE))
-    if not isinstance(text, str) or options:
-        raise UsageError(
-            f"a circuit is described by deck (its text) and tolerance, not {', '.join(options) or 'nothing'}"
-        )
-    return circuit_block(loads(text), tolerance=tolerance)
+    return circuit_block(loads(deck), **tolerance)
 
 
 def describe_chain(chain: Any) -> dict[str, Any]:

@@ -102,11 +102,9 @@ def evaluate(block: DifferentiableBlock, x: np.ndarray, parameters: Mapping[str,
     if not np.isfinite(x).all():
         raise UsageError("an input is not finite")
     for name, own in block.parameters.items():
-        if parameters[name].shape != own.shape or not np.isfinite(parameters[name]).all():
-            raise UsageError(
-                f"{name} must be {own.shape} finite values, not {parameters[name].shape}"
-                + " with NaN or infinity" * (parameters[name].shape == own.shape)
-            )
+        values = parameters[name]
+        if values.shape != own.shape or not np.isfinite(values).all():
+            raise UsageError(f"{name} must be finite values of shape {own.shape}, not {values}")
     if not hasattr(block, "at"):
         raise UsageError(
             f"{type(block).__name__} has no method at(parameters), which returns the block at other parameters: a "
@@ -117,7 +115,7 @@ def evaluate(block: DifferentiableBlock, x: np.ndarray, parameters: Mapping[str,
     state = here.relax(x)
     wrong = np.flatnonzero(~np.asarray(state.certified))
     if wrong.size:
-        listed = ", ".join(str(k) for k in wrong[:LISTED]) + ", …" * (wrong.size > LISTED)
+        listed = np.array2string(wrong, threshold=LISTED, edgeitems=LISTED // 2, separator=", ")[1:-1]
         raise ConvergenceError(
             f"{wrong.size} of {len(x)} samples have no certified steady state (rows {listed}); their largest relative "
             f"violation is {np.asarray(state.residual)[wrong].max():.1e}"

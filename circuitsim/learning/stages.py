@@ -29,7 +29,7 @@ The pullback gives Σ_b cotangent_b · ∂y_b/∂parameters by parameter, and th
 """
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False)
 class Stage:
     """A differentiable map. This one is the identity, without parameters.
 
@@ -89,11 +89,8 @@ class Stage:
         """
         return x, lambda cotangent: ({}, cotangent)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.options.items())})"
 
-
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False)
 class Linear(Stage):
     """``x @ weights + bias``.
 
@@ -160,7 +157,7 @@ class Flatten(Stage):
         return xp.reshape(x, (x.shape[0], -1)), lambda cotangent: ({}, xp.reshape(cotangent, x.shape))
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False)
 class Normalise(Stage):
     """Pixels as they are stored to numbers of mean about 0 and deviation about 1, or to [0, 1].
 
@@ -206,7 +203,7 @@ class Normalise(Stage):
         return y, lambda cotangent: ({}, xp.reshape(cotangent * factor, came))
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False)
 class Activation(Stage):
     """A function of each unit: ``ernoult`` clip(u, 0, 1), ``laborieux`` clip(u/2, 0, 1), ``relu``, ``tanh``."""
 
@@ -234,7 +231,7 @@ class Activation(Stage):
 
 
 # ---------------------------------------------------------------------- images
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False)
 class Conv2d(Stage):
     """A convolution.
 
@@ -339,7 +336,7 @@ class SoftPool(Stage):
         return y[:, :, 0, :, 0], pullback
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False)
 class BatchNorm(Stage):
     """Batch normalisation over all axes but the last (Ioffe & Szegedy 2015).
 

@@ -36,19 +36,6 @@ from circuitsim.training.optimizers import Constant, Optimizer, Schedule
 from circuitsim.training.trainable import Arrays, FusedTrainable, Trainable
 from circuitsim.training.trainer import Trainer, TrainingPlan
 
-OTHER_NAMES = {
-    "learning_rate": "learning_rate_init",
-    "lr": "learning_rate_init",
-    "n_iter": "max_iter",
-    "epochs": "max_iter",
-    "n_epochs": "max_iter",
-    "batch": "batch_size",
-    "seed": "random_state",
-    "hidden_layer_sizes": "hidden",
-    "hidden": "n_components",
-}
-"""Names of other classes and libraries, and scikit-learn's or this package's."""
-
 ABOVE_ZERO = [Interval(Real, 0, None, closed="neither")]
 """What a parameter is that is a finite number above zero."""
 
@@ -95,8 +82,7 @@ def estimator(cls: type[T]) -> type[T]:
     def checked(self: Any, *arguments: Any, **parameters: Any) -> None:
         for name in parameters:
             if name not in known:
-                other = OTHER_NAMES.get(name)
-                near = [other] if other in known else difflib.get_close_matches(name, known, 1)
+                near = difflib.get_close_matches(name, known, 1)
                 hint = f"did you mean '{near[0]}'?" if near else f"its parameters are {', '.join(known)}"
                 raise TypeError(f"{type(self).__name__} has no parameter '{name}': {hint}")
         constructor(self, *arguments, **parameters)
