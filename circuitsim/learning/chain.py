@@ -22,7 +22,6 @@ from circuitsim.learning.estimate import Estimate, Rule
 from circuitsim.learning.losses import (
     CrossEntropy,
     Loss,
-    among_largest,
     are_classes,
     describe_loss,
     error,
@@ -389,25 +388,6 @@ class Chain:
             return float(np.mean(_labels(output) == targets))
         output, wanted = to_numpy(output), np.reshape(targets, output.shape)
         return 1.0 - float(np.sum((output - wanted) ** 2) / np.sum((wanted - wanted.mean(axis=0)) ** 2))
-
-    def top(self, x: Array, labels: Array, count: int = 5) -> float:
-        """Fraction of samples whose label is among the ``count`` largest outputs.
-
-        Parameters
-        ----------
-        x : (samples, …) array
-            Inputs of the first element.
-        labels : (samples,) integer array
-            Indices of outputs.
-        count : int
-            At least 1.
-
-        Returns
-        -------
-        float
-            In [0, 1].
-        """
-        return among_largest(to_numpy(self.output(x)), to_numpy(labels), count)
 
     def fit(
         self,

@@ -90,14 +90,13 @@ def forward(
         if is_block(element):
             xp = namespace(x)
             x = xp.reshape(x, (x.shape[0], -1))
-            state = element.relax(x, None, begin)
-            steps.append(Step(element, x, state, tuple(state.output.shape)))
+            memory = element.relax(x, None, begin)
             # Circuits are solved in double precision for every precision of the chain.
-            x = _shaped(element, xp.astype(state.output, x.dtype))
+            y = xp.astype(memory.output, x.dtype)
         else:
-            y, pullback = element.forward(x, training)
-            steps.append(Step(element, x, pullback, tuple(y.shape)))
-            x = y
+            y, memory = element.forward(x, training)
+        steps.append(Step(element, x, memory, tuple(y.shape)))
+        x = _shaped(element, y)
     return x, steps
 
 
@@ -130,7 +129,8 @@ def backward(steps: Sequence[Step], output: Array, targets: Array, loss: Loss, w
         step = steps[index]
         if not is_block(step.element):
             pulled = [(c, step.memory(xp.reshape(e, step.shape))) for c, e in errors]
-            gradients[index] = _combined([(c / batch, own) for c, (own, _) in pulled])
+            names = pulled[0][1][0]
+            gradients[index] = {name: sum(c / batch * own[name] for c, (own, _) in pulled) for name in names}
             errors = [(c, back) for c, (_, back) in pulled]
             continue
         if index == last:
@@ -199,13 +199,11 @@ class Behind:
 
     def gradients(self, estimate: Estimate, targets: Array, weight: Array) -> list[Gradients]:
         """Those of the stages: the mean over the nudged states of the samples that count in the block's."""
-        xp, nudged = namespace(weight), estimate.nudged
-        counted = xp.asarray(estimate.counted)
-        ends = []
-        for state in nudged:
-            held = xp.where(counted[:, None], state.output, estimate.states[0].output)
-            ends.append(self._pulled(held, targets, weight * xp.astype(counted, weight.dtype))[0])
-        return [_combined([(1.0 / len(nudged), own) for own in same]) for same in zip(*ends, strict=True)]
+        xp, count = namespace(weight), len(estimate.nudged)
+        counted, free = xp.asarray(estimate.counted), estimate.states[0].output
+        held = xp.concat([xp.where(counted[:, None], state.output, free) for state in estimate.nudged])
+        share = weight * xp.astype(counted, weight.dtype) / count
+        return self._pulled(held, xp.concat([targets] * count), xp.concat([share] * count))[0]
 
     def _pulled(self, output: Array, target: Array, weight: Array | None) -> tuple[list[Gradients], Array]:
         """Gradients of the stages, and by the output."""
@@ -230,11 +228,6 @@ def _seen(steps: Sequence[Step], loss: Loss, rule: Rule) -> tuple[int, Loss]:
         return last, Behind(steps[last].element, tail, loss)
     alone = last >= 0 and not tail and (follows or not getattr(rule, "scale_errors", False))
     return last if alone else len(steps), loss
-
-
-def _combined(parts: Sequence[tuple[float, Gradients]]) -> Gradients:
-    """Σ coefficient · gradients."""
-    return {name: sum(c * found[name] for c, found in parts) for name in parts[0][1]}
 
 
 def _shaped(block: Element, output: Array) -> Array:

@@ -212,18 +212,14 @@ MANY_CLASSES = 20
 """Classes beyond which the five largest outputs are measured too."""
 
 
-def among_largest(output: np.ndarray, labels: np.ndarray, count: int) -> float:
-    """Fraction of samples whose label is among the ``count`` largest outputs."""
-    right = output[np.arange(len(labels)), labels]
-    return float(np.mean((output > right[:, None]).sum(axis=1) < count))
-
-
 def measured(loss: Loss, output: Array, target: Array) -> dict[str, float]:
     """Means over samples: ``loss``, ``error``, and of many classes ``top5_error``."""
     found = {"loss": loss.value(output, target), "error": error(output, target)}
     means = {name: float(to_numpy(values).mean(dtype=np.float64)) for name, values in found.items()}
     if are_classes(target) and output.shape[1] > MANY_CLASSES:
-        means["top5_error"] = 1.0 - among_largest(to_numpy(output), to_numpy(target), 5)
+        outputs = to_numpy(output)
+        right = np.take_along_axis(outputs, to_numpy(target)[:, None], axis=1)
+        means["top5_error"] = float(np.mean((outputs > right).sum(axis=1) >= 5))
     return means
 
 
