@@ -194,7 +194,6 @@ def _chain(path: Path, options: Mapping[str, Any]) -> TrainedModel:
 
 def _machine(path: Path, options: Mapping[str, Any]) -> TrainedModel:
     """A restricted Boltzmann machine (``model.npz``): outputs are the probabilities of its hidden units."""
-    from circuitsim.boltzmann.contrastive import as_states
     from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
     from circuitsim.boltzmann.study import PATTERNS, pattern_set
 
@@ -203,7 +202,7 @@ def _machine(path: Path, options: Mapping[str, Any]) -> TrainedModel:
     def states(x: np.ndarray) -> np.ndarray:
         if x.dtype == np.uint8 and not options["grey"]:
             x = np.where(x >= 128, np.uint8(255), np.uint8(0))
-        return as_states(x, machine.visible, machine.dtype)
+        return machine.as_states(x)
 
     def read(data: str, targets: bool) -> Samples:
         if data not in PATTERNS:

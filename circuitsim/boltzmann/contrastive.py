@@ -121,7 +121,7 @@ class ContrastiveDivergence:
             after its first step (absent for persistent chains, which have no reconstruction).
         """
         machine = self.machine
-        data = as_states(batch[0], machine.visible, machine.dtype)
+        data = machine.as_states(batch[0])
         steps = self.rule.steps(machine)
         metrics: dict[str, float] = {"k": steps}
         positive = machine.hidden_probability(data)
@@ -161,15 +161,6 @@ class ContrastiveDivergence:
     def load_state_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Take back the persistent chains."""
         copy_into(self.state_arrays(), arrays, "persistent chains")
-
-
-def as_states(batch: np.ndarray, visible: int, dtype: np.dtype) -> np.ndarray:
-    """A batch as visible states of a machine: bytes become fractions of 255, other types are converted."""
-    if batch.ndim != 2 or batch.shape[1] != visible:
-        raise UsageError(f"the data must have shape (samples, {visible}), not {batch.shape}")
-    if batch.dtype == np.uint8:
-        return batch.astype(dtype) / dtype.type(255)
-    return np.ascontiguousarray(batch, dtype=dtype)
 
 
 def _draw(probability: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -208,6 +208,8 @@ def _half_steps(machine: RestrictedBoltzmannMachine) -> list[np.ndarray]:
 
 def after_gibbs(machine: RestrictedBoltzmannMachine, visible: np.ndarray, steps: int) -> np.ndarray:
     """The distribution of v after ``steps`` Gibbs steps: p_e Tᵏ; (2^m,) → (2^m,)."""
+    if steps < 0:
+        raise UsageError(f"the number of Gibbs steps must not be negative, not {steps}")
     forth, back = _half_steps(machine)
     for _ in range(steps):
         visible = visible @ forth @ back
@@ -234,15 +236,13 @@ def expected_contrastive_divergence(
     distribution : (2^m,) ndarray
         Of the patterns at which the chain starts (`empirical_distribution`).
     steps : int
-        k, at least 1.
+        k, at least 0.
 
     Returns
     -------
     dict of str to ndarray
         Keyed like the parameters; positive where the likelihood grows with the parameter.
     """
-    if steps < 1:
-        raise UsageError(f"contrastive divergence needs at least one Gibbs step, not {steps}")
     return data_expectation(machine, states(machine.visible), distribution - after_gibbs(machine, distribution, steps))
 
 
@@ -272,8 +272,6 @@ def bias(machine: RestrictedBoltzmannMachine, distribution: np.ndarray, steps: i
     EnumerationError
         The machine is too large.
     """
-    if steps < 0:
-        raise UsageError(f"the number of Gibbs steps must not be negative, not {steps}")
     missing = model_distribution(machine) - after_gibbs(machine, distribution, steps)
     return data_expectation(machine, states(machine.visible), missing)
 

@@ -139,7 +139,7 @@ class RestrictedBoltzmannMachine:
     def hidden_probability(self, visible: np.ndarray) -> np.ndarray:
         """p(h_i = 1 | v); (B, m) → (B, n)."""
         out = np.empty((len(visible), self.hidden), self.dtype)
-        kernels.affine(self._states(visible, self.visible), self.weights.T, self.hidden_bias, out)
+        kernels.affine(self.as_states(visible), self.weights.T, self.hidden_bias, out)
         kernels.logistic(out)
         return out
 
@@ -161,7 +161,7 @@ class RestrictedBoltzmannMachine:
         """
         if steps < 0:
             raise UsageError(f"the number of Gibbs steps must not be negative, not {steps}")
-        states = self._states(visible, self.visible)
+        states = self.as_states(visible)
         by_visible, by_hidden = np.ascontiguousarray(self.weights.T), np.ascontiguousarray(self.weights)
         for _ in range(steps):
             hidden = sample_layer(states, by_visible, self.hidden_bias, rng)
@@ -191,7 +191,7 @@ class RestrictedBoltzmannMachine:
         UsageError
             Rows of another length than m.
         """
-        visible = self._states(visible, self.visible)
+        visible = self.as_states(visible)
         rows = np.arange(len(visible))
         activation = visible @ self.weights.T + self.hidden_bias
         here = softplus(activation).sum(axis=1)
@@ -219,11 +219,18 @@ class RestrictedBoltzmannMachine:
         """
         return cls(**load_checkpoint(path, model="rbm")[0])
 
-    def _states(self, states: np.ndarray, units: int) -> np.ndarray:
-        states = np.ascontiguousarray(states, dtype=self.dtype)
-        if states.ndim != 2 or states.shape[1] != units:
-            raise UsageError(f"states must have shape (samples, {units}), not {states.shape}")
-        return states
+    def as_states(self, batch: np.ndarray) -> np.ndarray:
+        """A batch as visible states in the machine's type; bytes become fractions of 255.
+
+        Raises
+        ------
+        UsageError
+            Rows of another length than m.
+        """
+        states = np.ascontiguousarray(batch, dtype=self.dtype)
+        if states.ndim != 2 or states.shape[1] != self.visible:
+            raise UsageError(f"states must have shape (samples, {self.visible}), not {states.shape}")
+        return states / self.dtype.type(255) if batch.dtype == np.uint8 else states
 
 
 def softplus(x: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from circuitsim.boltzmann import exact
 from circuitsim.boltzmann.bounds import VACUOUS, bias_bound, distance_of, distinct, max_energy_change
-from circuitsim.boltzmann.contrastive import ContrastiveDivergence, as_states
+from circuitsim.boltzmann.contrastive import ContrastiveDivergence
 
 # Measured on every row of the history: sums are limited to a fraction of a second.
 LIVE_LAYER = 16
@@ -53,17 +53,17 @@ class Monitor:
         if self.exact_likelihood:
             # Some patterns at a time: as floats all of them could be many times the data.
             log_z, starts = exact.log_partition(machine), range(0, len(self._patterns), _CHUNK)
-            parts = (self._states(self._patterns[start : start + _CHUNK]) for start in starts)
+            parts = (machine.as_states(self._patterns[start : start + _CHUNK]) for start in starts)
             log_model = np.concatenate([exact.log_likelihood(machine, part, log_z) for part in parts])
             likelihood = float(self._shares @ log_model)
             if self.knows_start:
                 distance = distance_of(log_model, self._shares)
         if self.exact_bias:
-            start = exact.empirical_distribution(self._states(self._patterns), self._shares)
+            start = exact.empirical_distribution(machine.as_states(self._patterns), self._shares)
             bias = exact.largest(exact.bias(machine, start, steps))
         few = self.data.size <= _PSEUDO_EXACT
         some = self.data if few else self.data[rng.permutation(len(self.data))[:_PSEUDO_SAMPLES]]
-        pseudo = machine.pseudo_log_likelihood(self._states(some), None if few else rng)
+        pseudo = machine.pseudo_log_likelihood(some, None if few else rng)
         bound = bias_bound(machine, steps, distance)
         return {
             "log_likelihood": likelihood,
@@ -74,6 +74,3 @@ class Monitor:
             "vacuous": bool(bound > VACUOUS),
             "exact_bias": bias,
         }
-
-    def _states(self, data: np.ndarray) -> np.ndarray:
-        return as_states(data, self.learner.machine.visible, np.dtype(np.float64))

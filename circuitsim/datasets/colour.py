@@ -102,8 +102,6 @@ def load_colour(name: str, directory: str | os.PathLike[str] | None = None) -> I
         Files that are missing, damaged, or pickles.
     """
     form, root = COLOUR[name], data_directory(directory)
-    if not root.is_dir():
-        raise UsageError(f"the data directory {root} does not exist; name the folder of {name} with --data-dir")
     place = form.inside(root)
     if place is None:
         missing = next(name for name in (*form.train, form.test) if not (root / name).is_file())

@@ -114,8 +114,6 @@ def digits(directory: Path | None) -> ImageData:
 
 def mnist(directory: Path | None) -> ImageData:
     """MNIST from its four idx files, gzipped or not."""
-    if directory is not None and not directory.is_dir():
-        raise UsageError(f"the data directory {directory} does not exist")
     folder = find("mnist", directory)
     if folder is None:
         raise UsageError(
@@ -135,13 +133,11 @@ def idx_files(folder: Path, name: str) -> ImageData:
     sets = []
     for which, prefix in (("training", "train"), ("test", "t10k")):
         images, labels = read(f"{prefix}-images-idx3-ubyte"), read(f"{prefix}-labels-idx1-ubyte")
-        if images.ndim != 3 or labels.ndim != 1 or len(images) != len(labels):
+        if images.ndim != 3 or labels.ndim != 1 or len(images) != len(labels) or not images.size:
             raise UsageError(
                 f"the {which} images and labels in {folder} do not belong together: "
                 f"shapes {images.shape} and {labels.shape}"
             )
-        if not images.size:
-            raise UsageError(f"the {which} images in {folder} are not images: their shape is {images.shape}")
         sets.append((images, labels.astype(np.int64)))
     (train, train_labels), (test, test_labels) = sets
     if train.shape[1:] != test.shape[1:]:

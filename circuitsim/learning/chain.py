@@ -205,7 +205,8 @@ class Chain:
                 if not omits or isinstance(problem, DivergedError):
                     raise
         shown = xp.ones_like(trusted) if omits else trusted
-        metrics = self._metrics(output, targets, steps, to_numpy(weight), to_numpy(shown), to_numpy(good), passed)
+        arrays = map(to_numpy, (output, targets, weight, shown, good))
+        metrics = self._metrics(steps, passed, *arrays)
         if self.metrics:
             metrics = {name: metrics[name] for name in self.metrics if name in metrics}
         if not omits and not bool(xp.all(good)):
@@ -222,25 +223,24 @@ class Chain:
 
     def _metrics(
         self,
-        output: Array,
-        targets: Array,
         steps: Sequence[Step],
+        passed: Passed | None,
+        output: np.ndarray,
+        targets: np.ndarray,
         weight: np.ndarray,
         shown: np.ndarray,
         good: np.ndarray,
-        passed: Passed | None,
     ) -> dict[str, float]:
         """See the notes of the class; zero without any certified sample."""
         share = (weight * shown).astype(np.float64)
 
-        def mean(values: Array) -> float:
-            return float(np.where(shown, to_numpy(values), 0.0) @ share) / (share.sum() or 1.0)
+        def mean(values: np.ndarray) -> float:
+            return float(np.where(shown, values, 0.0) @ share) / (share.sum() or 1.0)
 
         def worst(states: Sequence[Any], among: np.ndarray) -> float:
             return max((float(to_numpy(s.residual)[among].max(initial=0.0)) for s in states), default=0.0)
 
-        xp = namespace(output)
-        output = xp.where(xp.asarray(shown)[:, None], output, xp.zeros_like(output))
+        output = np.where(shown[:, None], output, 0.0)
         values = self.loss.value(output, targets)
         found = {"loss": mean(values), "error": mean(error(output, targets))}
         relaxed = [step for step in steps if is_block(step.element)]
@@ -259,7 +259,7 @@ class Chain:
         # The columns must be the same on every call.
         for side in getattr(self.rule, "sides", ()) if getattr(block, "has_energy", True) else ():
             bound = getattr(estimate, side)
-            found[side] = found["loss"] if bound is None else mean(np.where(good, bound, to_numpy(values)))
+            found[side] = found["loss"] if bound is None else mean(np.where(good, bound, values))
         if getattr(self.rule, "beta", None) == "auto":
             found["beta"] = estimate.beta or 0.0
         if hasattr(block, "at_bound"):
@@ -431,7 +431,7 @@ class Chain:
         """
         from circuitsim.training import Adam, Cosine, Trainer, TrainingPlan
 
-        if not all(isinstance(array, np.ndarray) for array in self.parameters.values()):
+        if not self._is_numpy:
             raise UsageError("fit trains numpy arrays; take the parameters back with chain.convert(to_numpy) before it")
         x, targets = to_numpy(x), to_numpy(targets)
         for name, array in (("inputs", x), ("targets", targets)):
@@ -500,10 +500,13 @@ class Chain:
         alone = sum(bool(element.parameters) for element in self.elements) == 1
         return {name: value for group in groups for name, value in group.items()} if alone else _numbered(groups)
 
+    @property
+    def _is_numpy(self) -> bool:
+        return all(isinstance(array, np.ndarray) for array in self.parameters.values())
+
     def _of_one_library(self, array: Array) -> Array:
         """Tensors of other libraries and tables as numpy arrays where the parameters are numpy arrays."""
-        ours = all(isinstance(own, np.ndarray) for element in self.elements for own in element.parameters.values())
-        return to_numpy(array) if ours else array
+        return to_numpy(array) if self._is_numpy else array
 
     def _enter(self, x: Array) -> Array:
         """Samples in the chain's precision, unless the first stage takes them as they are stored."""

@@ -156,7 +156,7 @@ class ConstantCurrent:
         return loss.value(free.output, target) + (slope * (output - free.output)).sum(axis=1)
 
 
-RESISTOR, FOLLOWING, CONSTANT = ResistorNudge(), FollowingCurrent(), ConstantCurrent()
+RESISTOR, CONSTANT = ResistorNudge(), ConstantCurrent()
 
-NUDGES: dict[str, Nudging] = {"resistor": RESISTOR, "current": FOLLOWING, "constant": CONSTANT}
+NUDGES: dict[str, Nudging] = {"resistor": RESISTOR, "current": FollowingCurrent(), "constant": CONSTANT}
 """By their names on the command line."""

@@ -12,12 +12,11 @@ from circuitsim.blocks.circuit import CircuitBlock
 from circuitsim.circuit import Circuit
 from circuitsim.errors import TopologyError
 from circuitsim.learning.chain import Chain, Learner
+from circuitsim.learning.description import build, describe
 from circuitsim.learning.equilibrium import EquilibriumPropagation
 from circuitsim.learning.estimate import Rule
-from circuitsim.learning.function import circuit_block
 from circuitsim.learning.losses import CrossEntropy, Loss, SquaredError
 from circuitsim.learning.start import default_beta, default_device_rate, default_learning_rate, output_spread
-from circuitsim.netlist import dumps, loads
 from circuitsim.netlist.roles import Roles, make_roles
 from circuitsim.training import Adam, Cosine
 from circuitsim.training.checkpoint import copy_into
@@ -33,13 +32,7 @@ from circuitsim.training.estimator import (
 
 
 def rectifier_network(
-    inputs: int,
-    hidden: int,
-    outputs: int,
-    rng: np.random.Generator,
-    title: str = "rectifier network",
-    resistance: float = 1.0,
-    span: float = 1e3,
+    inputs: int, hidden: int, outputs: int, rng: np.random.Generator, title: str = "rectifier network"
 ) -> tuple[Circuit, Roles]:
     """Inputs and their negatives → rectified hidden nodes → outputs: resistors between neighbours, one diode a unit.
 
@@ -56,12 +49,8 @@ def rectifier_network(
     outputs : int
         Nodes ``o0``, ``o1`` …
     rng : numpy.random.Generator
-        For the first resistances.
+        For the first resistances, whose geometric mean is 1 Ω; they may change from 1 mΩ to 1 kΩ.
     title : str
-    resistance : float
-        Geometric mean of the first resistances, Ω.
-    span : float
-        Bounds: so many times more or less than ``resistance``.
 
     Returns
     -------
@@ -83,7 +72,7 @@ def rectifier_network(
         circuit.voltage_source(f"V{name}", name, "0", volts)
 
     def resistor(name: str, first: str, second: str) -> None:
-        circuit.resistor(name, first, second, float(f"{resistance * np.exp(rng.uniform(-1.0, 1.0)):.4g}"))
+        circuit.resistor(name, first, second, float(f"{np.exp(rng.uniform(-1.0, 1.0)):.4g}"))
 
     for k in range(hidden):
         for j, rail in enumerate([*rails, *supplies]):
@@ -96,8 +85,7 @@ def rectifier_network(
         for j, name in enumerate([*layer, *supplies]):
             resistor(f"Ro{m}_{j}", name, f"o{m}")
     names = " ".join(f"V{name}" for name in rails)
-    bounds = f"min={resistance / span:g} max={resistance * span:g}"
-    roles = make_roles(circuit, names, " ".join(f"v(o{m})" for m in range(outputs)), f"R* {bounds}")
+    roles = make_roles(circuit, names, " ".join(f"v(o{m})" for m in range(outputs)), "R* min=0.001 max=1000")
     return circuit, roles
 
 
@@ -168,11 +156,10 @@ class CircuitEstimator(TrainedEstimator):
         return Learner(self.block_, self.estimator or EquilibriumPropagation(default_beta(self.block_, loss)), loss)
 
     def _model_state(self) -> tuple[dict[str, np.ndarray], Any]:
-        block = self.block_
-        return dict(block.parameters), {"deck": dumps(block.trained(), block.roles), "tolerance": block.tolerance}
+        return dict(self.block_.parameters), describe(self.block_)
 
     def _set_model(self, arrays: dict[str, np.ndarray], facts: Any) -> None:
-        self.block_ = circuit_block(loads(facts["deck"]), tolerance=facts["tolerance"])
+        self.block_ = build(facts)
         copy_into(self.block_.parameters, arrays, "parameters")
         self.learner_ = self._learner(self._loss(None, None))
 

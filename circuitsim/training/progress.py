@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TextIO
 
 
@@ -69,7 +70,7 @@ class ProgressLine:
         text = f"{self.label} {100 * fraction:5.1f} %"
         gained = fraction - self._first
         if gained > 0:
-            text += f"  {_span((now - self._began) * (1 - fraction) / gained)} left"
+            text += f"  {timedelta(seconds=round((now - self._began) * (1 - fraction) / gained))} left"
         if not self.rewriting:
             self.stream.write(f"{text}  {note}".rstrip() + "\n")
             self.stream.flush()
@@ -86,11 +87,3 @@ class ProgressLine:
             self.stream.write("\n")
             self.stream.flush()
             self._width = 0
-
-
-def _span(seconds: float) -> str:
-    """A length of time as people write it."""
-    whole = round(seconds)
-    if whole >= 3600:
-        return f"{whole // 3600}:{whole // 60 % 60:02d} h"
-    return f"{whole // 60}:{whole % 60:02d} min" if whole >= 60 else f"{whole} s"

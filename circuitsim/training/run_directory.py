@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import platform
 from collections.abc import Iterator, Mapping
@@ -34,12 +33,6 @@ class RunDirectory:
         self.checkpoint = self.path / "checkpoint.npz"
         self.config = self.path / "config.json"
 
-    @functools.cached_property
-    def _lock(self) -> Any:
-        from filelock import FileLock
-
-        return FileLock(self.path / ".lock")
-
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other processes from training in this directory; the system releases the lock of a killed process.
@@ -49,10 +42,11 @@ class RunDirectory:
         UsageError
             Another process trains in it.
         """
-        from filelock import Timeout
+        from filelock import FileLock, Timeout
 
         try:
-            with self._lock.acquire(timeout=0.0):
+            # One lock a process: a trainer may take it again.
+            with FileLock(self.path / ".lock", 0.0, is_singleton=True):
                 yield
         except Timeout:
             raise UsageError(

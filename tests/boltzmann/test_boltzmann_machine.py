@@ -134,7 +134,7 @@ RNG, HALF = np.random.default_rng(0), np.ones(4) / 4
         (lambda: transition_matrix(random_machine(13, 2)), "of 13 visible units is too large; at most 12"),
         (lambda: empirical_distribution(np.zeros((1, 17))), "17 units have too many states; at most 16"),
         (lambda: empirical_distribution(np.full((1, 2), 0.5)), "patterns must be rows of zeros and ones"),
-        (lambda: expected_contrastive_divergence(PAIR, HALF, 0), "at least one Gibbs step, not 0"),
+        (lambda: expected_contrastive_divergence(PAIR, HALF, -1), "Gibbs steps must not be negative, not -1"),
         (lambda: bias(PAIR, HALF, -1), "Gibbs steps must not be negative, not -1"),
         (lambda: mixing_factor(1.0, 12, -1), "no bound for -1 steps of 12 units"),
         (lambda: pattern_set("x", 2), "no pattern set 'x'; there are diag, 1dball"),

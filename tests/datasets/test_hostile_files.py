@@ -142,7 +142,7 @@ def test_a_folder_of_idx_files_without_images(tmp_path: Path) -> None:
     for prefix in ("train", "t10k"):
         (tmp_path / f"{prefix}-images-idx3-ubyte").write_bytes(b"\0\0\x08\x03" + struct.pack(">3I", 0, 28, 28))
         (tmp_path / f"{prefix}-labels-idx1-ubyte").write_bytes(b"\0\0\x08\x01" + struct.pack(">I", 0))
-    refused("the training images in", tmp_path, lambda: load(tmp_path))
+    refused("the training images and labels in", tmp_path, lambda: load(tmp_path))
 
 
 @pytest.mark.parametrize("label", ["²", "9" * 5000])

@@ -44,7 +44,7 @@ def test_refusals(tmp_path, monkeypatch):
     for place, message in (
         (("x",), "there is no data set 'x', nor a folder of that name; there are digits, mnist"),
         (("mnist",), f"MNIST is not in {tmp_path / 'kept'}: fetch it once with circuitsim data"),
-        (("mnist", tmp_path / "nowhere"), "/nowhere does not exist"),
+        (("mnist", tmp_path / "nowhere"), "MNIST is not in .*/nowhere: fetch it once"),
         (("mnist", tmp_path), f"MNIST is not in {tmp_path}: "),
         ((tmp_path,), "there is no file "),
     ):

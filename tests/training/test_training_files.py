@@ -175,7 +175,7 @@ def test_progress_tells_the_time_left_and_never_wraps(monkeypatch):
         now[0] = time
         line.update(done, note)
     line.close()
-    drawn = "\rtraining  50.0 %  ", "\rtraining  60.0 %  6:40 min left  loss 3", "\rtraining  70.0 %  8:20 h left"
+    drawn = "\rtraining  50.0 %  ", "\rtraining  60.0 %  0:06:40 left  loss 3", "\rtraining  70.0 %  8:20:00 left"
     assert [part.strip() for part in stream.getvalue().split("\r")[1:]] == [part.strip() for part in drawn]
 
 
@@ -189,5 +189,5 @@ def test_progress_without_a_terminal_is_a_line_now_and_then():
     line.close()
     assert stream.getvalue().splitlines() == [
         f"training  {second / 2:.1f} %  {left} left  step {second}"
-        for second, left in ((60, "2:20 min"), (120, "1:20 min"), (180, "20 s"))
+        for second, left in ((60, "0:02:20"), (120, "0:01:20"), (180, "0:00:20"))
     ]
