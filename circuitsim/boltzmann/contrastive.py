@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -62,7 +61,7 @@ class AdaptiveSteps:
 
     def at(self, delta: float) -> int:
         """k for a given Δ."""
-        return min(self.k_max, max(self.k, math.ceil(min(delta / self.nats, self.k_max))))
+        return int(np.clip(np.ceil(delta / self.nats), self.k, self.k_max))
 
 
 def FixedSteps(k: int = 1) -> StepRule:

@@ -16,9 +16,8 @@ def draw_filters(machine: RestrictedBoltzmannMachine, shape: tuple[int, int], pa
     """The weights of the first hundred hidden units as images of the visible layer; blue pulls a pixel down, red up."""
     weights = machine.weights[: _ACROSS**2].reshape(-1, *shape)
     limit = float(np.abs(weights).max()) or 1.0
-    sheet = np.full((-(-len(weights) // _ACROSS) * _ACROSS, shape[0] + 1, shape[1] + 1), np.nan)
-    sheet[: len(weights), :-1, :-1] = weights
-    sheet = np.block([list(row) for row in sheet.reshape(-1, _ACROSS, *sheet.shape[1:])])
+    tiles = np.pad(weights, ((0, -len(weights) % _ACROSS), (0, 1), (0, 1)), constant_values=np.nan)
+    sheet = tiles.reshape(-1, _ACROSS, *tiles.shape[1:]).swapaxes(1, 2).reshape(-1, _ACROSS * tiles.shape[2])
     figure, (axes,) = stacked("", 6.0, [6.3])
     axes.imshow(sheet, interpolation="nearest", cmap="RdBu_r", vmin=-limit, vmax=limit)
     axes.set(title="weights of the hidden units", xticks=[], yticks=[])

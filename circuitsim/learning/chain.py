@@ -387,7 +387,7 @@ class Chain:
         if are_classes(targets):
             return float(np.mean(_labels(output) == targets))
         output, wanted = to_numpy(output), np.reshape(targets, output.shape)
-        return 1.0 - float(np.sum((output - wanted) ** 2) / np.sum((wanted - wanted.mean(axis=0)) ** 2))
+        return 1.0 - float(np.mean((output - wanted) ** 2) / np.mean(wanted.var(axis=0)))
 
     def fit(
         self,

@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from circuitsim._arrays import Array, device, namespace, to_numpy
+from circuitsim.blocks.propagation import check_named
 from circuitsim.errors import UsageError
 
 
@@ -238,10 +239,10 @@ def loss_named(loss: str | dict[str, Any] | Loss) -> Loss:
     table = {"name": loss} if isinstance(loss, str) else loss
     if not isinstance(table, dict):
         return table
-    name, *_ = table.values()
-    if name not in LOSSES:
-        raise UsageError(f"there is no loss '{name}'; there are {', '.join(LOSSES)}")
-    return type(LOSSES[name])(**{field: value for field, value in table.items() if field != "name"})
+    fields = dict(table)
+    name = fields.pop("name")
+    check_named(loss=(name, tuple(LOSSES)))
+    return type(LOSSES[name])(**fields)
 
 
 def describe_loss(loss: Loss) -> str | dict[str, Any]:

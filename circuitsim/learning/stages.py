@@ -18,6 +18,7 @@ from circuitsim.blocks import convolution
 from circuitsim.blocks.convolution import Window
 from circuitsim.blocks.convolutional import gaussian_orthogonal
 from circuitsim.blocks.hopfield import ACTIVATIONS
+from circuitsim.blocks.propagation import check_named
 from circuitsim.errors import UsageError
 
 Gradients = dict[str, Array]
@@ -212,8 +213,7 @@ class Activation(Stage):
     NAMES = (*ACTIVATIONS, "relu", "tanh")
 
     def __post_init__(self) -> None:
-        if self.name not in self.NAMES:
-            raise UsageError(f"there is no activation '{self.name}'; there are {', '.join(self.NAMES)}")
+        check_named(activation=(self.name, self.NAMES))
         super().__post_init__()
 
     def forward(self, x: Array, training: bool = False) -> Output:

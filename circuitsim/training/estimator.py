@@ -208,7 +208,6 @@ class TrainedEstimator(BaseEstimator):
         arrays = {name: value for name, value in fitted.items() if isinstance(value, np.ndarray)}
         # Texts in arrays of Python objects become fixed-width texts.
         arrays = {name: np.array(one.tolist()) if one.dtype.hasobject else one for name, one in arrays.items()}
-        history = fitted.get("history_")
         save_checkpoint(
             path,
             pack(fitted=arrays, model=model),
@@ -217,7 +216,7 @@ class TrainedEstimator(BaseEstimator):
                 "parameters": _json_values(self.get_params(deep=False)),
                 "fitted": _json_values(fitted),
                 "model": facts,
-                "history": None if history is None else history.rows,
+                "history": getattr(self, "history_", History()).rows,
             },
         )
 
@@ -234,9 +233,8 @@ class TrainedEstimator(BaseEstimator):
         with checked(path):
             found = cls(**facts["parameters"])
             found.__dict__.update(unpack(arrays, "fitted") | facts["fitted"])
-            if facts["history"] is not None:
-                found.history_ = History()
-                found.history_.restart(facts["history"])
+            found.history_ = History()
+            found.history_.restart(facts["history"])
             found._set_model(unpack(arrays, "model"), facts["model"])
         return found
 
