@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -63,14 +63,21 @@ class Experiment:
         return [*[CURVES] * bool(history.rows), *self.pictures]
 
 
-def held_out(x: np.ndarray, y: np.ndarray, measure: Callable[[Any, Any], Mapping[str, float]]) -> Evaluate:
-    """Measures on samples that are not trained on, for the history, where they are named ``test_…``.
+class HeldOut(NamedTuple):
+    """Measures on samples that are not trained on, for the history.
 
-    Parameters
+    Attributes
     ----------
     x, y : ndarray
         Samples and their targets.
     measure : callable
         ``measure(x, y)`` gives the measures by name.
     """
-    return lambda rng: {f"test_{name}": value for name, value in measure(x, y).items()}
+
+    x: np.ndarray
+    y: np.ndarray
+    measure: Callable[[np.ndarray, np.ndarray], Mapping[str, float]]
+
+    def __call__(self, rng: np.random.Generator) -> dict[str, float]:
+        """The measures, named ``test_…``."""
+        return {f"test_{name}": value for name, value in self.measure(self.x, self.y).items()}

@@ -10,7 +10,7 @@ from circuitsim.cli.deck import READING, read_with
 from circuitsim.cli.models import RunOptions, optimizer_of, plan_of, schedule_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
-from circuitsim.training.experiment import Experiment, held_out
+from circuitsim.training.experiment import Experiment, HeldOut
 
 if TYPE_CHECKING:
     from circuitsim.blocks.circuit import CircuitBlock
@@ -147,7 +147,7 @@ def build(options: Options) -> Experiment:
         (train.x, train.y),
         plan,
         title=f"{name}: {sizes}; {options.method}, {train.size} samples{held}",
-        evaluate=None if test is None else held_out(test.x, test.y, learner.evaluate),
+        evaluate=None if test is None else HeldOut(test.x, test.y, learner.evaluate),
         notes=[str(problem) for problem in setting.warnings],
         files={"trained.cir": lambda path: atomic_write(path, dumps(block.trained(), block.roles).encode())},
         summary=lambda history: [*history.last(), f"parameters on a bound: {block.at_bound()}"],

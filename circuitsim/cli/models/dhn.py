@@ -8,7 +8,7 @@ from typing import Any
 from circuitsim.cli.models import ImageOptions, chosen_preset, filled, plan_of, rule_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
-from circuitsim.training.experiment import Experiment, held_out
+from circuitsim.training.experiment import Experiment, HeldOut
 
 EPILOG = """\
 presets: dhn-1h, dhn-2h, dhn-3h (circuitsim/training/presets.toml); options replace their values
@@ -63,7 +63,7 @@ def build(options: Any) -> Experiment:
         (images.train, images.train_labels),
         plan,
         title=f"{preset.name}: {'-'.join(map(str, units))}, {how}, {len(images.train)} samples of {images.name}",
-        evaluate=held_out(images.test, images.test_labels, net.evaluate),
+        evaluate=HeldOut(images.test, images.test_labels, net.evaluate),
         notes=notes,
         files={"model.npz": net.block.save},
         chosen={**chosen, "dataset": name},

@@ -9,7 +9,7 @@ from typing import Any
 from circuitsim.cli.models import ImageOptions, chosen_preset, filled, plan_of, rule_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
-from circuitsim.training.experiment import Experiment, held_out
+from circuitsim.training.experiment import Experiment, HeldOut
 
 EPILOG = """\
 presets: drn-xs, drn-1h, drn-2h, drn-3h, drn-xl (circuitsim/training/presets.toml); options replace their values
@@ -80,7 +80,7 @@ def build(options: Any) -> Experiment:
         plan,
         title=f"{preset.title}: layers {'-'.join(map(str, architecture.units))}, inputs doubled and times "
         f"{architecture.input_gain:g}, {options.method}, {name}, {len(data.train)} samples",
-        evaluate=held_out(
+        evaluate=HeldOut(
             data.test, data.test_labels, lambda x, y: measured(SquaredError(), outputs(x).astype(float), y)
         ),
         notes=notes,

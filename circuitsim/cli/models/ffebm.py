@@ -10,7 +10,7 @@ from typing import Any
 from circuitsim.cli.models import HOW, PRECISIONS, RunOptions, filled, plan_of, rule_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
-from circuitsim.training.experiment import Experiment, held_out
+from circuitsim.training.experiment import Experiment, HeldOut
 
 PLAIN: dict[str, Any] = {
     "beta": 0.02,
@@ -102,7 +102,7 @@ def build(options: Options) -> Experiment:
         _plan(options, chain),
         title=f"ffebm: {_kinds(elements)}; {options.method}, "
         f"{sum(np.size(p) for p in chain.parameters.values())} parameters, {len(train)} samples of {images.name}",
-        evaluate=held_out(images.test, images.test_labels, chain.evaluate),
+        evaluate=HeldOut(images.test, images.test_labels, chain.evaluate),
         notes=notes,
         files={"model.npz": chain.save},
         chosen=chosen,
