@@ -52,6 +52,11 @@ class Form(NamedTuple):
     label_bytes: int = 0
     classes: int = 1000
 
+    def inside(self, root: Path) -> Path | None:
+        """The folder, or its usual sub-folder, that holds all files."""
+        places = (root, root / self.folder)
+        return next((p for p in places if all((p / name).is_file() for name in (*self.train, self.test))), None)
+
 
 COLOUR = {
     "cifar10": Form(
@@ -97,12 +102,11 @@ def load_colour(name: str, directory: str | os.PathLike[str] | None = None) -> I
         Files that are missing, damaged, or pickles.
     """
     form, root = COLOUR[name], data_directory(directory)
-    names = (*form.train, form.test)
-    place = next((p for p in (root, root / form.folder) if all((p / name).is_file() for name in names)), None)
+    place = form.inside(root)
     if place is None:
-        missing = [name for name in names if not (root / name).is_file()]
+        missing = next(name for name in (*form.train, form.test) if not (root / name).is_file())
         raise UsageError(
-            f"there is no {missing[0]} in {root}\n    hint: --data-dir names a folder that holds {form.wanted}\n"
+            f"there is no {missing} in {root}\n    hint: --data-dir names a folder that holds {form.wanted}\n"
             "    hint: files of the Python version are pickles, which can run any program and are not read; "
             "docs/models.md has five lines that convert one of trusted origin"
         )

@@ -175,7 +175,7 @@ def test_progress_tells_the_time_left_and_never_wraps(monkeypatch):
         now[0] = time
         line.update(done, note)
     line.close()
-    drawn = "\rtraining  50.0 %  ", "\rtraining  60.0 %  0:06:40 left  loss 3", "\rtraining  70.0 %  8:20:00 left"
+    drawn = "\rtraining  50.0 %  ", "\rtraining  60.0 %  0:06:40 left  loss 3x", "\rtraining  70.0 %  8:20:00 left"
     assert [part.strip() for part in stream.getvalue().split("\r")[1:]] == [part.strip() for part in drawn]
 
 
