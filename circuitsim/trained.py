@@ -87,8 +87,9 @@ class TrainedModel:
         x = np.asarray(x)
         bad = np.flatnonzero(~np.isfinite(x).all(axis=tuple(range(1, x.ndim))))
         if bad.size:
-            what = f"{bad.size} of {len(x)} samples hold values that are not finite"
-            raise UsageError(f"{what}, the first in row {bad[0]}")
+            raise UsageError(
+                f"{bad.size} of {len(x)} samples hold values that are not finite, the first in row {bad[0]}"
+            )
         parts = [to_numpy(self._compute(x[at : at + BATCH])).astype(float) for at in range(0, len(x), BATCH)]
         return np.concatenate(parts) if parts else np.empty((0, len(self.output_names)))
 
@@ -188,7 +189,7 @@ def _chain(path: Path, options: Mapping[str, Any]) -> TrainedModel:
 
     chain = Chain.load(_file(path, "model.npz"))
     # The number of outputs is that of the last bias: chains describe themselves element by element.
-    outputs = int(np.shape(list(chain.elements[-1].parameters.values())[-1])[0])
+    outputs = len(list(chain.elements[-1].parameters.values())[-1])
     return _of_images(path, options, None, outputs, lambda x: chain.output(_bytes(x)))
 
 
@@ -201,7 +202,7 @@ def _machine(path: Path, options: Mapping[str, Any]) -> TrainedModel:
 
     def states(x: np.ndarray) -> np.ndarray:
         if x.dtype == np.uint8 and not options["grey"]:
-            x = np.where(x >= 128, np.uint8(255), np.uint8(0))
+            x = np.uint8(255) * (x >= 128)
         return machine.as_states(x)
 
     def read(data: str, targets: bool) -> Samples:
