@@ -15,7 +15,7 @@ from circuitsim.learning.description import build, describe_chain
 from circuitsim.learning.estimate import Rule
 from circuitsim.learning.rules import Chaining
 from circuitsim.training import Adam, Cosine
-from circuitsim.training.estimator import ABOVE_ZERO, Fit, TrainedClassifier, estimator, whole
+from circuitsim.training.estimator import Fit, TrainedClassifier, estimator, whole
 
 Elements = Sequence[Mapping[str, Any]] | Callable[[int, int], Sequence[Any]] | None
 
@@ -71,7 +71,6 @@ class ChainClassifier(TrainedClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TrainedClassifier._parameter_constraints,
         "hidden": whole(1),
-        "beta": ABOVE_ZERO,
     }
     _reading: ClassVar[dict[str, Any]] = {"dtype": (np.float64, np.float32)}
 

@@ -6,12 +6,12 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, field
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 
-from circuitsim._scikit import ConvergenceWarning, Interval, StrOptions, check_random_state
+from circuitsim._scikit import ConvergenceWarning, check_random_state
 from circuitsim.layered.architecture import Architecture, rates_by_name
 from circuitsim.layered.learner import COMPILED, LayeredLearner, resistive_chain
 from circuitsim.layered.network import DeepResistiveNetwork
@@ -94,12 +94,8 @@ class DRNClassifier(TrainedClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TrainedClassifier._parameter_constraints,
         "input_gain": [None, *ABOVE_ZERO],
-        "learning_rate_init": [Real, list, tuple, np.ndarray],
-        "beta": ABOVE_ZERO,
         "sweeps": whole(1),
-        "tol": [Interval(Real, 0, None, closed="left")],
         "n_iter_no_change": whole(1),
-        "dtype": [StrOptions({"float32", "float64"})],
     }
 
     def _train(self, fit: Fit) -> None:

@@ -21,7 +21,6 @@ from circuitsim.netlist.roles import Roles, make_roles
 from circuitsim.training import Adam, Cosine
 from circuitsim.training.checkpoint import copy_into
 from circuitsim.training.estimator import (
-    ABOVE_ZERO,
     Fit,
     SupervisedEstimator,
     TrainedClassifier,
@@ -102,8 +101,6 @@ class CircuitEstimator(TrainedEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TrainedEstimator._parameter_constraints,
         "hidden": whole(0),
-        "gain": ABOVE_ZERO,
-        "swing": ABOVE_ZERO,
         "estimator": [None, HasMethods("estimate")],
     }
 

@@ -24,6 +24,7 @@ from circuitsim._scikit import (
     ClassifierMixin,
     Interval,
     LabelEncoder,
+    StrOptions,
     _check_sample_weight,
     check_classification_targets,
     check_is_fitted,
@@ -113,8 +114,11 @@ class TrainedEstimator(BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "max_iter": whole(0),
         "batch_size": whole(1),
-        "learning_rate_init": [None, Real],
+        "learning_rate_init": [None, Real, list, tuple, np.ndarray],
         "callbacks": [list, tuple],
+        **dict.fromkeys(("gain", "swing", "beta"), ABOVE_ZERO),
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "dtype": [StrOptions({"float32", "float64"})],
     }
     _reading: ClassVar[Mapping[str, Any]] = {"dtype": np.float64}
     _reading_y: ClassVar[Mapping[str, Any]] = {}
