@@ -243,17 +243,15 @@ class LayeredEnergy:
 
     def energy(self, states: Sequence[Array]) -> Array:
         """(batch,) energy of states, without the nudge."""
-        xp = namespace(states[0])
-        total = None
+        xp, parts = namespace(states[0]), []
         for index, (layer, state) in enumerate(zip(self.layers, states, strict=True)):
             inner = 0.5 * layer.slope * state - self.constants[index]
             if index:
                 out = xp.empty_like(state)
                 self.couplings[index - 1].forward(states[index - 1], out, None, True)
                 inner = inner - out
-            part = xp.sum(rows(xp, inner * state), axis=1)
-            total = part if total is None else total + part
-        return total
+            parts.append(xp.sum(rows(xp, inner * state), axis=1))
+        return sum(parts)
 
     def response(self, state: LayeredState, cotangent: Array, sweeps: int | None = None) -> list[Array]:
         """Sensitivity of cotangent · s_L to a pull on each layer: H q = cotangent on the units that are not at a bound.

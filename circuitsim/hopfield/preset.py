@@ -7,14 +7,6 @@ from typing import NamedTuple
 
 from circuitsim.training.presets import published
 
-SPREAD = 0.7
-"""Weights start uniform in ±SPREAD/√(units before them)."""
-
-RATE_DECAY = 0.99
-"""Factor on the learning rates after each epoch."""
-
-BATCH = 16
-
 
 class HopfieldPreset(NamedTuple):
     """A published model.
@@ -33,6 +25,11 @@ class HopfieldPreset(NamedTuple):
     epochs : int
     published : mapping
         ``ep``: test ``error``, %, and its ``spread`` over runs.
+    batch : int
+    rate_decay : float
+        Factor on the learning rates after each epoch.
+    spread : float
+        Weights start uniform in ±spread/√(units before them).
     """
 
     name: str
@@ -44,14 +41,11 @@ class HopfieldPreset(NamedTuple):
     rates: Sequence[float]
     epochs: int
     published: Mapping[str, Mapping[str, float]]
+    batch: int = 16
+    rate_decay: float = 0.99
+    spread: float = 0.7
 
 
 def published_models() -> dict[str, HopfieldPreset]:
     """The published models by name."""
     return {name: HopfieldPreset(name, **row) for name, row in published("dhn").items()}
-
-
-def rates_by_name(rates: Sequence[float]) -> dict[str, float]:
-    """The rates of `HopfieldPreset.rates` by the parameter names of `DeepHopfieldBlock`."""
-    weights = {f"weights{layer}": rate for layer, rate in enumerate(rates)}
-    return weights | {f"bias{layer}": rate for layer, rate in enumerate(rates, 1)}

@@ -74,10 +74,12 @@ class ResistivePreset(NamedTuple):
         return rates_by_name(self.weight_rates, self.bias_rates)
 
 
-def rates_by_name(weight_rates: Sequence[float], bias_rates: Sequence[float]) -> dict[str, float]:
-    """Learning rates of the layers by parameter name."""
-    weights = {f"conductances{layer}": rate for layer, rate in enumerate(weight_rates)}
-    return weights | {f"bias{layer}": rate for layer, rate in enumerate(bias_rates, 1)}
+def rates_by_name(
+    weight_rates: Sequence[float], bias_rates: Sequence[float], weights: str = "conductances"
+) -> dict[str, float]:
+    """Learning rates of the layers by parameter name; Hopfield networks call their conductances ``weights``."""
+    found = {f"{weights}{layer}": rate for layer, rate in enumerate(weight_rates)}
+    return found | {f"bias{layer}": rate for layer, rate in enumerate(bias_rates, 1)}
 
 
 def published_models() -> dict[str, ResistivePreset]:

@@ -6,7 +6,7 @@ import pytest
 from circuitsim.blocks.hopfield import DeepHopfieldBlock, Sweeps
 from circuitsim.errors import CircuitError, UsageError
 from circuitsim.hopfield import HopfieldLearning, network, published_models
-from circuitsim.hopfield.preset import rates_by_name
+from circuitsim.layered.architecture import rates_by_name
 from circuitsim.training import SGD, Exponential, Trainer, TrainingPlan
 
 EXACT = Sweeps(4000, 4000, 1e-15, reverse_nudged=False)
@@ -55,7 +55,7 @@ def test_the_trajectory_is_that_of_the_formulas(hidden, rate, epochs):
     learning = HopfieldLearning(beta, allow_nonconvex=True)  # as published: all samples count
     net = network(units, Sweeps(sweeps, nudged, None, False), learning, batch, rng=5, dtype=np.float64)
     weights, biases = parts(net)
-    plan = TrainingPlan(epochs, batch, 3, SGD(rates_by_name(tuple(rates))), Exponential(0.99))
+    plan = TrainingPlan(epochs, batch, 3, SGD(rates_by_name(rates, rates, "weights")), Exponential(0.99))
     outcome = Trainer(net, (pixels, labels), plan).train()
     assert outcome.updates == epochs * 12
 

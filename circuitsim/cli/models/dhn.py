@@ -38,25 +38,27 @@ def build(options: Any) -> Experiment:
     from circuitsim.blocks.hopfield import Sweeps
     from circuitsim.datasets import choose, load
     from circuitsim.hopfield import HopfieldLearning, network, published_models
-    from circuitsim.hopfield.preset import BATCH, RATE_DECAY, SPREAD, rates_by_name
+    from circuitsim.layered.architecture import rates_by_name
     from circuitsim.training import SGD, Exponential
 
     preset = chosen_preset(options.preset, published_models())
-    values = {name: getattr(preset, name) for name in ("epochs", "beta", "sweeps", "nudged_sweeps")}
-    options, chosen = filled(options, {**values, "batch": BATCH, "hidden": preset.hidden[0]})
+    values = {name: getattr(preset, name) for name in ("epochs", "beta", "sweeps", "nudged_sweeps", "batch")}
+    options, chosen = filled(options, {**values, "hidden": preset.hidden[0]})
     name, notes = choose(options.dataset, options.data_dir)
     if options.hidden < 1:
         raise UsageError(f"a hidden layer needs at least one unit, not {options.hidden}")
     images = load(name, options.data_dir)
     rates = preset.rates if options.lr is None else (options.lr,) * len(preset.rates)
-    plan = plan_of(options, SGD(rates_by_name(rates)), Exponential(RATE_DECAY))
+    plan = plan_of(options, SGD(rates_by_name(rates, rates, "weights")), Exponential(preset.rate_decay))
     units = (images.train.shape[1], *(options.hidden for _ in preset.hidden), images.classes)
     # The order of the sweeps is that of the published code: the same in free and nudged phases.
     sweeps = Sweeps(options.sweeps, options.nudged_sweeps, options.tolerance, reverse_nudged=False)
     learning = HopfieldLearning(options.beta, rule_of(options), options.variant, options.allow_nonconvex)
     # A separate random stream, so that initialisation does not repeat the trainer's draws.
     rng = np.random.default_rng((plan.seed, 3))
-    net = network(units, sweeps, learning, plan.batch, rng, np.dtype(options.precision), SPREAD, not options.cold)
+    net = network(
+        units, sweeps, learning, plan.batch, rng, np.dtype(options.precision), preset.spread, not options.cold
+    )
     how = f"{options.method}, {sweeps.free} free and {sweeps.nudged} nudged sweeps"
     return Experiment(
         net,
