@@ -23,13 +23,13 @@ from circuitsim.blocks.protocol import Nudge
 from circuitsim.errors import ConvergenceError
 
 RESPONSE_SWEEPS, SWEEPS_AT_ONCE = 20_000, 8
-"""Most sweeps of a response, and how many are made between two looks at its size."""
+"""Maximum number of sweeps of a response, and the number between two checks of its size."""
 
 DIRECTIONS = 12
-"""Conjugate directions along which the curvature of a nudged energy is looked at."""
+"""Conjugate directions along which the curvature of a nudged energy is computed."""
 
 DISPLACEMENT = 1e-2
-"""Largest move of an output by which the curvature of a nudge that follows it is measured."""
+"""Step of the central difference that gives the curvature of a nudge that follows the output."""
 
 ROUNDING = 1e-3
 """Share of a layer's own curvature below which that of a nudge counts as rounding."""
@@ -82,7 +82,7 @@ class LayeredState:
     tolerance : float or None
         The requested one.
     begin : tuple of array
-        Layers from which the sweeps began.
+        Layers at which the sweeps began.
     """
 
     layers: tuple[Array, ...]
@@ -299,8 +299,8 @@ class LayeredEnergy:
     def convex(self, state: LayeredState) -> np.ndarray:
         """(batch,) whether the nudge leaves a state's energy convex on the units that are not at a bound.
 
-        The method of conjugate gradients, on a random system: a direction along which the nudged energy and the nudge
-        alone both curve downwards is what is looked for.
+        Conjugate gradients on a random right-hand side search for a direction of negative curvature of both the nudged
+        energy and the nudge alone.
         """
         xp, states = namespace(state.layers[0]), state.layers
         places = np.cumsum([math.prod(own.shape[1:]) for own in states])[:-1]
@@ -384,7 +384,7 @@ class LayeredEnergy:
         buffer: Array,
         renew: bool,
     ) -> None:
-        """What both neighbours pull at a layer with, into `out`; `buffer` is scratch."""
+        """The linear term of a layer from both of its neighbours, into `out`; `buffer` is scratch."""
         last = len(self.couplings)
         if not last:
             out[...] = 0

@@ -223,7 +223,7 @@ class CircuitBlock:
         return present.circuit.with_values(found)
 
     def at(self, parameters: Mapping[str, np.ndarray]) -> CircuitBlock:
-        """The same circuit with parameters of its own; what was analysed is shared."""
+        """A copy with these parameters; the analysis of the circuit is shared."""
         other = copy(self)
         other.parameters = {name: np.array(parameters[name], dtype=np.float64) for name in self.parameters}
         return other

@@ -30,7 +30,7 @@ def convolve(images: Array, kernel: Array, window: Window) -> Array:
 
 
 def convolve_back(above: Array, kernel: Array, window: Window, shape: tuple[int, ...]) -> Array:
-    """The transposed map: what `above` pulls at images of a shape with."""
+    """The transposed map of `above`, onto images of a shape."""
     padded, inside = _bordered(above, shape, window)
     each = (*above.shape[:3], kernel.shape[0], shape[3])
     pulls = namespace(above).reshape(_matrix(above) @ _matrix(kernel).T, each)

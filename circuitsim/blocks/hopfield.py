@@ -49,7 +49,7 @@ class DeepHopfieldBlock(LayeredBlock):
     clamped : bool
         Whether the last layer is clipped too; otherwise it is linear, with slope 1.
     inputs : int, optional
-        Length of x where the block has input weights of its own; otherwise x is a pull on each unit of the first layer.
+        Length of x if the block has input weights; otherwise x is the linear term of each unit of the first layer.
     sweeps : Sweeps
         How it relaxes.
     spread : float

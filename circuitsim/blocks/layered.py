@@ -130,7 +130,7 @@ class LayeredBlock:
             self.parameters = {name: np.array(given[name], dtype) for name in wanted}
 
     def at(self, parameters: Mapping[str, Array]) -> Self:
-        """The same network with parameters of its own, copies of those given in the types of its present ones."""
+        """A copy of the network with these parameters, converted to its own types."""
         other = copy(self)
         other.parameters = {
             name: namespace(own).asarray(parameters[name], dtype=own.dtype, copy=True)

@@ -1,4 +1,4 @@
-"""Deep Hopfield networks that learn classes, the published ones among them; their kinship with resistive networks."""
+"""Deep Hopfield networks that learn classes, with the published settings; their equivalence to resistive networks."""
 
 from circuitsim.hopfield.network import DeepHopfieldNetwork, HopfieldLearning, network
 from circuitsim.hopfield.preset import HopfieldPreset, published_models

@@ -1,4 +1,4 @@
-"""Continuous Hopfield networks, and their kinship with resistive networks (Scellier 2024, App. E.2).
+"""Continuous Hopfield networks and their equivalence to resistive networks (Scellier 2024, App. E.2).
 
     E(s) = ½ Σ s² − Σ_{j<k} w_jk s_j s_k − Σ b_k s_k,    lower_k ≤ s_k ≤ upper_k
 
@@ -7,8 +7,8 @@ network becomes that of a Hopfield network in the variables
 
     s_j = √G_j v_j,    w_jk = g_jk / √(G_j G_k),    b_j = I_j / √G_j.
 
-Potentials that sources hold are not units: they are in the biases. A diode between a node and a held potential is a
-bound; one between two free nodes has no counterpart. The inverse exists where no weight is negative and the spectral
+Nodes held by sources are not units: they enter the biases. A diode between a node and a held node is a bound; a
+diode between two free nodes has no counterpart. The inverse exists where no weight is negative and the spectral
 radius of the weights is below one (so that the energy is convex).
 """
 

@@ -1,4 +1,4 @@
-"""Deep resistive networks with the face of a scikit-learn classifier."""
+"""Deep resistive networks as a scikit-learn classifier."""
 
 from __future__ import annotations
 

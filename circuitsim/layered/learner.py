@@ -164,7 +164,7 @@ class LayeredLearner:
         Raises
         ------
         ConvergenceError
-            A unit is left without conductance, or (looked at once an epoch) a nudge of −β leaves the energy not convex
+            A unit is left without conductance, or (checked once an epoch) a nudge of −β makes the energy nonconvex
             in some state of the diodes.
         """
         if batch != self.batch:
@@ -266,7 +266,7 @@ class LayeredLearner:
         return Chain([self.network()], "mse", None, None, self.dtype).output(as_inputs(images, self.dtype))
 
     def network(self) -> DeepResistiveNetwork:
-        """A copy of the network as it is now, which makes as many sweeps as its training did."""
+        """A copy of the network at its present parameters, with the sweeps of the training."""
         self.flush()
         first = first_matrix(self.layout, self.memory.tiles)
         return self._block.at({**self.parameters, "conductances0": first})

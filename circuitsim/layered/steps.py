@@ -372,7 +372,7 @@ def score(memory, layout, labels, weight):
 
 @kernel()
 def begin(memory, layout, rule, images, threads):
-    """The next mini-batch's pixels through the first layer, and what all numerators are without neighbours."""
+    """Multiply the next mini-batch's pixels with the first layer; set ``base``: all numerators without neighbours."""
     m, n, samples, width = memory, layout.total, rule.samples, layout.width[1]
     nonzero = nonzero_inputs(images, samples, m.slot[1], m.pixels[1], m.where)
     advance(m, layout, rule, nonzero, threads)
