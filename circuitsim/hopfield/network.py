@@ -118,8 +118,8 @@ def DeepHopfieldNetwork(
 
     Notes
     -----
-    The energy may have several minima, so states are certified as stationary points, not as global minima: residuals are
-    the largest |s − argmin over that unit alone| / max(1, |s|).
+    The energy may have several minima, so states are certified as stationary points, not as global minima. Residuals
+    are the largest |s − argmin over that unit alone| / max(1, |s|).
     """
     entry, dtype = Normalise(), block.parameters["bias1"].dtype
     entry.initialise(None, dtype)

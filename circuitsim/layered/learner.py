@@ -16,7 +16,7 @@ from circuitsim.layered.network import DeepResistiveNetwork
 from circuitsim.learning.chain import Chain
 from circuitsim.learning.estimate import Rule
 from circuitsim.learning.rules import rule_named
-from circuitsim.training.checkpoint import CheckpointError, copy_into
+from circuitsim.training.checkpoint import copy_into
 from circuitsim.training.trainable import Arrays, Batch
 
 #: Steps whose images are made numbers of the network's type at a time.
@@ -254,8 +254,6 @@ class LayeredLearner:
 
     def load_state_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Take back what `state_arrays` gave."""
-        if "pending" not in arrays:
-            raise CheckpointError("the checkpoint is not one of a layered network")
         mine = self.state_arrays()
         copy_into(mine, arrays, "states")
         # The inner matrices were changed from outside: the next step sums them again.
