@@ -186,6 +186,10 @@ class LayeredEnergy:
         """1 / slope of each layer."""
         slopes = [layer.slope for layer in self.layers]
         slopes[-1] = slopes[-1] + self.nudge.stiffness
+        if not (to_numpy(slopes[-1]) > 0.0).all():
+            raise ConvergenceError(
+                f"a nudge of {self.nudge.stiffness} takes away more conductance than an output has (its curvature)"
+            )
         return [1.0 / slope for slope in slopes]
 
     @cached_property

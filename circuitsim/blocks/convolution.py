@@ -31,7 +31,7 @@ def convolve(images: Array, kernel: Array, window: Window) -> Array:
 
 def convolve_back(above: Array, kernel: Array, window: Window, shape: tuple[int, ...]) -> Array:
     """The transposed map of `above`, onto images of a shape."""
-    padded, inside = _bordered(above, shape, window)
+    padded, inside = bordered(above, shape, window)
     each = (*above.shape[:3], kernel.shape[0], shape[3])
     pulls = namespace(above).reshape(_matrix(above) @ _matrix(kernel).T, each)
     for k, at in enumerate(_shifts(window, shape)):
@@ -47,7 +47,7 @@ def kernel_gradient(images: Array, above: Array, window: Window) -> Array:
 
 def _windows(images: Array, window: Window) -> Array:
     """(batch · rows · columns, size² · channels) what each place sees."""
-    padded, inside = _bordered(images, images.shape, window)
+    padded, inside = bordered(images, images.shape, window)
     inside[...] = images
     return _matrix(namespace(images).concat([padded[at] for at in _shifts(window, images.shape)], axis=3))
 
@@ -85,7 +85,7 @@ def _matrix(array: Array) -> Array:
     return namespace(array).reshape(array, (-1, array.shape[-1]))
 
 
-def _bordered(like: Array, shape: tuple[int, ...], window: Window) -> tuple[Array, Array]:
+def bordered(like: Array, shape: tuple[int, ...], window: Window) -> tuple[Array, Array]:
     """Zeros for images of a shape with their borders, and the part of them inside."""
     (batch, rows, columns, channels), border = shape, window.padding
     whole = batch, rows + 2 * border, columns + 2 * border, channels

@@ -19,8 +19,6 @@ from circuitsim.blocks.hopfield import hopfield_layers
 from circuitsim.blocks.layered import LayeredBlock, Sweeps
 from circuitsim.errors import TopologyError
 
-WINDOW = Window(3, 1, 1)
-
 
 @dataclass(frozen=True)
 class ConvolutionCoupling:
@@ -94,7 +92,7 @@ class ConvolutionCoupling:
 
     def outer(self, below: Array, lifted: Array) -> Array:
         """(3, 3, below, above) Σ over samples and places of pixel ⊗ lifted."""
-        gradient = convolution.kernel_gradient(below, lifted, WINDOW)
+        gradient = convolution.kernel_gradient(below, lifted, Window())
         return namespace(gradient).reshape(gradient, self.shape)
 
     @property

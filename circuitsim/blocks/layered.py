@@ -186,6 +186,13 @@ class LayeredBlock:
             Tilt of the last layer; a clamped layer is clipped after it.
         start : LayeredState, optional
             Initial state; zero by default. A nudged phase starts at the free state, whose energy it tilts.
+
+        Raises
+        ------
+        TopologyError
+            A node of a circuit has no conductance.
+        ConvergenceError
+            The nudge takes away all of an output's curvature (of a circuit, its conductance).
         """
         # Within a batch the input's product is the same in every phase.
         energy = self._energy(x) if start is None or nudge is None else start.minimised

@@ -24,8 +24,8 @@ from circuitsim._arrays import Array, device, namespace
 from circuitsim.blocks.alternating import Layer, LayeredEnergy, LayeredState
 from circuitsim.blocks.couplings import DenseCoupling
 from circuitsim.blocks.layered import LayeredBlock, Moved, Sweeps
-from circuitsim.blocks.protocol import Arrays, Nudge
-from circuitsim.errors import ConvergenceError, TopologyError, UsageError
+from circuitsim.blocks.protocol import Arrays
+from circuitsim.errors import TopologyError, UsageError
 
 
 @dataclass(frozen=True)
@@ -122,22 +122,6 @@ class ResistiveBlock(LayeredBlock):
     def n_inputs(self) -> int:
         """Length of one row of x."""
         return self._layers[0].shape[0] if self._entry is None else self._entry.lower // 2
-
-    def relax(self, x: Array, nudge: Nudge | None = None, start: LayeredState | None = None) -> LayeredState:
-        """The state of least (tilted) energy of each row of x; the arguments are those of `EnergyBlock.relax`.
-
-        Raises
-        ------
-        TopologyError
-            A node has no conductance.
-        ConvergenceError
-            The nudge takes away more conductance than an output has.
-        """
-        if nudge is not None and nudge.stiffness < 0:
-            slope = self._energy_of([]).layers[-1].slope
-            if not bool(namespace(slope).all(slope + nudge.stiffness > 0)):
-                raise ConvergenceError(f"a nudge of {nudge.stiffness} S takes away more conductance than an output has")
-        return super().relax(x, nudge, start)
 
     def energy(self, state: LayeredState, x: Array) -> Array:
         """The untilted energy at a state, W, that of the inputs themselves included.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim._arrays import Array, device, namespace
+from circuitsim.blocks.convolution import Window, bordered
 
 CHUNK = 1 << 20
 """Numbers of transformed images that are worked on at a time."""
@@ -38,10 +39,8 @@ def convolve(images: Array, filters: Array, out: Array) -> None:
     step = max(1, CHUNK // (16 * down * across * (below + filters.shape[2])))
     for first in range(0, images.shape[0], step):
         part = images[first : first + step]
-        padded = xp.zeros(
-            (part.shape[0], 2 * down + 2, 2 * across + 2, below), dtype=images.dtype, device=device(images)
-        )
-        padded[:, 1 : rows + 1, 1 : columns + 1] = part
+        padded, inside = bordered(part, (part.shape[0], 2 * down, 2 * across, below), Window())
+        inside[:, :rows, :columns] = part
         places = [padded[:, i : i + 2 * down : 2, j : j + 2 * across : 2] for i in range(4) for j in range(4)]
         products = xp.reshape(_on_both_sides(_INPUT, xp.stack(places)), (16, -1, below)) @ filters
         four = xp.reshape(_on_both_sides(_OUTPUT, products), (2, 2, part.shape[0], down, across, -1))

@@ -145,14 +145,14 @@ def copy(source, out, to):
 
 
 @kernel()
-def copy_layers(layout, parity, samples, source, start, out, to):
-    """The values of the odd (1) or the even layers (0) of all samples, from ``start`` on, into ``out`` from ``to``."""
+def copy_layers(layout, parity, samples, source, out, to):
+    """The values of the odd (1) or the even layers (0) of all samples into ``out``, from ``to`` on."""
     n = layout.total
     for layer in range(2 - parity, layout.units.size, 2):
         for b in range(samples):
             first = b * n + layout.at[layer]
             for k in range(first, first + layout.width[layer], LANES):
-                store(out, to + k, load(source, start + k, LANES))
+                store(out, to + k, load(source, k, LANES))
 
 
 @kernel()
@@ -468,10 +468,10 @@ def backpropagation(memory, layout, rule, labels, weight, threads):
     v, base, gains = m.nudged[:size], m.base[size:], m.inverse[size:]
     copy(m.free, v, 0)
     for at in range(0, 2 * sweeps * size, 2 * size):
-        copy_layers(layout, 0, samples, v, 0, m.mean, at)
+        copy(v, m.mean, at)
         problem, measured = (m.inverse, m.low, m.high), ALL if at == 0 else NONE
         residual = max(residual, sweep(m, layout, m.base[:size], v, problem, samples, threads, measured))
-        copy_layers(layout, 1, samples, v, 0, m.mean, at)
+        copy_layers(layout, 1, samples, v, m.mean, at)
         copy(v, m.mean, at + size)
     minus_slope(layout, v, labels, weight, base)
     m.diff[:] = 0
@@ -480,14 +480,14 @@ def backpropagation(memory, layout, rule, labels, weight, threads):
     linearise(m, layout, m.mean[(2 * sweeps - 1) * size :], size, gains)
     if last % 2 == 0:
         clip_layer(last, layout, base, v, problem, samples, False)
-        copy_layers(layout, 0, samples, v, 0, m.diff, (2 * sweeps - 1) * size)
+        copy_layers(layout, 0, samples, v, m.diff, (2 * sweeps - 1) * size)
         base[:] = 0
     for at in range(2 * (sweeps - 1) * size, -1, -2 * size):
         linearise(m, layout, m.mean[at:], size, gains)
         sweep(m, layout, base, v, problem, samples, threads, NONE)
-        copy_layers(layout, 1, samples, v, 0, m.diff, at)
+        copy_layers(layout, 1, samples, v, m.diff, at)
         if at:
-            copy_layers(layout, 0, samples, v, 0, m.diff, at - size)
+            copy_layers(layout, 0, samples, v, m.diff, at - size)
         base[:] = 0
     return residual
 
