@@ -18,9 +18,9 @@ COUNTS = {
     "devices": 150,
     "controlled": 80,
     "hard": 200,
-    "tables": 40,
+    "tables": 20,
     "waveforms": 10,
-    "ac": 120,
+    "ac": 60,
     "tolerances": 12,
 }
 """Circuits of each kind, unless the seconds are over."""
