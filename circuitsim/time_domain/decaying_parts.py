@@ -1,4 +1,4 @@
-"""Kernels: the decaying parts of a mode, by a singular value decomposition that keeps the digits of small values."""
+"""Kernels: the decaying parts of a mode, by a singular value decomposition with relative accuracy for small values."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from circuitsim.time_domain.mode_kernels import scaled, times
 RANK = 1e-15
 """Singular values below this fraction of the largest, times their number, are zero."""
 UNDRIVEN = 1e-13
-"""Fraction of the magnitudes in a sum below which a source does not move a state."""
+"""Relative magnitude below which a source does not affect a state."""
 LEAST = (0.01 * RANK) ** 2
-"""Squared lengths below this fraction of the sum of all are zero."""
+"""Squared lengths below this fraction of their sum are zero."""
 SWEEPS = 40
 """Maximum number of sweeps of rotations; about six suffice."""
 ORTHOGONAL = 1e-15
-"""Cosine of the angle between two rows that counts as zero, times the root of their length."""
+"""Cosine of the angle between two rows that counts as zero, times the square root of their length."""
 
 
 def rooted(matrix):
-    """``matrix`` becomes L, L Lᵀ = matrix (Cholesky); most of them are nearly diagonal."""
+    """Overwrite ``matrix`` by L, L Lᵀ = matrix (Cholesky); most matrices are nearly diagonal."""
     n = matrix.shape[0]
     for j in range(n):
         for c in range(j):
@@ -36,11 +36,11 @@ def rooted(matrix):
 
 
 def triangular(rows, k):
-    """The first rows (at most ``k``) become those whose first ``k`` columns are a triangle with the same singular
-    values (Householder); returns their number.
+    """Overwrite the first rows (at most ``k``) such that their first ``k`` columns are triangular with the same
+    singular values (Householder); returns their number.
 
-    The pivot of a column is its largest entry: small rows keep their digits (Powell, Reid 1969), and rows without that
-    column stay as they are.
+    The pivot of a column is its largest entry, so that small rows keep their digits (Powell & Reid 1969); rows without
+    that column are unchanged.
     """
     r, n = rows.shape
     for j in range(min(r, k)):
@@ -70,9 +70,9 @@ def triangular(rows, k):
 
 
 def rotated(rows, count, k):
-    """Make the first ``k`` columns of the first rows orthogonal to each other by rotations (Hestenes 1958): then their
-    lengths are the singular values, their directions the right singular vectors, and what stood as the unit matrix
-    beside them the left ones."""
+    """Make the first ``k`` columns of the first rows orthogonal to each other by rotations (one-sided Jacobi, Hestenes
+    1958): then their lengths are the singular values, their directions the right singular vectors, and the columns
+    appended as the unit matrix the left ones."""
     bound, whole = ORTHOGONAL * math.sqrt(k), 0.0
     for i in range(count):
         for c in range(k):
@@ -107,12 +107,12 @@ def decompose(over, flow, farads, push, system):
     Parameters
     ----------
     over : (q, n) float array
-        Voltages of capacitors over the k states, then over those of the sources.
+        Voltages of capacitors as sums over the k states, then over those of the sources.
     flow : (r, n) float array
-        What resistors dissipate is the sum of the squares of these rows.
+        The power dissipated in resistors is the sum of the squares of these rows.
     farads : (q,) float array
     push : (k, s) float array
-        What sources add to the slopes of charges, but through resistors and capacitors that they move.
+        Contributions of sources to the slopes of charges, except through resistors and capacitors that they affect.
     system : (s, s) float array
         Generator of the sources' states.
 
@@ -144,8 +144,8 @@ def decompose(over, flow, farads, push, system):
     c = unmoved(slope, many, force, shape)
     start, lift, current = np.zeros((c, k + s)), np.zeros((c, flow.shape[0])), np.zeros((flow.shape[0], s + c))
     start[:many, :k] = times(rows[:many, :k], root.T)
-    # The parts contain the sources' share of the resistors' voltages, so their slopes have the sources' slopes, and a
-    # fast part is small.
+    # The parts include the sources' share of the resistors' voltages, so their slopes include the sources' slopes, and
+    # a fast part is small.
     for p in range(many):
         size = math.sqrt(rate[p])
         for e in range(flowing.size):
@@ -166,7 +166,7 @@ def decompose(over, flow, farads, push, system):
 
 
 def not_zero(rows):
-    """The rows that are not zero."""
+    """The nonzero rows."""
     found = np.zeros(rows.shape[0], np.bool_)
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
@@ -175,7 +175,7 @@ def not_zero(rows):
 
 
 def forward(root, columns):
-    """``columns`` become L⁻¹ columns."""
+    """Overwrite ``columns`` by L⁻¹ columns."""
     for i in range(root.shape[0]):
         for c in range(i):
             if root[i, c] != 0.0:
@@ -186,7 +186,7 @@ def forward(root, columns):
 
 
 def backward(root, columns):
-    """``columns`` become L⁻ᵀ columns."""
+    """Overwrite ``columns`` by L⁻ᵀ columns."""
     for i in range(root.shape[0] - 1, -1, -1):
         for c in range(i + 1, root.shape[0]):
             if root[c, i] != 0.0:
@@ -197,8 +197,8 @@ def backward(root, columns):
 
 
 def kept(rows, count, k, rate):
-    """Directions of the first ``k`` columns of the rows that are not zero, the longest first, become the first ones,
-    their squared lengths the rates; returns how many there are."""
+    """Replace the first rows by the directions of the first ``k`` columns of the nonzero rows, the longest first, and
+    fill in their squared lengths as rates; returns their number."""
     largest, many = 0.0, 0
     size = np.zeros(count)
     for i in range(count):
@@ -217,7 +217,7 @@ def kept(rows, count, k, rate):
 
 
 def unmoved(given, many, drive, shape):
-    """Add what moves states without any resistor: charges of current sources, capacitors in loops with sources."""
+    """Add what affects states without any resistor: charges of current sources, capacitors in loops with sources."""
     k, s = given.shape
     found, rest = many, np.empty(k)
     for j in range(s):

@@ -1,10 +1,10 @@
-"""Circuits that store energy in capacitors alone: decaying exponentials, driven by the sources.
+"""Circuits without inductors: decaying exponentials, driven by the sources.
 
 In units of √J the states x of such a mode obey ẋ = −Fᵀ F x + B w, F the resistors' voltages in units of √W. The
-singular value decomposition of F gives the rates, as squares: no eigenvalue is a difference of large numbers, and what
-no resistor moves stays as it is. Along each right singular vector ẏ = −λ y + b w; on a window y is a Chebyshev series
-(`circuitsim.time_domain.decay_series`). Each y contains the sources' share of the resistors' voltages, so currents are
-sums of the y and of the sources alone: a small current is no difference of large voltages.
+singular value decomposition of F gives the rates as squares: no eigenvalue is a difference of large numbers, and states
+that no resistor affects are conserved. Along each right singular vector ẏ = −λ y + b w; on a window y is a Chebyshev
+series (`circuitsim.time_domain.decay_series`). Each y includes the sources' share of the resistors' voltages, so
+currents are sums of the y and of the sources alone: a small current is no difference of large voltages.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from circuitsim.time_domain.part_states import RESOLVED, STATE, UNSEEN, at_first
 from circuitsim.time_domain.roots import OF_NODES, POINTS, SHARES
 
 LEFT = 0.1
-"""Weight of what an interpolant misses at the left end, where it extrapolates."""
+"""Weight of the interpolation error at the left end, where the interpolant extrapolates."""
 MOST = 1e30
-"""Largest excess of last coefficients over what is allowed."""
+"""Upper bound on the ratio of last coefficients to their tolerance."""
 
 
 class Decays(NamedTuple):
@@ -35,23 +35,23 @@ class Decays(NamedTuple):
     rate : (n, c) float array
         λ, 1/s.
     start : (n, c, s + q) float array
-        y over the mode's state vector.
+        y as sums over the mode's state vector.
     lift : (n, c, m) float array
-        y over the currents of resistors.
+        y as sums over the currents of resistors.
     weight : (n, m) float array
         `circuitsim.time_domain.mode_parts.Parting.weight` by element.
     drive : (n, c, s) float array
-        b over w.
+        b as sums over w.
     states : (n, s + c, q) float array
-        Changes of the states over those of w and y.
+        Changes of the states as sums over those of w and y.
     voltage, current : (n, s + c, m) float arrays
-        Branch voltages and currents over w and y where they are ``whole``; elsewhere their changes over those of w and
-        y: what is there at the beginning stays. All branches side by side: each term of one sum waits for the one
-        before.
-    slack : (n, s + c, d) float array
+        Branch voltages and currents as sums over w and y where they are ``whole``; elsewhere their changes as sums over
+        those of w and y, added to the initial values. Branches are contiguous: the sums are computed side by side,
+        since the terms of one sum depend on each other.
+    switching : (n, s + c, d) float array
     whole : (2, m) bool array
-        Of voltages, of currents.
-    slack_whole : (n, d) bool array
+        For voltages and for currents.
+    switching_whole : (n, d) bool array
     """
 
     many: np.ndarray
@@ -63,9 +63,9 @@ class Decays(NamedTuple):
     states: np.ndarray
     voltage: np.ndarray
     current: np.ndarray
-    slack: np.ndarray
+    switching: np.ndarray
     whole: np.ndarray
-    slack_whole: np.ndarray
+    switching_whole: np.ndarray
 
 
 class Piece(NamedTuple):
@@ -78,17 +78,17 @@ class Piece(NamedTuple):
     nodes : (s + c, POINTS) float array
         Their values at the window's nodes.
     tail, rest, last : (s + c,) float arrays
-        Largest of the last coefficients that roots see; sum of all but the first; value at the right end.
+        Largest of the last coefficients as seen by the root search; sum of all but the first; value at the right end.
     many : (s + c,) float array
-        Whole number of coefficients that are more than rounding of the first ones.
+        Number of coefficients above the rounding of the first ones, as a float.
     peak : (s + q,) float array
         Sizes of the sources' states and of the states.
     clear : (d,) bool array
-        Waveforms of events without a zero on the window.
+        Switching functions without a zero on the window.
     room : (WORK, s + c) float array
-        Memory of `decay`.
-    of_states, of_slack : (3, q), (4, d) float arrays
-        Memory for sums of all states, of all waveforms of events.
+        Workspace of `decay`.
+    of_states, of_events : (3, q), (4, d) float arrays
+        Workspace for sums of all states, of all switching functions.
     """
 
     series: np.ndarray
@@ -101,12 +101,12 @@ class Piece(NamedTuple):
     clear: np.ndarray
     room: np.ndarray
     of_states: np.ndarray
-    of_slack: np.ndarray
+    of_events: np.ndarray
 
 
 def room_of(decays):
-    """Room for a window."""
-    n, d = decays.voltage.shape[1], decays.slack.shape[2]
+    """Workspace for a window."""
+    n, d = decays.voltage.shape[1], decays.switching.shape[2]
     one = np.zeros((4, n))
     return Piece(
         np.zeros((n, ORDER)),
@@ -124,8 +124,8 @@ def room_of(decays):
 
 
 def source_window(known, inside, fixed, halvings, length):
-    """The number of a window of the sources, ``known`` by the number of halvings. One that is not is filled in, where
-    there is room, which is zero: the series (s, s, POINTS) of w − w₀ over w₀."""
+    """The number of a window of the sources; ``known`` gives numbers by halvings. A new one is computed if there is
+    room, which must be zero: the series (s, s, POINTS) of w − w₀ over w₀."""
     count, s = 0, inside.shape[1]
     if known[halvings] >= 0:
         return known[halvings]
@@ -146,13 +146,13 @@ def source_window(known, inside, fixed, halvings, length):
 
 
 def source_series(inside, z, piece):
-    """Fill in the series of the changes of sources' states."""
+    """Fill in the series of the changes of the sources' states."""
     s = inside.shape[0]
     for i in range(s):
         for k in range(ORDER):
             piece.series[i, k] = 0.0
         for j in range(s):
-            # Other sources do not move this one.
+            # Other sources do not affect this one.
             if z[j] != 0.0 and (inside[i, j, 0] != 0.0 or inside[i, j, 1] != 0.0):
                 for k in range(inside.shape[2]):
                     piece.series[i, k] += inside[i, j, k] * z[j]
@@ -160,7 +160,8 @@ def source_series(inside, z, piece):
 
 
 def sources_resolved(s, z, z_size, piece):
-    """Whether the sources' states are resolved: their last coefficients and their beginning; sizes are filled in."""
+    """Whether the sources' states are resolved, by their last coefficients and their initial values; fills in their
+    sizes."""
     for i in range(s):
         gap = 0.0
         for k in range(0, POINTS, 2):
@@ -172,8 +173,8 @@ def sources_resolved(s, z, z_size, piece):
 
 
 def states_resolved(decays, m, s, z, z_size, half, piece):
-    """As `halvings`, of all states; their sizes on the window, those of the run or of their values at its ends, are
-    filled in."""
+    """As `halvings`, for all states; fills in their sizes on the window, the larger of those of the run and of their
+    values at its ends."""
     rows, tail, end, allowed = decays.states[m], piece.of_states[0], piece.of_states[1], piece.of_states[2]
     for i in range(end.size):
         tail[i], end[i], allowed[i] = 0.0, z[s + i], 0.0
@@ -196,8 +197,8 @@ def states_resolved(decays, m, s, z, z_size, half, piece):
 
 
 def halvings(decays, m, rows, s, half, piece, tail, allowed):
-    """How many times a window is to be halved, about, until waveforms, rows over w and y, are resolved: 0 where their
-    last coefficients are no more than is allowed."""
+    """Approximate number of halvings of a window until waveforms, rows over w and y, are resolved: 0 where their last
+    coefficients are within the tolerance."""
     good, most = True, 0.0
     for i in range(tail.size):
         good &= tail[i] <= allowed[i]
@@ -209,19 +210,19 @@ def halvings(decays, m, rows, s, half, piece, tail, allowed):
             if tail[i] > allowed[i] > 0.0:
                 excess = max(excess, abs(rows[s + c, i]) * piece.tail[s + c] / allowed[i])
         most = max(most, decays.rate[m, c] * half * math.log(min(excess, MOST)))
-    # Those of e^{−a (1 + x)} go with e^{−n² / 2 a} where a is large: twice as much is enough for all.
+    # Coefficients of e^{−a (1 + x)} decay as e^{−n² / 2 a} for large a; a factor of two covers all.
     return 1 + int(math.log2(1.0 + 4.0 * most / POINTS**2))
 
 
-def slack_resolved(decays, modes, m, s, z, parts, z_size, half, piece, slack_size):
-    """As `halvings`, of all waveforms of events.
+def switching_resolved(decays, modes, m, s, z, parts, z_size, half, piece, switching_size):
+    """As `halvings`, for all switching functions.
 
-    Their values at the beginning, their first coefficients, sums of the last ones and what is allowed of these are
-    filled in (4, d), their sizes, and which have no zero on the window.
+    Fills in their initial values, their first coefficients, sums of the last ones and the tolerances of these (4, d),
+    their sizes, and which have no zero on the window.
     """
-    many, y, rows, over = decays.many[m], parts.y, decays.slack[m], modes.slack[m]
-    value, fixed, tail, allowed = piece.of_slack[0], piece.of_slack[1], piece.of_slack[2], piece.of_slack[3]
-    at_first(decays.slack_whole[m], rows, over, many, s, z, y, value)
+    many, y, rows, over = decays.many[m], parts.y, decays.switching[m], modes.switching[m]
+    value, fixed, tail, allowed = piece.of_events[0], piece.of_events[1], piece.of_events[2], piece.of_events[3]
+    at_first(decays.switching_whole[m], rows, over, many, s, z, y, value)
     for d in range(value.size):
         fixed[d], tail[d], allowed[d] = value[d], 0.0, 0.0
     for j in range(s + many):
@@ -234,7 +235,7 @@ def slack_resolved(decays, modes, m, s, z, parts, z_size, half, piece, slack_siz
         if piece.clear[d] and tail[d] <= RESOLVED * abs(value[d]):
             continue  # the sizes below are no less than the value
         size, wrong = 0.0, 0.0
-        if decays.slack_whole[m, d]:
+        if decays.switching_whole[m, d]:
             for j in range(s):
                 size += abs(rows[j, d]) * piece.peak[j]
                 wrong += abs(rows[j, d]) * z_size[j]
@@ -250,39 +251,39 @@ def slack_resolved(decays, modes, m, s, z, parts, z_size, half, piece, slack_siz
                     wrong += weight * z_size[i]
                 else:
                     wrong += weight * parts.x_error[modes.place[m, i - s]] / STATE
-        allowed[d], slack_size[d] = max(RESOLVED * size, UNSEEN * wrong), wrong
+        allowed[d], switching_size[d] = max(RESOLVED * size, UNSEEN * wrong), wrong
     return halvings(decays, m, rows, s, half, piece, tail, allowed)
 
 
-def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack, slack_size):
-    """The waveforms on a window: series of those of events that may have a zero; returns how many times the window is
-    to be halved until they are resolved, as far as that shows; 0: they are.
+def decay_waveforms(inside, decays, modes, m, z, parts, z_size, half, piece, switching, switching_size):
+    """The waveforms on a window: series of the switching functions that may have a zero; returns an estimate of the
+    number of halvings until they are resolved; 0: they are.
 
-    ``parts`` are those at its beginning (`circuitsim.time_domain.part_states.Carried`).
+    ``parts`` are those at its start (`circuitsim.time_domain.part_states.Carried`).
     """
-    s, rows = inside.shape[0], decays.slack[m]
+    s, rows = inside.shape[0], decays.switching[m]
     source_series(inside, z, piece)
     if not sources_resolved(s, z, z_size, piece):
         return 1
     decay(decays, m, half, z, parts.y, piece)
     more = states_resolved(decays, m, s, z, z_size, half, piece)
     if more == 0:
-        more = slack_resolved(decays, modes, m, s, z, parts, z_size, half, piece, slack_size)
-    for d in range(slack_size.size):
+        more = switching_resolved(decays, modes, m, s, z, parts, z_size, half, piece, switching_size)
+    for d in range(switching_size.size):
         if more > 0 or piece.clear[d]:
             continue
         for k in range(POINTS):
-            slack[d, k] = 0.0
+            switching[d, k] = 0.0
         for j in range(s + decays.many[m]):
             if rows[j, d] != 0.0:
                 for k in range(min(int(piece.many[j]), POINTS)):
-                    slack[d, k] += rows[j, d] * piece.series[j, k]
-        slack[d, 0] = piece.of_slack[1, d]
+                    switching[d, k] += rows[j, d] * piece.series[j, k]
+        switching[d, 0] = piece.of_events[1, d]
     return more
 
 
 def decay_state(decays, m, s, z, y, piece, share, later):
-    """The state at a fraction of the window; the parts ``y`` there are filled in as ``later``."""
+    """The state at a fraction of the window; fills in the parts ``y`` there as ``later``."""
     change, found = np.empty(s + decays.many[m]), z.copy()
     values_at(piece, change.size, share, change)
     for i in range(s):
@@ -295,10 +296,10 @@ def decay_state(decays, m, s, z, y, piece, share, later):
     return found
 
 
-def evaluate_decays(inside, windows, exponent, decays, modes, track, where, times, v, i):
-    """As `circuitsim.time_domain.exponentials.evaluate`, of decaying parts; ``track`` is (mode, start, state, parts,
+def evaluate_decays(inside, windows, exponent, decays, modes, record, where, times, v, i):
+    """As `circuitsim.time_domain.exponentials.evaluate`, for decaying parts; ``record`` is (mode, start, state, parts,
     halvings) by segment."""
-    mode, start, state, parts, halvings = track
+    mode, start, state, parts, halvings = record
     piece, s, before, length = room_of(decays), inside.shape[1], -1, 1.0
     y, begin, now = np.empty(piece.tail.size), np.zeros((2, v.shape[0])), np.empty((2, v.shape[0]))
     drop, flow = now[0], now[1]

@@ -26,7 +26,7 @@ from circuitsim.time_domain.modes import Role, mode_of
 from circuitsim.time_domain.monodromy import embedding, event_row, monodromy, propagator, slip
 from circuitsim.time_domain.numbers import STEP, Stepped, stepped
 from circuitsim.time_domain.problem import Problem
-from circuitsim.time_domain.result import Origin, TransientResult, Turn
+from circuitsim.time_domain.result import Jump, Origin, TransientResult
 from circuitsim.time_domain.shooting import ONCE
 from circuitsim.time_domain.steady import ImplicitPeriodicResult, PeriodicResult
 from circuitsim.time_domain.tangents import Rest
@@ -112,7 +112,7 @@ class ModeDerivative(NamedTuple):
     system: np.ndarray
     voltage: np.ndarray
     current: np.ndarray
-    slack: np.ndarray
+    switching: np.ndarray
     storing: np.ndarray
 
 
@@ -135,8 +135,8 @@ def mode_derivative(problem: Problem, modes: Modes, m: int, of: Stepped) -> Mode
         controls[k] = control if closed else -control
         controls[k, s - 1] += -levels[1, k] if closed else levels[0, k]
     system = ordered_square(mode._replace(system=mode.system.imag / STEP), s, q)
-    slack = np.concatenate([diodes, controls])
-    return ModeDerivative(system, voltage, current, slack, part(mode.dependent[problem.storing]))
+    switching = np.concatenate([diodes, controls])
+    return ModeDerivative(system, voltage, current, switching, part(mode.dependent[problem.storing]))
 
 
 def beginning_derivative(origin: Origin, of: Stepped, rest: Rest) -> float:
@@ -163,14 +163,14 @@ class JumpSweep:
     """
 
     def __init__(self, origin: Origin) -> None:
-        self.problem, self.turns = origin.problem, origin.turns
-        self.jumps = Jumps(self.problem, self.turns)
-        self.before: dict[int, list[Turn]] = {}
-        for turn in self.turns:
-            self.before.setdefault(turn.segment, []).append(turn)
-            _, given, p, _ = self.jumps.sets[key(turn)]
-            gap = p @ turn.before + given @ turn.w - p @ (given @ turn.w) - turn.after
-            if np.abs(gap).max(initial=0.0) > SAME * np.abs([turn.before, turn.after]).max():
+        self.problem, self.recorded = origin.problem, origin.jumps
+        self.jumps = Jumps(self.problem, self.recorded)
+        self.before: dict[int, list[Jump]] = {}
+        for jump in self.recorded:
+            self.before.setdefault(jump.segment, []).append(jump)
+            _, given, p, _ = self.jumps.sets[key(jump)]
+            gap = p @ jump.before + given @ jump.w - p @ (given @ jump.w) - jump.after
+            if np.abs(gap).max(initial=0.0) > SAME * np.abs([jump.before, jump.after]).max():
                 raise UsageError("states jump between two sets of conducting diodes: there is no gradient")
         self.clear()
 
@@ -181,21 +181,21 @@ class JumpSweep:
 
     def back(self, segment: int, by_x: np.ndarray) -> np.ndarray:
         """From the derivative by the states after the jumps before a segment to that by the states before them (q,)."""
-        for turn in reversed(self.before.get(segment, [])):
-            _, _, p, inner = self.jumps.sets[key(turn)]
-            self.by_given[key(turn)] += np.outer(by_x - p.T @ by_x, turn.w)
-            self.by_storage += np.outer(inner @ by_x, turn.before - turn.after)
+        for jump in reversed(self.before.get(segment, [])):
+            _, _, p, inner = self.jumps.sets[key(jump)]
+            self.by_given[key(jump)] += np.outer(by_x - p.T @ by_x, jump.w)
+            self.by_storage += np.outer(inner @ by_x, jump.before - jump.after)
             by_x = p.T @ by_x
         return by_x
 
     def product(self, of: Stepped) -> float:
         """The effect of a parameter on the functional through the jumps."""
-        if not self.turns:
+        if not self.recorded:
             return 0.0
         found = float((self.by_storage * storage(self.problem, of.value, of.coupling).imag).sum())
         if of.rows.imag.any():
-            for own, (turn, *_) in self.jumps.sets.items():
-                given = constraint(self.problem, turn.carrying, turn.open, of.rows).given
+            for own, (jump, *_) in self.jumps.sets.items():
+                given = constraint(self.problem, jump.carrying, jump.open, of.rows).given
                 found += float((self.by_given[own] * given.imag).sum())
         return found / STEP
 
@@ -309,13 +309,14 @@ class _Sweep:
         modes = self.modes
         self.jumps.clear()
         self.values, self.by_system = np.zeros(len(self.functionals)), np.zeros(modes.system.shape)
-        self.by_slack, self.by_storing, self.by_voltage, self.by_current = (
-            np.zeros(own.transpose(0, 2, 1).shape) for own in (modes.slack, modes.storing, modes.voltage, modes.current)
+        self.by_switching, self.by_storing, self.by_voltage, self.by_current = (
+            np.zeros(own.transpose(0, 2, 1).shape)
+            for own in (modes.switching, modes.storing, modes.voltage, modes.current)
         )
 
     def product(self, m: int, change: NamedTuple) -> float:
         """The effect of a change of a mode's matrices on the functional."""
-        parts = (self.by_system, self.by_voltage, self.by_current, self.by_slack, self.by_storing)
+        parts = (self.by_system, self.by_voltage, self.by_current, self.by_switching, self.by_storing)
         return float(sum((part[m] * own).sum() for part, own in zip(parts, change)))
 
     def row(self, f: int, m: int) -> np.ndarray:
@@ -380,7 +381,7 @@ class _Sweep:
         for mode, z, sign in ((m, state, 1.0), (after, seg.state[k + 1], -1.0)):
             form, _ = self.form(mode, end)
             shift += 0.0 if form is None else sign * float(z @ form @ z)
-        self.by_slack[m, event] -= shift / float(modes.slack[m, :, event] @ rate) * state
+        self.by_switching[m, event] -= shift / float(modes.switching[m, :, event] @ rate) * state
         return np.asarray(by_z + found - shift * row)
 
     def _at_event(self, m: int, time: float, state: np.ndarray, after: bool) -> tuple[np.ndarray, float]:

@@ -1,11 +1,12 @@
-"""Jumps of states: charges and fluxes that flow in no time.
+"""Jumps of states: impulses of charge and flux.
 
-Capacitor voltages that a loop of sources and diodes contradicts, and inductor currents in a cut, jump to x⁺, which
-minimises ½ (x⁺ − x⁻)ᵀ K (x⁺ − x⁻), K the capacitances and inductances (Frasca, Çamlibel, Goknar & Vasca 2010), where
-charges keep diodes' voltages from being positive and fluxes their currents from being negative: a convex quadratic
-program. Its multipliers, by complementary pivoting (Cottle, Pang & Stone 1992, ch. 4), say which diodes carry charge or
-block flux; x⁺ is the projection for these, linear in the states before and in the sources: x⁺ = M y + N w where y are
-the independent voltages (or currents) and N w what sources add, so x⁺ = P x⁻ + (1 − P) N w with P = M (Mᵀ K M)⁻¹ Mᵀ K.
+Capacitor voltages that contradict a loop of sources and diodes, and inductor currents that contradict a cut, jump to
+x⁺, which minimises ½ (x⁺ − x⁻)ᵀ K (x⁺ − x⁻), K the capacitances and inductances (Frasca, Çamlibel, Goknar & Vasca
+2010), subject to nonpositive diode voltages for charges and nonnegative diode currents for fluxes: a convex quadratic
+program. Its multipliers, by complementary pivoting (Cottle, Pang & Stone 1992, ch. 4), show which diodes carry charge
+or block flux; x⁺ is the projection for these, linear in the states before and in the sources: x⁺ = M y + N w where y
+are the independent voltages (or currents) and N w the sources' contribution, so x⁺ = P x⁻ + (1 − P) N w with
+P = M (Mᵀ K M)⁻¹ Mᵀ K.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from circuitsim.controlled.lemke import lemke
 from circuitsim.errors import InfeasibleError, UnboundedError
 from circuitsim.time_domain.modes import Parts, Role, mode_of, normal_tree
 from circuitsim.time_domain.problem import Problem
-from circuitsim.time_domain.result import Turn
+from circuitsim.time_domain.result import Jump
 from circuitsim.time_domain.trees import FIXED, FREE, C, L, R
 
 
@@ -54,13 +55,13 @@ def storage(problem: Problem, value: np.ndarray, coupling: np.ndarray | None) ->
 
 
 def constraint(problem: Problem, carrying: np.ndarray, open_: np.ndarray, rows: np.ndarray) -> Constraint:
-    """How states after a jump depend on each other and on the sources.
+    """The dependence of states after a jump on each other and on the sources.
 
     Parameters
     ----------
     problem : Problem
     carrying, open_ : (d,) bool arrays
-        See `circuitsim.time_domain.result.Turn`.
+        See `circuitsim.time_domain.result.Jump`.
     rows : (sources, s) array
         Source values over the sources' states.
     """
@@ -78,7 +79,7 @@ def constraint(problem: Problem, carrying: np.ndarray, open_: np.ndarray, rows: 
 def projection(free: np.ndarray, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """P (q, q), and M (Mᵀ K M)⁻¹ Mᵀ (q, q)."""
     gram = free.T @ k @ free
-    # Voltages and currents, farads and henries have scales of their own.
+    # Voltages and currents, farads and henries are scaled separately.
     scale = 1.0 / np.sqrt(np.diag(gram))
     inverse = scale[:, None] * np.linalg.inv(gram * scale * scale[:, None]) * scale
     inner = np.asarray(free @ inverse @ free.T)
@@ -91,37 +92,37 @@ class Jumps:
     Attributes
     ----------
     sets : dict of bytes to tuple
-        Of each pair of sets of diodes (`key`) a jump, N, P and M (Mᵀ K M)⁻¹ Mᵀ; see `Constraint`.
+        For each pair of sets of diodes (`key`) a jump, N, P and M (Mᵀ K M)⁻¹ Mᵀ; see `Constraint`.
     maps : dict of int to JumpMap
-        By the segment that begins with them.
+        By the segment after them.
     """
 
-    def __init__(self, problem: Problem, turns: Sequence[Turn]) -> None:
+    def __init__(self, problem: Problem, recorded: Sequence[Jump]) -> None:
         self.q, self.s = problem.storing.size, problem.system.shape[0]
-        self.sets: dict[bytes, tuple[Turn, np.ndarray, np.ndarray, np.ndarray]] = {}
+        self.sets: dict[bytes, tuple[Jump, np.ndarray, np.ndarray, np.ndarray]] = {}
         self.maps: dict[int, JumpMap] = {}
         k = storage(problem, problem.parts.value, problem.parts.coupling)
-        for turn in turns:
-            if (own := key(turn)) not in self.sets:
-                free, given = constraint(problem, turn.carrying, turn.open, problem.rows)
-                self.sets[own] = turn, given, *projection(free, k)
+        for own_jump in recorded:
+            if (own := key(own_jump)) not in self.sets:
+                free, given = constraint(problem, own_jump.carrying, own_jump.open, problem.rows)
+                self.sets[own] = own_jump, given, *projection(free, k)
             _, given, p, _ = self.sets[own]
-            before = self.at(turn.segment)
+            before = self.at(own_jump.segment)
             by_sources = p @ before.by_sources + (np.eye(self.q) - p) @ given
-            self.maps[turn.segment] = JumpMap(p @ before.by_states, by_sources)
+            self.maps[own_jump.segment] = JumpMap(p @ before.by_states, by_sources)
 
     def at(self, segment: int) -> JumpMap:
         """All jumps before a segment."""
         return self.maps.get(segment) or JumpMap(np.eye(self.q), np.zeros((self.q, self.s)))
 
 
-def key(turn: Turn) -> bytes:
-    """The sets of diodes of a jump."""
-    return turn.carrying.tobytes() + turn.open.tobytes()
+def key(own_jump: Jump) -> bytes:
+    """The sets of diodes of a jump, as a key."""
+    return own_jump.carrying.tobytes() + own_jump.open.tobytes()
 
 
 ROUNDING = 1e-12
-"""Fraction of its terms below which a sum is zero; fraction of the largest multiplier below which one is."""
+"""Relative magnitude below which a sum is zero; fraction of the largest multiplier below which one is."""
 ORDERS = {
     Role.CAPACITOR: {
         Role.VOLTAGE: Role.VOLTAGE,
@@ -140,12 +141,12 @@ ORDERS = {
         Role.CURRENT: Role.CURRENT,
     },
 }
-"""The roles in the tree of a jump of capacitor voltages, and of inductor currents."""
+"""The roles in the tree for a jump of capacitor voltages, and of inductor currents."""
 
 
 class _Space(NamedTuple):
-    """Voltages or currents (m,) that meet Kirchhoff's laws: ``stored`` y + ``loose`` e + the sum of ``terms``; e are
-    those of the diodes ``own``, a term is that of one of ``sources``."""
+    """Voltages or currents (m,) that satisfy Kirchhoff's laws: ``stored`` y + ``loose`` e + the sum of ``terms``; e are
+    those of the diodes ``own``, each term that of one of ``sources``."""
 
     stored: np.ndarray
     loose: np.ndarray
@@ -206,7 +207,7 @@ def _limiting(problem: Problem, role: Role, x: np.ndarray, sources: np.ndarray, 
     before = solve_triangular(lower, scale * (moved @ (x[own] - space.terms[at].sum(axis=1))), lower=True)
     links = np.setdiff1d(problem.diodes, space.own)
     by_z = sign * solve_triangular(lower, (space.stored[links] * scale).T, lower=True).T
-    # Two diodes that hold one voltage between them contradict each other by its rounding.
+    # Two diodes across the same voltage contradict each other by its rounding.
     terms = space.terms[links]
     gap = sign * terms.sum(axis=1) + by_z @ before
     gap += ROUNDING * (np.abs(terms).sum(axis=1) + np.abs(by_z) @ np.abs(before))
@@ -221,7 +222,7 @@ def _limiting(problem: Problem, role: Role, x: np.ndarray, sources: np.ndarray, 
 
 
 def _contradicting(by_z: np.ndarray, by_own: np.ndarray, gap: np.ndarray) -> np.ndarray:
-    """Weights by which constraints of `_multipliers` add up to a contradiction (Farkas)."""
+    """Weights with which constraints of `_multipliers` add up to a contradiction (Farkas)."""
     none = np.zeros(by_z.shape[1]), np.zeros(by_own.shape[1])
     weights = linprog(gap, A_eq=by_z.T, b_eq=none[0], A_ub=by_own.T, b_ub=none[1], bounds=(0.0, 1.0)).x
     return np.where(weights > ROUNDING, weights, 0.0)
@@ -241,10 +242,10 @@ def _contradiction(names: list[str], role: Role, now: str) -> InfeasibleError | 
 
 
 def _multipliers(by_z: np.ndarray, by_own: np.ndarray, gap: np.ndarray) -> np.ndarray | None:
-    """Multipliers of by_z z + by_own e + gap ≥ 0 and of e ≥ 0 where ½ |z|² is least; None where nothing meets them.
+    """Multipliers of by_z z + by_own e + gap ≥ 0 and of e ≥ 0 at the minimum of ½ |z|²; None if infeasible.
 
     With λ those of the former, z = by_zᵀ λ and those of the latter are −by_ownᵀ λ. The matrix of the complementarity
-    problem is positive semidefinite: pivoting ends in a ray only without a solution.
+    problem is positive semidefinite, so pivoting ends in a ray only if there is no solution.
     """
     size = np.sqrt((by_z**2).sum(axis=1))
     size[size == 0.0] = size.max(initial=0.0) or 1.0
@@ -263,7 +264,7 @@ def _multipliers(by_z: np.ndarray, by_own: np.ndarray, gap: np.ndarray) -> np.nd
 
 
 def _space(parts: Parts, role: Role, sources: np.ndarray) -> _Space:
-    """All voltages, or all currents, that meet Kirchhoff's laws and the sources."""
+    """All voltages, or all currents, that satisfy Kirchhoff's laws and the sources."""
     made = np.full(parts.role.size, int(Role.WINDING))
     for own, other in ORDERS[role].items():
         made[parts.role == own] = other
@@ -285,7 +286,7 @@ def _space(parts: Parts, role: Role, sources: np.ndarray) -> _Space:
 
 
 def _identity(m: int, elements: np.ndarray) -> np.ndarray:
-    """Of ``elements`` among all: (m, elements)."""
+    """Columns of the identity for ``elements``: (m, elements)."""
     found = np.zeros((m, elements.size))
     found[elements, np.arange(elements.size)] = 1.0
     return found

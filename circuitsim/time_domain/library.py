@@ -1,8 +1,8 @@
-"""The modes and windows that a run has met, in arrays that the compiled loop reads.
+"""The modes and windows of a run so far, in arrays that the compiled loop reads.
 
-A mode's state vector is ordered (states of the sources, capacitor voltages and inductor currents, zeros): the sources
-keep their places in all modes. A window holds the matrix exponentials at its Chebyshev nodes; windows of one mode and
-length share them.
+A mode's state vector is ordered (states of the sources, capacitor voltages and inductor currents, zeros), so that the
+sources have the same positions in all modes. A window holds the matrix exponentials at its Chebyshev nodes, shared by
+windows of equal mode and length.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ from circuitsim.time_domain.roots import POINTS, SHARES
 from circuitsim.time_domain.trees import FIRST_ROLE, Wiring
 from circuitsim.time_domain.windows import LENGTHS
 
-TURN = 8.0
-"""Longest window times the largest imaginary part of an eigenvalue: an oscillation is not passed over."""
+OSCILLATION = 8.0
+"""Longest window times the largest imaginary part of an eigenvalue, so that no oscillation is missed."""
 OVERDAMPED = 0.05
-"""Imaginary parts below this fraction of the eigenvalue are rounding, or die out within a window."""
+"""Imaginary parts below this fraction of the eigenvalue are rounding, or decay within a window."""
 WORK = 8
-"""Products of two numbers that a mode takes, over its elements times its states."""
+"""Products of two numbers per mode, relative to its elements times its states."""
 ROTATIONS = 10
-"""Products of two numbers by which decaying parts are found, over the cube of the number of states: six sweeps of
-rotations of all pairs of rows."""
+"""Products of two numbers for decaying parts, relative to the cube of the number of states: six sweeps of rotations of
+all pairs of rows."""
 ROOM, LEAST_ROOM = 64, 8
-"""Room for modes at first: within the half of what they may take, and at least."""
+"""Initial room for modes: within half of their memory limit, and the minimum."""
 MEMORY = 256_000_000
-"""Maximum number of bytes of matrix exponentials; beyond it they are computed anew."""
+"""Maximum size of stored matrix exponentials, bytes; others are recomputed."""
 
 FEW = 8
-"""Room for windows of the sources at first."""
+"""Initial room for windows of the sources."""
 LARGEST = 2_000_000_000
-"""Maximum number of bytes of all modes: they stay, since the waveforms of a result are computed from them."""
+"""Maximum size of all modes, bytes, which the waveforms of a result need."""
 
 
 NOTHING = UNCOUPLED, UNCOUPLED
 """No matrices of least squares (`circuitsim.time_domain.mode_equations.equations`)."""
 NO_BRANCHES = np.zeros(0, np.int64)
 UNWIRED = Wiring(NO_BRANCHES, NO_BRANCHES, UNCOUPLED, NO_BRANCHES, NO_BRANCHES, UNCOUPLED)
-"""No normal tree: `entered` makes it."""
+"""No normal tree: `entered` computes it."""
 
 
 class Modes(NamedTuple):
@@ -61,39 +61,37 @@ class Modes(NamedTuple):
     conducting : (n, d) bool array
     size : (n,) int array
         Number of states.
-    place : (n, q) int array
+    Positions of the states among the storing elements; for a sum of currents one of them.
         The states among the storing elements; of a sum of currents one of them.
-    onto : (n, q, q) float array
+    The states from capacitor voltages and inductor currents; empty with decaying parts, where `place` suffices.
         The states from capacitor voltages and inductor currents; empty with decaying parts, where `place` says it all.
-    onto_sources : (n, q, s) float array
+    Contributions of the sources' states to that: sums of currents include those of current sources.
         What the sources' states add to that: a sum of currents has those of current sources in it.
-    conductance : (n, q) float array
-        Of a sum of currents, all of which flow through resistors: their conductances together, S; infinite for all
-        other states. Empty with decaying parts.
+    For a sum of currents that all flow through resistors: the sum of their conductances, S; infinite for all other
+    states. Empty with decaying parts.
     system : (n, N, N) float array
-        Of decaying parts the sources' states alone, (n, s, s): derivatives of a run need all
-        (`Library.complete`).
+        With decaying parts for the sources' states only, (n, s, s); derivatives of a run need all (`Library.complete`).
     radius, longest : (n,) float arrays
         Largest absolute eigenvalue, 1/s; longest window, s.
     voltage, current : (n, N, m) float arrays
-        A column a branch, so that sums of all branches go side by side; `slack` to `source_checks` likewise. Of
-        decaying parts no currents, (n, 0, 0): those of `Decays` are whole.
-    slack : (n, N, d) float array
-        Not negative in this mode: currents of conducting diodes, minus voltages of blocking ones; for switches the
-        distance of the control from its threshold.
+        One column per branch, so that the sums of all branches are computed side by side; likewise `switching` to
+        `source_checks`. With decaying parts no currents, (n, 0, 0): those of `Decays` are whole.
+    switching : (n, N, d) float array
+        Switching functions, nonnegative in this mode: currents of conducting diodes, minus voltages of blocking ones;
+        for switches the distance of the control from its threshold.
     storing : (n, N, q) float array
         Capacitor voltages and inductor currents.
     sources : (n, s, d) float array
         Infinite currents of conducting diodes, minus infinite voltages of blocking ones, in loops and cuts of sources
         and diodes alone.
     source_checks : (n, s, c) float array
-        All of these that must be zero (`Mode.source_loops`, `Mode.source_cuts`), those that are not zero first.
+        Those that must be zero (`Mode.source_loops`, `Mode.source_cuts`), the nonzero ones first.
     source_many : (n,) int array
-        How many of them are not zero.
+        Number of nonzero ones.
     twigs, links, cut, tree, rest : (n, t), (n, l), (n, t, l), (n, 6), (n, 6) arrays
         The normal tree (`Wiring`).
     window : (n, LENGTHS) int array
-        The window by the number of halvings; −1: not there yet.
+        Number of the window by halvings; −1: not computed yet.
     """
 
     conducting: np.ndarray
@@ -107,7 +105,7 @@ class Modes(NamedTuple):
     longest: np.ndarray
     voltage: np.ndarray
     current: np.ndarray
-    slack: np.ndarray
+    switching: np.ndarray
     storing: np.ndarray
     sources: np.ndarray
     source_checks: np.ndarray
@@ -134,7 +132,7 @@ class Library:
     modes : Modes
     decays : Decays
     pinned : tuple of Pinned
-        Modes and decays, for kernels.
+        The modes, and the decays where they are used, for kernels.
     """
 
     def __init__(self, problem: Problem, longest: float) -> None:
@@ -142,7 +140,7 @@ class Library:
         self.problem, self.supply, self.decaying = problem, problem.supply(), problem.decays
         s, q = len(problem.system), problem.storing.size
         self._supplied = Pinned(self.supply)
-        # A mode has a part for each state that a resistor moves, and one for each state of a source.
+        # A mode has a part for each state that a resistor affects, and one for each state of a source.
         self.parts = min(q, problem.resistors.size) + s if self.decaying else 0
         self.twigs = normal_tree(problem.parts, problem.parts.role).twigs.size
         self._complete: Modes | None = None
@@ -156,12 +154,12 @@ class Library:
         self.inside = np.zeros((FEW, s, s, POINTS) if self.decaying else (1, s + q, POINTS, s + q))
 
     def add(self, conducting: np.ndarray) -> None:
-        """Make the mode of a set of conducting diodes and closed switches; its number is the count before.
+        """Compute the mode of a set of conducting diodes and closed switches; its number is the previous count.
 
         Raises
         ------
         ConvergenceError
-            More modes than memory should hold.
+            The modes exceed their memory limit.
         """
         at = self.count
         self._grow(0)
@@ -191,7 +189,7 @@ class Library:
         return int(checks)
 
     def complete(self) -> Modes:
-        """All modes with their currents and systems, which derivatives of a run need."""
+        """All modes with their currents and systems, for derivatives of a run."""
         if not self.decaying:
             return self.modes
         if self._complete is None or len(self._complete.size) < self.count:
@@ -229,7 +227,7 @@ class Library:
         return normal_tree(parts, role), role
 
     def _grow(self, checks: int) -> None:
-        """Room for one more mode with so many checks."""
+        """Make room for one more mode with so many checks."""
         room, most = self.modes.radius.size, self.modes.source_checks.shape[2]
         if self.count < room and checks <= most:
             return
@@ -249,7 +247,7 @@ class Library:
         self.pinned = Pinned(modes), Pinned(decays)
 
     def _room(self, many: int, checks: int, complete: bool = False) -> tuple[Modes, Decays]:
-        """Zeros for so many modes with so many checks; decays are empty where there are no parts."""
+        """Zeros for so many modes with so many checks; decays are empty without decaying parts."""
         problem, c, t = self.problem, self.parts, self.twigs
         m, s, q, d = problem.parts.role.size, len(problem.system), problem.storing.size, self.supply.on.size
         d, n, links, own = d + problem.diodes.size, s + q, m - len(problem.parts.turns) - t, 0 if c else q
@@ -272,7 +270,7 @@ class Library:
             longest=zeros(),
             voltage=zeros(n, m),
             current=zeros(*flows),
-            slack=zeros(n, d),
+            switching=zeros(n, d),
             storing=zeros(n, q),
             sources=zeros(s, d),
             source_checks=zeros(s, checks),
@@ -294,25 +292,25 @@ class Library:
             states=zeros(k, x),
             voltage=zeros(k, e),
             current=zeros(k, e),
-            slack=zeros(k, events),
+            switching=zeros(k, events),
             whole=problem.whole,
-            slack_whole=zeros(events, kind=bool),
+            switching_whole=zeros(events, kind=bool),
         )
         return modes, decays
 
 
 def products(n: int, steps: np.ndarray) -> int:
-    """About the products of two numbers in states of ``n`` at these times, s times largest eigenvalues, of a segment:
-    series or, beyond `STEPS`, a matrix exponential each."""
+    """Approximate number of products of two numbers for states of ``n`` at these times, s times largest eigenvalues, of
+    a segment: series or, beyond `STEPS`, a matrix exponential each."""
     squared = EXPONENTIAL + np.log2(np.maximum(steps, 1.0))
     return int((n * n * np.where(steps > STEPS, n * squared, TERMS * np.ceil(steps))).sum())
 
 
 def _speeds(values: np.ndarray) -> tuple[float, float]:
-    """Largest absolute eigenvalue, 1/s, and the longest window on which no oscillation is passed over, s."""
+    """Largest absolute eigenvalue, 1/s, and the longest window on which no oscillation is missed, s."""
     turning = np.abs(values.imag) > OVERDAMPED * np.abs(values)
     fastest = float(np.abs(values.imag[turning]).max(initial=0.0))
-    return float(np.abs(values).max(initial=0.0)), TURN / fastest if fastest > 0.0 else np.inf
+    return float(np.abs(values).max(initial=0.0)), OSCILLATION / fastest if fastest > 0.0 else np.inf
 
 
 def ordered(matrix: np.ndarray, k: int, s: int, q: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Kernel: the run through time, window by window and event by event, until something is missing."""
+"""Kernel: the run, window by window and event by event, until something is missing."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import math
 import numpy as np
 
 from circuitsim.engine.small.pointers import pointer, retain
-from circuitsim.time_domain.decays import decay_stretch, room_of, source_window
+from circuitsim.time_domain.decays import decay_waveforms, room_of, source_window
 from circuitsim.time_domain.exponentials import put
-from circuitsim.time_domain.germs import FOUND, NOISE, UNKNOWN, agrees, germs, select, signs, state_of
+from circuitsim.time_domain.mode_selection import FOUND, NOISE, UNKNOWN, agrees, leading_terms, select, signs, state_of
 from circuitsim.time_domain.part_states import RESOLVED, at_first, currents_of, first_value, later_errors
 from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, to_coefficients, to_nodes, zero_at
+from circuitsim.time_domain.run_state import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, STILL, TRIES, WANTED, Space
 from circuitsim.time_domain.scales import known_of, sizes, state_sizes
 from circuitsim.time_domain.trees import C, R
-from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, STILL, TRIES, WANTED, Space
 from circuitsim.time_domain.windows import (
     ERROR,
     LENGTHS,
@@ -26,110 +26,110 @@ from circuitsim.time_domain.windows import (
     refined,
     slope_at,
     state_at,
-    stretch,
+    window_waveforms,
 )
 
 DONE, MODE, WINDOW, CORNERS, ROOM, JUMP, SOURCES, FAST, ENDLESS, NO_SET, GOING = range(11)
 """Why the loop ends: the end of the run; a mode, a window, corners of sources or room is missing; states must jump;
-sources contradict each other; waveforms faster than any window; events without end; no set of diodes is
-right. `GOING`: no end."""
+sources contradict each other; waveforms are faster than any window; endless events; no set of diodes is consistent.
+`GOING`: no end."""
 SAME_TIME = 4.0
-"""Errors of the time of an event by which another one may be apart from it."""
+"""Distance within which another event is simultaneous, in errors of the event's time."""
 FALLS = 1e-6
-"""Slope, in sizes a window, below which a waveform stays at zero."""
+"""Slope, in sizes per window, below which a waveform remains zero."""
 AT_ONCE = 100
-"""Events without a step forward in time after which the run is given up."""
+"""Maximum number of consecutive events without a step in time."""
 FURTHER = 3.0
-"""How far to look for the next event, in mean distances of events, and no less than the last one is ago. A window that
-is much longer costs halvings of its series; a shorter one is followed by another."""
+"""Distance of the search for the next event, in mean distances of events, and at least that since the last one. A much
+longer window costs halvings of its series; a shorter one is followed by another."""
 LEAST_WEIGHT = 1e-6
-"""Share of an inductor's current in a diode's from which the former is changed for the latter: less may be rounding."""
+"""Minimum fraction of an inductor's current in a diode's for which the former is adjusted: less may be rounding."""
 
 
-def enter(modes, decays, count, fixed, walk, parts, track):
-    """Select the mode from here on; an event is recorded where it differs from the one before."""
-    x_size = np.empty(walk.x.size)
-    sizes(walk, fixed, x_size)
-    known = known_of(fixed, walk, x_size, modes.voltage.shape[2])
-    outcome, m = select(modes, decays, parts, count, known, fixed.diodes, walk, x_size)
+def enter(modes, decays, count, fixed, run, parts, record):
+    """Select the next mode; an event is recorded if it differs from the previous one."""
+    x_size = np.empty(run.x.size)
+    sizes(run, fixed, x_size)
+    known = known_of(fixed, run, x_size, modes.voltage.shape[2])
+    outcome, m = select(modes, decays, parts, count, known, fixed.diodes, run, x_size)
     if outcome != FOUND:
         return MODE if outcome == UNKNOWN else NO_SET
     many = modes.source_many[m]
     if many > 0:
         order, sign, free = np.zeros(many, np.int64), np.zeros(many), np.zeros(many, np.bool_)
-        signs(modes.system[m], modes.source_checks[m], walk.w, walk.w_size, free, NOISE, order, sign)
+        signs(modes.system[m], modes.source_checks[m], run.w, run.w_size, free, NOISE, order, sign)
         for k in range(many):
             if sign[k] != 0.0:
                 return SOURCES
     if not agrees(modes, m, known):
         return JUMP
-    before, lost, e = walk.mark[BEFORE], walk.number[LOST], walk.mark[EVENTS]
+    before, lost, e = run.mark[BEFORE], run.number[LOST], run.mark[EVENTS]
     if before >= 0 and (before != m or lost != 0.0):
-        track.time[e], track.error[e], track.lost[e] = walk.number[TIME], walk.number[ERROR], lost
-        track.before[e], track.after[e] = before, m
-        walk.mark[EVENTS] += 1
-    walk.mark[ENTER], walk.number[LOST] = 0, 0.0
+        record.time[e], record.error[e], record.lost[e] = run.number[TIME], run.number[ERROR], lost
+        record.before[e], record.after[e] = before, m
+        run.mark[EVENTS] += 1
+    run.mark[ENTER], run.number[LOST] = 0, 0.0
     return DONE
 
 
-def meet_corner(schedule, walk, time):
+def meet_corner(schedule, run, time):
     """Give the sources their states after a corner."""
-    k = walk.mark[CORNER]
+    k = run.mark[CORNER]
     while k < schedule.times.size and schedule.times[k] <= time:
         at = schedule.place[k]
         for j in range(schedule.width[k]):
-            walk.w[at + j], walk.w_size[at + j] = schedule.states[k, j], schedule.sizes[k, j]
+            run.w[at + j], run.w_size[at + j] = schedule.states[k, j], schedule.sizes[k, j]
         k += 1
-    walk.mark[CORNER] = k
+    run.mark[CORNER] = k
 
 
-def space_for(modes, walk):
-    """Memory for a window."""
-    n, d = walk.z.size, walk.tied.size
+def space_for(modes, run):
+    """Workspace for a window."""
+    n, d = run.z.size, run.tied.size
     return Space(
         np.empty((POINTS, n)),
         np.empty((POINTS, POINTS)),
         np.empty((d, POINTS)),
         np.empty(d),
         np.empty(d, np.int64),
-        np.empty(walk.x.size),
+        np.empty(run.x.size),
         np.empty(n),
         np.zeros((2, modes.voltage.shape[2])),
-        np.empty(walk.parts.y.size),
+        np.empty(run.parts.y.size),
     )
 
 
-def advance(modes, count, inside, exponent, schedule, fixed, walk, track, stop):
-    """Go on until the run's end or until something is missing; returns `DONE`, `MODE` … Tuples are pinned."""
-    return go_on(pointer(modes), None, count, inside, exponent, schedule, fixed, walk, track, stop)
+def advance(modes, count, inside, exponent, schedule, fixed, run, record, stop):
+    """Continue to the end of the run or until something is missing; returns `DONE`, `MODE` … Tuples are pinned."""
+    return go_on(pointer(modes), None, count, inside, exponent, schedule, fixed, run, record, stop)
 
 
-def advance_decays(modes, decays, count, inside, exponent, schedule, fixed, walk, track, stop):
+def advance_decays(modes, decays, count, inside, exponent, schedule, fixed, run, record, stop):
     """The same with decaying parts."""
-    return go_on(pointer(modes), pointer(decays), count, inside, exponent, schedule, fixed, walk, track, stop)
+    return go_on(pointer(modes), pointer(decays), count, inside, exponent, schedule, fixed, run, record, stop)
 
 
-def go_on(modes, decays, count, inside, exponent, schedule, fixed, walk, track, stop):
-    """`advance`; without decaying parts ``decays`` is None, and compiled code has none of what deals with them."""
-    fixed, schedule, walk, track, code = pointer(fixed), pointer(schedule), pointer(walk), pointer(track), GOING
-    own_space, own_piece = space_for(modes, walk), None if decays is None else room_of(decays)
-    space, piece, parts = pointer(own_space), pointer(own_piece), pointer(walk.parts)
+def go_on(modes, decays, count, inside, exponent, schedule, fixed, run, record, stop):
+    """`advance`; without decaying parts ``decays`` is None, and the code for them is not compiled."""
+    fixed, schedule, run, record, code = pointer(fixed), pointer(schedule), pointer(run), pointer(record), GOING
+    own_space, own_piece = space_for(modes, run), None if decays is None else room_of(decays)
+    space, piece, parts = pointer(own_space), pointer(own_piece), pointer(run.parts)
     while code == GOING:
-        code = begin(modes, decays, count, schedule, fixed, walk, parts, track, stop)
+        code = begin(modes, decays, count, schedule, fixed, run, parts, record, stop)
         if code == GOING:
-            code = window(modes, decays, inside, exponent, schedule, fixed, walk, parts, track, stop, space, piece)
+            code = window(modes, decays, inside, exponent, schedule, fixed, run, parts, record, stop, space, piece)
     retain(own_space)
     retain(own_piece)
     return code
 
 
-def begin(modes, decays, count, schedule, fixed, walk, parts, track, stop):
-    """Whether a window can begin, in the mode that holds: `GOING`, or why it cannot."""
-    number, mark = walk.number, walk.mark
-    if mark[SEGMENTS] == track.start.size or mark[EVENTS] == track.time.size:
+def begin(modes, decays, count, schedule, fixed, run, parts, record, stop):
+    """Whether a window can begin in the current mode: `GOING`, or why it cannot."""
+    number, mark = run.number, run.mark
+    if mark[SEGMENTS] == record.start.size or mark[EVENTS] == record.time.size:
         return ROOM
     if mark[ENTER]:
-        code = enter(modes, decays, count, fixed, walk, parts, track)
+        code = enter(modes, decays, count, fixed, run, parts, record)
         if code != DONE:
             return code
     if number[TIME] >= stop:
@@ -139,21 +139,21 @@ def begin(modes, decays, count, schedule, fixed, walk, parts, track, stop):
     return GOING
 
 
-def window(modes, decays, inside, exponent, schedule, fixed, walk, parts, track, stop, space, piece):
-    """Pass one window, to its end or to the first event: `GOING`, or what is missing."""
-    number, mark, m = walk.number, walk.mark, walk.mark[NOW]
+def window(modes, decays, inside, exponent, schedule, fixed, run, parts, record, stop, space, piece):
+    """Advance over one window, to its end or to the first event: `GOING`, or what is missing."""
+    number, mark, m = run.number, run.mark, run.mark[NOW]
     bound = schedule.times[mark[CORNER]] if mark[CORNER] < schedule.times.size else stop
     left = bound - number[TIME]
     ahead = left
-    if decays is not None and mark[EVENTS] > 0 and number[TIME] > track.time[0]:
-        mean, last = (number[TIME] - track.time[0]) / mark[EVENTS], number[TIME] - track.time[mark[EVENTS] - 1]
+    if decays is not None and mark[EVENTS] > 0 and number[TIME] > record.time[0]:
+        mean, last = (number[TIME] - record.time[0]) / mark[EVENTS], number[TIME] - record.time[mark[EVENTS] - 1]
         ahead = min(left, max(FURTHER * mean, last))
-    code, power = resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, ahead)
+    code, power = resolve(modes, decays, inside, exponent, fixed, run, parts, space, piece, ahead)
     if code != GOING:
         return code
     length = math.ldexp(1.0, power)
-    leading_zeros(modes, decays, m, fixed, walk, parts, space, piece)
-    share, event = first_root(space.slack, space.orders, space.slack_size)
+    leading_zeros(modes, decays, m, fixed, run, parts, space, piece)
+    share, event = first_root(space.switching, space.orders, space.switching_size)
     end, number[ERROR] = min(length, left), 0.0
     if share * length < end:
         end, number[ERROR] = refined(
@@ -163,15 +163,15 @@ def window(modes, decays, inside, exponent, schedule, fixed, walk, parts, track,
             m,
             piece,
             length,
-            walk.z,
+            run.z,
             parts.y,
             event,
             share * length,
-            space.slack_size[event],
+            space.switching_size[event],
             number[TIME],
         )
     elif length >= left and bound == stop:
-        event = zero_at(space.slack, space.orders, space.slack_size, left / length)
+        event = zero_at(space.switching, space.orders, space.switching_size, left / length)
     else:
         event = -1
     last = length >= left and end == left
@@ -180,43 +180,43 @@ def window(modes, decays, inside, exponent, schedule, fixed, walk, parts, track,
     if mark[STILL] > AT_ONCE:
         return ENDLESS
     at = mark[SEGMENTS]
-    track.start[at], track.mode[at], track.cause[at], track.halvings[at] = number[TIME], m, event, exponent - power
-    put(walk.z, track.state[at])
-    put(parts.y, track.parts[at])
+    record.start[at], record.mode[at], record.cause[at], record.halvings[at] = number[TIME], m, event, exponent - power
+    put(run.z, record.state[at])
+    put(parts.y, record.parts[at])
     mark[SEGMENTS] += 1
-    energies(modes, decays, m, fixed, walk, parts, space, piece, since, length)
+    energies(modes, decays, m, fixed, run, parts, space, piece, since, length)
     if decays is None:
         later_sizes(
             inside[modes.window[m, exponent - power]],
-            walk.w.size,
+            run.w.size,
             since / length,
-            walk.z,
+            run.z,
             space.z_size,
-            walk.size,
+            run.size,
         )
-    move(modes, decays, m, fixed, walk, parts, space, piece, since, length, track.state[at], event)
+    move(modes, decays, m, fixed, run, parts, space, piece, since, length, record.state[at], event)
     number[TIME] = bound if last else min(number[TIME] + since, bound)
     corner = bound < stop and number[TIME] >= bound
-    end_window(modes, decays, m, schedule, fixed, walk, parts, space, piece, since, length, event, corner)
+    end_window(modes, decays, m, schedule, fixed, run, parts, space, piece, since, length, event, corner)
     return GOING
 
 
-def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, left):
+def resolve(modes, decays, inside, exponent, fixed, run, parts, space, piece, left):
     """Fill in the waveforms on the longest window that resolves them; returns `GOING`, or what is missing, and the
     power of two of its length, s. Steps down double until a window is short enough; bisection finds the longest one."""
-    m = walk.mark[NOW]
+    m = run.mark[NOW]
     mantissa, power = math.frexp(min(left, modes.longest[m]))
     power -= mantissa == 0.5
-    sizes(walk, fixed, space.x_size)
-    state_sizes(modes, m, walk, space.x_size, space.z_size)
+    sizes(run, fixed, space.x_size)
+    state_sizes(modes, m, run, space.x_size, space.z_size)
     z_size = space.z_size
     if decays is not None:
-        s = walk.w.size
+        s = run.w.size
         for k in range(modes.size[m]):
             z_size[s + k] = parts.x_error[modes.place[m, k]] / RESOLVED
     least, good, bad, step = exponent - LENGTHS, exponent - LENGTHS, power + 1, 1
     while True:
-        walk.mark[TRIES] += 1
+        run.mark[TRIES] += 1
         count = exponent - power
         if power <= least:
             return FAST, power
@@ -225,19 +225,21 @@ def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, l
         else:
             w = modes.window[m, count]
         if w < 0:
-            walk.mark[WANTED] = count
+            run.mark[WANTED] = count
             return WINDOW, power
         if decays is not None:
             half = math.ldexp(0.5, power)
-            more = decay_stretch(
-                inside[w], decays, modes, m, walk.z, parts, z_size, half, piece, space.slack, space.slack_size
+            more = decay_waveforms(
+                inside[w], decays, modes, m, run.z, parts, z_size, half, piece, space.switching, space.switching_size
             )
             if more == 0:
                 return GOING, power
             power -= more
             continue
-        size = walk.size
-        resolved = stretch(inside[w], modes, m, walk.z, z_size, size, space.states, space.slack, space.slack_size)
+        size = run.size
+        resolved = window_waveforms(
+            inside[w], modes, m, run.z, z_size, size, space.states, space.switching, space.switching_size
+        )
         if resolved and power + 1 == bad:
             return GOING, power
         if resolved:
@@ -247,73 +249,73 @@ def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, l
         power = (good + bad) // 2 if good > least else max(power - step // 2, min(least + 1, bad - 1))
 
 
-def leading_zeros(modes, decays, m, fixed, walk, parts, space, piece):
-    """Fill in the orders of the waveforms of events: what has left zero since it was last looked at has none."""
+def leading_zeros(modes, decays, m, fixed, run, parts, space, piece):
+    """Fill in the orders of zero of the switching functions; one that has left zero since the last check has none."""
     for k in range(space.orders.size):
-        space.orders[k] = max(walk.order[k], 0)
+        space.orders[k] = max(run.order[k], 0)
         if decays is not None and piece.clear[k]:
             space.orders[k] = -1
-        if space.orders[k] <= 0 or walk.tied[k]:
+        if space.orders[k] <= 0 or run.tied[k]:
             continue
-        if event_value(decays, modes, m, k, walk, parts) > ZERO * space.slack_size[k]:
+        if event_value(decays, modes, m, k, run, parts) > ZERO * space.switching_size[k]:
             space.orders[k] = 0
 
 
-def event_value(decays, modes, m, k, walk, parts):
-    """A waveform of events."""
-    whole, rows, many = False, modes.slack[m], 0
+def event_value(decays, modes, m, k, run, parts):
+    """A switching function."""
+    whole, rows, many = False, modes.switching[m], 0
     if decays is not None:
-        whole, rows, many = decays.slack_whole[m, k], decays.slack[m], decays.many[m]
-    return first_value(whole, rows, modes.slack[m], k, many, walk.w.size, walk.z, parts.y)
+        whole, rows, many = decays.switching_whole[m, k], decays.switching[m], decays.many[m]
+    return first_value(whole, rows, modes.switching[m], k, many, run.w.size, run.z, parts.y)
 
 
-def energies(modes, decays, m, fixed, walk, parts, space, piece, since, length):
-    """Add the energies of a window up to ``since`` s after its beginning."""
-    until, n, begin = 2.0 * since / length - 1.0, walk.z.size, space.begin
+def energies(modes, decays, m, fixed, run, parts, space, piece, since, length):
+    """Add the energies of a window up to ``since`` s after its start."""
+    until, n, begin = 2.0 * since / length - 1.0, run.z.size, space.begin
     polynomials(until, space.table)
     if decays is not None:
-        s, many = walk.w.size, decays.many[m]
-        at_first(decays.whole[0], decays.voltage[m], modes.voltage[m], many, s, walk.z, parts.y, begin[0])
-        at_first(decays.whole[1], decays.current[m], modes.current[m], many, s, walk.z, parts.y, begin[1])
+        s, many = run.w.size, decays.many[m]
+        at_first(decays.whole[0], decays.voltage[m], modes.voltage[m], many, s, run.z, parts.y, begin[0])
+        at_first(decays.whole[1], decays.current[m], modes.current[m], many, s, run.z, parts.y, begin[1])
         n = s + many
         for j in range(n):
             to_nodes(piece.series[j], min(int(piece.many[j]), POINTS), space.table, piece.nodes[j])
-        integrate(decays.voltage[m], decays.current[m], begin, n, piece.nodes, fixed, until, length, walk.number)
+        integrate(decays.voltage[m], decays.current[m], begin, n, piece.nodes, fixed, until, length, run.number)
     else:
         nodes, series = space.states.T.copy(), np.empty(space.states.shape[0])
         for j in range(n):
             to_coefficients(nodes[j], series)
             to_nodes(series, POINTS, space.table, nodes[j])
-        integrate(modes.voltage[m], modes.current[m], begin, n, nodes, fixed, until, length, walk.number)
+        integrate(modes.voltage[m], modes.current[m], begin, n, nodes, fixed, until, length, run.number)
 
 
-def move(modes, decays, m, fixed, walk, parts, space, piece, since, length, before, event):
-    """Take the state ``since`` s after a window's beginning, where it was ``before``."""
+def move(modes, decays, m, fixed, run, parts, space, piece, since, length, before, event):
+    """Advance the state to ``since`` s after a window's start, where it was ``before``."""
     later = space.later
-    put(state_at(fixed, modes, decays, m, piece, length, since, walk.z, parts.y, later), walk.z)
+    put(state_at(fixed, modes, decays, m, piece, length, since, run.z, parts.y, later), run.z)
     if decays is None and event >= 0 and event < fixed.diodes.size and modes.conducting[m, event]:
-        without_current(modes, m, event, walk)
-    for k in range(walk.x.size):
-        walk.x[k] = 0.0
-    for j in range(walk.w.size + modes.size[m]):
-        # All states side by side: each term of one sum waits for the term before.
-        for k in range(walk.x.size):
-            walk.x[k] += modes.storing[m, j, k] * walk.z[j]
-    put(walk.z, walk.w)
-    source_sizes(fixed.system, walk.w, since, walk.w_size)
+        without_current(modes, m, event, run)
+    for k in range(run.x.size):
+        run.x[k] = 0.0
+    for j in range(run.w.size + modes.size[m]):
+        # All states side by side, since the terms of one sum depend on each other.
+        for k in range(run.x.size):
+            run.x[k] += modes.storing[m, j, k] * run.z[j]
+    put(run.z, run.w)
+    source_sizes(fixed.system, run.w, since, run.w_size)
     if decays is not None:
-        later_errors(decays, modes, m, fixed.storage, walk.w_size, before, walk.z, later, since, parts)
+        later_errors(decays, modes, m, fixed.storage, run.w_size, before, run.z, later, since, parts)
         put(later, parts.y)
         missed = 0.0
-        if event >= 0 and decays.slack_whole[m, event]:
-            missed = abs(event_value(decays, modes, m, event, walk, parts))
-        currents_of(decays, m, walk.w, walk.w_size, parts, missed)
+        if event >= 0 and decays.switching_whole[m, event]:
+            missed = abs(event_value(decays, modes, m, event, run, parts))
+        currents_of(decays, m, run.w, run.w_size, parts, missed)
         parts.holds[0], parts.mode[0] = True, m
 
 
 def source_sizes(system, w, since, size):
-    """Let the sizes of the sources' states be no less than what they have changed by in ``since`` s: a sine that begins
-    at zero is a small difference of nothing at first."""
+    """Raise the sizes of the sources' states to their change in ``since`` s: a sine that starts at zero has no other
+    scale at first."""
     for i in range(w.size):
         change, most = 0.0, abs(w[i])
         for j in range(w.size):
@@ -323,66 +325,66 @@ def source_sizes(system, w, since, size):
         size[i] = max(size[i], abs(w[i]), min(change, most))
 
 
-def without_current(modes, m, diode, walk):
-    """Change one inductor current, or sum of them, by rounding, such that a diode that turns off carries nothing: a
-    large resistance beside it would show that rounding as a voltage."""
-    s, at, value, off = walk.w.size, -1, 0.0, 0.0
+def without_current(modes, m, diode, run):
+    """Adjust one inductor current, or sum of them, by rounding, such that a diode that turns off carries nothing: a
+    large parallel resistance would turn that rounding into a voltage."""
+    s, at, value, off = run.w.size, -1, 0.0, 0.0
     for j in range(s + modes.size[m]):
-        value += modes.slack[m, j, diode] * walk.z[j]
-        off += abs(modes.slack[m, j, diode]) * walk.size[j]
+        value += modes.switching[m, j, diode] * run.z[j]
+        off += abs(modes.switching[m, j, diode]) * run.size[j]
     for j in range(s + modes.tree[m, R] - modes.tree[m, C], s + modes.size[m]):
-        if at < 0 or abs(modes.slack[m, j, diode]) > abs(modes.slack[m, at, diode]):
+        if at < 0 or abs(modes.switching[m, j, diode]) > abs(modes.switching[m, at, diode]):
             at = j
-    weight = modes.slack[m, at, diode] if at >= 0 else 0.0
+    weight = modes.switching[m, at, diode] if at >= 0 else 0.0
     if abs(weight) < LEAST_WEIGHT or abs(value) > VALUE * off:
         return
-    walk.z[at] -= value / weight
-    walk.size[at] = max(off / abs(weight) - walk.size[at], abs(walk.z[at]))
+    run.z[at] -= value / weight
+    run.size[at] = max(off / abs(weight) - run.size[at], abs(run.z[at]))
 
 
-def changed_with(modes, decays, m, fixed, walk, parts, space, piece, event, length):
-    """Diodes and switches whose waveforms fall to zero at the time of an event, but for the error of that time, change
-    with it: they may be a little above zero at the time that was found."""
-    for k in range(walk.tied.size):
+def changed_with(modes, decays, m, fixed, run, parts, space, piece, event, length):
+    """Diodes and switches whose switching functions fall to zero at the time of an event, within its error, change with
+    it: they may be slightly above zero at the time found."""
+    for k in range(run.tied.size):
         if k == event or (decays is not None and piece.clear[k]):
             continue
-        if abs(event_value(decays, modes, m, k, walk, parts)) > FALLS * space.slack_size[k]:
+        if abs(event_value(decays, modes, m, k, run, parts)) > FALLS * space.switching_size[k]:
             continue
-        value, slope = slope_at(decays, modes, m, fixed.system, k, walk.z, parts.y)
-        falls = -slope * length > FALLS * space.slack_size[k]
-        if falls and abs(value) <= SAME_TIME * -slope * walk.number[ERROR]:
-            walk.tied[k], walk.conducting[k] = True, not walk.conducting[k]
+        value, slope = slope_at(decays, modes, m, fixed.system, k, run.z, parts.y)
+        falls = -slope * length > FALLS * space.switching_size[k]
+        if falls and abs(value) <= SAME_TIME * -slope * run.number[ERROR]:
+            run.tied[k], run.conducting[k] = True, not run.conducting[k]
 
 
-def end_window(modes, decays, m, schedule, fixed, walk, parts, space, piece, since, length, event, corner):
-    """Say whether a mode is to be selected: after an event, a ``corner`` of sources, or where a sign is wrong."""
-    number, mark = walk.number, walk.mark
-    for k in range(walk.tied.size):
-        walk.conducting[k], walk.tied[k] = modes.conducting[m, k], False
+def end_window(modes, decays, m, schedule, fixed, run, parts, space, piece, since, length, event, corner):
+    """Decide whether a mode is to be selected: after an event, a ``corner`` of sources, or where a sign is wrong."""
+    number, mark = run.number, run.mark
+    for k in range(run.tied.size):
+        run.conducting[k], run.tied[k] = modes.conducting[m, k], False
     mark[BEFORE] = m
     if event >= 0:
-        walk.tied[event], walk.conducting[event] = True, not walk.conducting[event]
-        changed_with(modes, decays, m, fixed, walk, parts, space, piece, event, length)
+        run.tied[event], run.conducting[event] = True, not run.conducting[event]
+        changed_with(modes, decays, m, fixed, run, parts, space, piece, event, length)
     if corner:
-        meet_corner(schedule, walk, number[TIME])
+        meet_corner(schedule, run, number[TIME])
     if corner or event >= 0:
         mark[ENTER] = 1
         return
-    sizes(walk, fixed, space.x_size)
-    # A waveform that was zero up to rounding may have left that: its time is known to a window.
+    sizes(run, fixed, space.x_size)
+    # A waveform that was zero up to rounding may have left zero; the time of that is known to a window.
     number[ERROR] = since
-    germs(
+    leading_terms(
         modes,
         decays,
         (parts.y, parts.error),
         m,
-        known_of(fixed, walk, space.x_size, modes.voltage.shape[2]),
+        known_of(fixed, run, space.x_size, modes.voltage.shape[2]),
         fixed.diodes,
-        walk,
-        state_of(modes, m, walk, space.x_size),
-        walk.tied,
+        run,
+        state_of(modes, m, run, space.x_size),
+        run.tied,
         VALUE,
     )
-    for k in range(walk.sign.size):
-        if walk.sign[k] < 0.0:
+    for k in range(run.sign.size):
+        if run.sign[k] < 0.0:
             mark[ENTER] = 1

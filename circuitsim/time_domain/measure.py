@@ -15,7 +15,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.errors import UsageError
 from circuitsim.formats.table import Table
 from circuitsim.time_domain.result import TransientResult
-from circuitsim.time_domain.signals import LastStretch, Signal
+from circuitsim.time_domain.signals import LastInterval, Signal
 from circuitsim.units import parse
 
 FORMS = (
@@ -52,7 +52,7 @@ def measure(result: TransientResult, text: str, names: Mapping[str, float] | Non
     --------
     ``measure(run, "ripple PP v(out) FROM=1m TO=2m").value``
     """
-    return Reader(result, text, names or {}, LastStretch()).measurement()
+    return Reader(result, text, names or {}, LastInterval()).measurement()
 
 
 Failed = Callable[[UsageError], None]
@@ -62,7 +62,7 @@ def measure_all(
     result: TransientResult, texts: Sequence[str], names: Mapping[str, float], failed: Failed | None = None
 ) -> dict[str, float | None]:
     """Measurements by name; see `in_order`."""
-    last = LastStretch()
+    last = LastInterval()
     return in_order(texts, names, lambda text, known: Reader(result, text, known, last).measurement(), failed)
 
 
@@ -383,7 +383,7 @@ class OverTime(Words):
 class Reader(OverTime):
     """Parser and evaluator of one measurement of a run."""
 
-    def __init__(self, result: TransientResult, text: str, names: Mapping[str, float], last: LastStretch) -> None:
+    def __init__(self, result: TransientResult, text: str, names: Mapping[str, float], last: LastInterval) -> None:
         super().__init__(result.circuit, (float(result.times[0]), result.stop), text, names)
         self.result, self.last = result, last
 

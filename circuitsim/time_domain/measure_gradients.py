@@ -13,7 +13,7 @@ from circuitsim.time_domain.functionals import EventTime, EventValue, Functional
 from circuitsim.time_domain.gradients import waveform_gradient
 from circuitsim.time_domain.measure import Measurement, Reader
 from circuitsim.time_domain.result import TransientResult
-from circuitsim.time_domain.signals import LastStretch, Signal
+from circuitsim.time_domain.signals import LastInterval, Signal
 
 NEAR = 1e-9
 """Distance from the end of a segment, relative to the run, within which an extreme or a crossing lies at the end."""
@@ -53,7 +53,7 @@ def measurement_terms(result: TransientResult, text: str, names: Mapping[str, fl
     UsageError
         Another form, an unknown quantity, times outside the run.
     """
-    return _TermsReader(result, text, names or {}, LastStretch()).read()
+    return _TermsReader(result, text, names or {}, LastInterval()).read()
 
 
 def measurement_error(result: TransientResult, text: str, names: Mapping[str, float]) -> float | None:

@@ -1,7 +1,7 @@
 """Kernels: the linear system at one set of conducting diodes, from a normal tree.
 
 Branches are sorted by role, so the classes (sources and conducting diodes; capacitors; resistors; inductors; blocking
-diodes and current sources) are ranges of the tree and of its links. The same for real and complex numbers.
+diodes and current sources) are ranges of the tree and of its links. The kernels take real and complex numbers.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from circuitsim.time_domain.trees import (
 )
 
 CANCELLED = 1e-15
-"""Fraction of the magnitudes in a sum below which it is zero."""
+"""Relative magnitude below which a sum counts as zero."""
 
 
 class Given(NamedTuple):
-    """What all modes have in common.
+    """Data common to all modes.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Given(NamedTuple):
     sources : (p,) int array
     system : (s, s) float array
         Generator of the sources' states.
-    rows : (p, s) array
+    Source values as rows over these states.
         Source values over these states.
     value : (m,) array
         Ω, F, H.
@@ -73,11 +73,10 @@ def equations(net, role, of, shared, waves, dependent, checks, complete):
     net : Wiring
     role : (m,) int array
     of : Given
-    shared : tuple of two arrays
-        Matrices of least squares for potentials and loop currents, empty where no current source is in the tree, no
-        voltage source outside of it.
+    Matrices of least squares for potentials and loop currents, empty where no current source is in the tree, and no
+    voltage source outside it.
     waves, dependent, checks
-        Filled in; see `circuitsim.time_domain.modes.Mode`, `checks` are `source_loops` and `source_cuts`.
+        Overwritten; see `circuitsim.time_domain.modes.Mode`, `checks` are `source_loops` and `source_cuts`.
     complete : bool
         Whether currents and slopes of the states are needed; without inductors voltages do not depend on them.
     """
@@ -121,7 +120,7 @@ def equations(net, role, of, shared, waves, dependent, checks, complete):
 
 
 def levels(branches, role, given, k, voltage, current):
-    """Fill in what sources give of the voltages and currents of branches."""
+    """Fill in the contributions of sources to the voltages and currents of branches."""
     for j in range(branches.size):
         for c in range(given.shape[1]):
             if role[branches[j]] == VOLTAGE:
@@ -160,7 +159,7 @@ def into(cut, t0, t1, l0, l1, flow, share, out):
 
 
 def gram(cut, t0, t1, l0, l1, weight, matrix):
-    """Add F w Fᵀ of a range of the tree and a range of the links with these weights."""
+    """Add F w Fᵀ for a range of the tree and a range of the links with these weights."""
     for k in range(l0, l1):
         for i in range(t0, t1):
             if cut[i, k] != 0.0:
@@ -176,7 +175,8 @@ def scaled(rows, weight, out):
 
 
 def solved(matrix, right):
-    """``right`` becomes the solution for a symmetric positive definite ``matrix``, which is overwritten (LDLᵀ)."""
+    """Overwrite ``right`` by the solution for a symmetric positive definite ``matrix``, which is overwritten too
+    (LDLᵀ)."""
     n, columns = right.shape
     for j in range(n):
         for i in range(j + 1, n):
@@ -250,7 +250,7 @@ def resistors(net, value, v, drop, i, flow):
 
 
 def capacitors(net, value, rate, first, i, flow, system):
-    """Charges of the tree's capacitors with those in loops of capacitors and sources."""
+    """Charges of the tree's capacitors, including those in loops of capacitors and sources."""
     t0, t1 = net.tree[C], net.tree[R]
     slope, drift = np.zeros(i.shape, i.dtype), np.zeros(flow.shape, i.dtype)
     for t in range(t0):
@@ -261,9 +261,9 @@ def capacitors(net, value, rate, first, i, flow, system):
 
 
 def inductors(net, of, rate, back, v, drop, i, flow, system):
-    """Fluxes of the inductors outside the tree with those in cuts of inductors and sources.
+    """Fluxes of the inductors outside the tree, including those in cuts of inductors and sources.
 
-    ``back`` gives the slopes of the states from those of their currents and the sources' states (`sums_of_currents`).
+    ``back`` maps slopes of the states to those of their currents and the sources' states (`sums_of_currents`).
     """
     cut, t0, t1, l0, l1 = net.cut, net.tree[L], net.tree[FREE], net.rest[L], net.rest[FREE]
     outside, k0, n, s = l1 - l0, net.tree[R] - net.tree[C], v.shape[1], rate.shape[1]
@@ -296,8 +296,8 @@ def inductors(net, of, rate, back, v, drop, i, flow, system):
 
 
 def states_of(net, role, of):
-    """The states that are currents: `sums_of_currents`. Derivatives of sources, imaginary parts, change no state's
-    meaning."""
+    """The states that are currents: `sums_of_currents`. The imaginary parts, derivatives, do not change their
+    choice."""
     given = np.zeros((role.size, of.system.shape[0]))
     for j in range(of.sources.size):
         if role[of.sources[j]] == CURRENT:
@@ -307,13 +307,13 @@ def states_of(net, role, of):
 
 
 def sums_of_currents(net, given):
-    """Currents of the inductors outside the tree (c,) from state currents and the sources' states, and back: matrices
-    (2, c, c) and (2, c, s).
+    """Currents of the inductors outside the tree (c,) from state currents and the sources' states, and the inverse:
+    matrices (2, c, c) and (2, c, s).
 
-    Where inductors and current sources meet in the cut of a resistor of the tree, the sum of their currents, which is
-    that of the resistor except for other links, is a state in place of one of them: in a large resistance it is many
-    digits smaller than they are. Large resistances come first. ``given`` (m, s) are the values of current sources over
-    the sources' states, 0 for all other elements.
+    Where inductors and current sources meet in the cut of a tree resistor, the sum of their currents, which is the
+    resistor's current up to other links, replaces one of them as a state: with a large resistance it is many digits
+    smaller than they are. Large resistances come first. ``given`` (m, s) are the values of current sources over the
+    sources' states,
     """
     l0, count, s = net.rest[L], net.rest[L + 1] - net.rest[L], given.shape[1]
     found, taken, row = np.zeros((2, count, count)), np.zeros(count, np.bool_), np.empty(count)
@@ -358,8 +358,8 @@ def sums_of_currents(net, given):
 def between(cut, last, l0, l1, v, drop):
     """Fill in the voltages of a range of links from those of the tree before ``last``.
 
-    The residual where the terms of a sum cancel is zero: the sign of a diode's voltage would be that of rounding.
-    Derivatives, the imaginary parts, stay.
+    The residual where the terms of a sum cancel is set to zero; otherwise the sign of a diode's voltage would be that
+    of rounding. Derivatives, the imaginary parts, are kept.
     """
     drop[l0:l1] = 0.0
     across(cut, 0, last, l0, l1, v, 1.0, drop[l0:l1])
@@ -374,9 +374,9 @@ def between(cut, last, l0, l1, v, drop):
 
 
 def floating(net, role, given, v, drop):
-    """Floating parts: equal infinitesimal conductances of blocking diodes choose their potentials.
+    """Floating parts: equal infinitesimal conductances of blocking diodes determine their potentials.
 
-    ``given`` is empty where all free branches of the tree are such diodes, else the matrix of least squares.
+    ``given`` is empty where all free branches of the tree are such diodes, otherwise the matrix of least squares.
     """
     cut, t0, t1, l0, l1 = net.cut, net.tree[FREE], net.tree[FREE + 1], net.rest[FREE], net.rest[FREE + 1]
     between(cut, t0, l0, l1, v, drop)
@@ -413,8 +413,8 @@ def loops_of_diodes(net, role, given, i, flow):
 
 
 def mismatches(net, given, loops, cuts):
-    """Fill in what no finite current and voltage meets: of loops of sources and conducting diodes, cuts of sources and
-    blocking diodes."""
+    """Fill in the contradictions that no finite current and voltage satisfies: in loops of sources and conducting
+    diodes, in cuts of sources and blocking diodes."""
     cut, t1, l1 = net.cut, net.tree[FIXED + 1], net.rest[FIXED + 1]
     t0, l0, t2, l2 = net.tree[FREE], net.rest[FREE], net.tree[FREE + 1], net.rest[FREE + 1]
     inside, outside = given[net.twigs], given[net.links]
@@ -436,7 +436,7 @@ def mismatches(net, given, loops, cuts):
 
 
 def windings(net, role, turns, waves):
-    """Voltages and currents of ideally coupled windings; inductors keep the rest of their states' currents."""
+    """Voltages and currents of ideally coupled windings; inductors carry the rest of their states' currents."""
     w, m, n = -1, role.size, waves.system.shape[0]
     flows = times(net.flows, waves.current)
     for e in range(m):

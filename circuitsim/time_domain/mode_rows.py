@@ -1,4 +1,4 @@
-"""Kernels: a mode from its set of conducting diodes, as rows of the arrays that the loop reads."""
+"""Kernels: a mode for a set of conducting diodes, as rows of the arrays that the loop reads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from circuitsim.time_domain.trees import BLOCKING, CONDUCTING, CURRENT, FREE, C,
 
 
 class Supply(NamedTuple):
-    """What all modes of a run are made from.
+    """Data from which all modes of a run are computed.
 
     Attributes
     ----------
@@ -24,17 +24,17 @@ class Supply(NamedTuple):
     first, second, role : (m,) int arrays
         Terminals and roles; diodes are `BLOCKING` here.
     of : Given
-        Switches have any resistance here.
+        With arbitrary resistances of switches.
     diodes, switched, resistors : int arrays
         Elements.
     ohms : (2, switches) float array
         Closed and open, Ω.
     control : (switches, 2) int array
-        Element whose voltage (0) or current (1) controls, and which.
+        Element of the control, and whether its voltage (0) or current (1).
     on, off : (switches,) float arrays
-        Thresholds of the control, V or A: a switch turns on above one and off below the other.
+        Thresholds of the control, V or A: a switch turns on above ``on`` and off below ``off``.
     one : int
-        Place of the constant 1 among the sources' states.
+        Position of the constant 1 among the sources' states.
     """
 
     nodes: int
@@ -53,7 +53,7 @@ class Supply(NamedTuple):
 
 
 def entered(supply, conducting, transformed, shared, known, at, modes, decays):
-    """Make the mode of a set of conducting diodes and closed switches, and fill it in as number ``at``.
+    """Compute the mode of a set of conducting diodes and closed switches, and store it as number ``at``.
 
     Parameters
     ----------
@@ -61,11 +61,11 @@ def entered(supply, conducting, transformed, shared, known, at, modes, decays):
         Pinned, as are `modes` and `decays`.
     conducting : (d,) bool array
     transformed : Wiring
-        The normal tree of this mode, of a circuit with ideally coupled windings; else empty.
+        The normal tree of this mode for a circuit with ideally coupled windings; otherwise empty.
     shared : tuple of two arrays
         See `circuitsim.time_domain.mode_kernels.equations`.
     known : bool
-        Whether these are those of this mode.
+        Whether these belong to this mode.
     at : int
     modes : Modes
     decays : Decays
@@ -73,8 +73,8 @@ def entered(supply, conducting, transformed, shared, known, at, modes, decays):
 
     Returns
     -------
-    The number of the mode's checks. More than there is room for, and −1, where ``shared`` has to be known: nothing was
-    filled in.
+    `DONE`, or the reason why nothing was stored: `SHARED` is unknown, the mode has more `CHECKS` than there is room
+    for; the number of checks.
     """
     supply, modes, decays = pointer(supply), pointer(modes), pointer(decays)
     d, s, m = supply.diodes.size, supply.of.system.shape[0], supply.role.size
@@ -123,7 +123,7 @@ def entered(supply, conducting, transformed, shared, known, at, modes, decays):
 
 
 def alone(branches, role, kind):
-    """Whether branches have no other role."""
+    """Whether branches have only this role."""
     found = True
     for e in branches:
         found &= role[e] == kind
@@ -164,9 +164,9 @@ def taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at):
     for j in range(conducting.size):
         of_current, e = watched(supply, conducting, j)
         row = waves.current[e] if of_current else waves.voltage[e]
-        ordered_row(row, s, 1.0 if conducting[j] else -1.0, modes.slack[at, :, j])
+        ordered_row(row, s, 1.0 if conducting[j] else -1.0, modes.switching[at, :, j])
         if j >= d:
-            modes.slack[at, supply.one, j] += -supply.off[j - d] if conducting[j] else supply.on[j - d]
+            modes.switching[at, supply.one, j] += -supply.off[j - d] if conducting[j] else supply.on[j - d]
             continue
         for c in range(s):
             modes.sources[at, c, j] = loops[e, c] if conducting[j] else -cuts[e, c]
@@ -181,8 +181,8 @@ def taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at):
 
 
 def from_storing(net, back, of_sources, modes, at):
-    """Fill in the states of number ``at`` of the modes from the voltages and currents of all storing elements and from
-    the sources' states."""
+    """Fill in the map from the voltages and currents of all storing elements and the sources' states to the states of
+    mode number ``at``."""
     many = net.tree[R] - net.tree[C]
     for j in range(many):
         modes.onto[at, j, modes.place[at, j]] = 1.0
@@ -194,7 +194,7 @@ def from_storing(net, back, of_sources, modes, at):
 
 
 def cut_conductances(net, role, value, back, conductance):
-    """Fill in the conductances of the cuts in which sums of inductor currents are states (`sums_of_currents`)."""
+    """Fill in the conductances of the cuts whose sums of inductor currents are states (`sums_of_currents`)."""
     l0, first = net.rest[L], net.tree[R] - net.tree[C]
     for k in range(conductance.size):
         conductance[k] = np.inf
@@ -215,7 +215,7 @@ def cut_conductances(net, role, value, back, conductance):
 
 
 def parted(supply, conducting, parting, modes, decays, at):
-    """Fill in number ``at`` of the decaying parts of a mode; see `circuitsim.time_domain.decays.Decays`."""
+    """Store the decaying parts of mode number ``at``; see `circuitsim.time_domain.decays.Decays`."""
     c, d, (k, s) = parting.rate.size, supply.diodes.size, parting.along.shape
     decays.many[at] = c
     decays.rate[at, :c], decays.drive[at, :c] = parting.rate, parting.drive
@@ -226,16 +226,16 @@ def parted(supply, conducting, parting, modes, decays, at):
     for j in range(parting.resistors.size):
         decays.weight[at, parting.resistors[j]] = parting.weight[j]
     decays.states[at, :s, :k], decays.states[at, s : s + c, :k] = parting.along.T, parting.shape.T
-    over_parts(modes.slack[at], parting, c, decays.slack[at])
+    over_parts(modes.switching[at], parting, c, decays.switching[at])
     over_parts(modes.voltage[at], parting, c, decays.voltage[at])
     decays.current[at, : s + c] = parting.current.T
     for j in range(s + c):
         for e in supply.resistors:
             decays.voltage[at, j, e] = parting.value[e] * parting.current[e, j]
     for j in range(conducting.size):
-        decays.slack_whole[at, j], e = watched(supply, conducting, j)
-        if decays.slack_whole[at, j]:
+        decays.switching_whole[at, j], e = watched(supply, conducting, j)
+        if decays.switching_whole[at, j]:
             for i in range(s + c):
-                decays.slack[at, i, j] = parting.current[e, i] if conducting[j] else -parting.current[e, i]
+                decays.switching[at, i, j] = parting.current[e, i] if conducting[j] else -parting.current[e, i]
             if j >= d:
-                decays.slack[at, supply.one, j] += -supply.off[j - d] if conducting[j] else supply.on[j - d]
+                decays.switching[at, supply.one, j] += -supply.off[j - d] if conducting[j] else supply.on[j - d]

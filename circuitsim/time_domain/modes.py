@@ -1,15 +1,15 @@
 """The linear system at one set of conducting diodes: states, and all branch voltages and currents as functions of them.
 
 A normal tree (Bryant 1959) takes sources and conducting diodes first, then capacitors, resistors, inductors, blocking
-diodes and current sources. Capacitors of the tree and inductors outside of it are the states; capacitors in loops with
-sources and inductors in cuts with sources follow from these and from the sources' derivatives. The cut-set matrix holds
-integers, so ranks are exact; with ideally coupled windings turns ratios too.
+diodes and current sources. The states are the capacitors in the tree and the inductors outside it; capacitors in loops
+with sources and inductors in cuts with sources follow from these and from the sources' derivatives. The cut-set matrix
+is an integer matrix, so ranks are exact; with ideally coupled windings it also contains turns ratios.
 
-Of windings that store energy only together, some are inductors of the current i + Σ T i_w, where i_w are the
-currents of the others (role `WINDING`) and T their turns over those of the inductor: v_w = Tᵀ v. A winding is
-neither a branch of the tree nor a link. Its law takes one branch out of the tree: the last one that it moves, since an
-ideal transformer keeps v and i orthogonal and the trees of such a circuit are the bases of a matroid (Bryant 1959;
-Recski 1989), of which the greedy one in the order of the roles is normal.
+Of windings that store energy only jointly, some are inductors of the current i + Σ T i_w, where i_w are the currents of
+the others (role `WINDING`) and T their turns relative to the inductor: v_w = Tᵀ v. A winding is neither a branch of the
+tree nor a link. Its equation removes one branch from the tree: the last one it involves, because an ideal transformer
+keeps v and i orthogonal and the trees of such a circuit are the bases of a matroid (Bryant 1959; Recski 1989), whose
+greedy base in the order of the roles is normal.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from circuitsim.time_domain.mode_kernels import Given, Waves
 from circuitsim.time_domain.trees import FREE, WINDING, C, L, R, Wiring
 
 CANCELLED = 1e-12
-"""Fraction of the terms of a sum below which it is zero: turns ratios are rounded."""
+"""Relative magnitude below which a sum is zero, since turns ratios are rounded."""
 
 
 def with_transformers(net: Wiring, role: np.ndarray, turns: np.ndarray) -> Wiring:
@@ -37,7 +37,7 @@ def with_transformers(net: Wiring, role: np.ndarray, turns: np.ndarray) -> Wirin
         Of the graph, windings last.
     role : (m,) int array
     turns : (w, m) float array
-        T of each winding, in ascending order of these, over the inductors.
+        T of each winding, in ascending order, over the inductors.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def with_transformers(net: Wiring, role: np.ndarray, turns: np.ndarray) -> Wirin
     pivot = _pivots(rows, first, np.isin(windings, net.twigs))
     flows = np.zeros((windings.size, role.size))
     for j, p in pivot.items():
-        # Currents of windings that no law determines (ideally coupled ones in parallel) are zero.
+        # Indeterminate currents of windings (ideally coupled ones in parallel) are zero.
         flows[j, net.twigs] = -rows[p, :t] / rows[p, first + j]
         flows[j, links] -= rows[p, t:first] / rows[p, first + j]
         flows[j, windings] = 0.0
@@ -58,9 +58,9 @@ def with_transformers(net: Wiring, role: np.ndarray, turns: np.ndarray) -> Wirin
 
 
 def _pivots(rows: np.ndarray, first: int, inside: np.ndarray) -> dict[int, int]:
-    """Eliminate the columns from ``first`` on, one of each winding: for each the last row that has an entry there,
-    but for those of others. Those ``inside`` the tree leave it themselves: they come first, while no other column has
-    changed their rows."""
+    """Eliminate the columns from ``first`` on, one per winding: for each the last row with an entry there, except those
+    of others. Windings ``inside`` the tree are removed themselves and come first, before other columns have changed
+    their rows."""
     found = dict[int, int]()
     for j in np.argsort(~inside, kind="stable").tolist():
         free = [p for p in np.flatnonzero(rows[:, first + j]).tolist() if p not in found.values()]
@@ -71,7 +71,7 @@ def _pivots(rows: np.ndarray, first: int, inside: np.ndarray) -> dict[int, int]:
 
 
 def _moved(net: Wiring, windings: np.ndarray, turns: np.ndarray) -> np.ndarray:
-    """What each winding's law v_w − Tᵀ v = 0 is over the voltages of the tree: (t, w)."""
+    """Each winding's equation v_w − Tᵀ v = 0 over the voltages of the tree: (t, w)."""
     m = turns.shape[1]
     over = np.zeros((net.twigs.size, m))
     over[np.arange(net.twigs.size), net.twigs] = 1.0
@@ -82,7 +82,7 @@ def _moved(net: Wiring, windings: np.ndarray, turns: np.ndarray) -> np.ndarray:
 
 
 def _eliminate(rows: np.ndarray, p: int, column: int) -> None:
-    """Take row ``p`` from all others, such that the column is zero there."""
+    """Subtract row ``p`` from all others, such that the column is zero there."""
     share = rows[:, column] / rows[p, column]
     share[p] = 0.0
     taken = np.outer(share, rows[p])
@@ -91,7 +91,7 @@ def _eliminate(rows: np.ndarray, p: int, column: int) -> None:
 
 
 def _arranged(net: Wiring, links: np.ndarray, rows: np.ndarray, gone: set[int], flows: np.ndarray) -> Wiring:
-    """The tree without the branches that are gone, which are links now except for windings."""
+    """The tree without the removed branches, which become links unless they are windings."""
     tree, rest, t = net.tree, net.rest, net.twigs.size
     twigs, columns, at, of = list[int](), list[int](), [0], [0]
     for kind in range(FREE + 1):
@@ -122,7 +122,7 @@ UNCOUPLED = np.zeros((0, 0))
 
 
 class Parts(NamedTuple):
-    """The elements of a circuit in time.
+    """The elements of a circuit in transient analysis.
 
     Attributes
     ----------
@@ -137,8 +137,8 @@ class Parts(NamedTuple):
     coupling : (m, m) float array or None
         Mutual inductances between inductors, H; None without.
     turns : (w, m) float array
-        Of windings (`Role.WINDING`), ascending, over the inductors that they are ideally coupled to: their voltages are
-        these times those of the inductors, and these times their currents are in the inductors' states.
+        For windings (`Role.WINDING`), ascending, over the inductors that they are ideally coupled to: their voltages
+        are these times those of the inductors, and their currents times these are part of the inductors' states.
     """
 
     n_nodes: int
@@ -165,12 +165,13 @@ class Mode(NamedTuple):
     voltage, current : (m, k + s) float arrays
         Branch voltages and currents are these matrices times z.
     dependent : (m, k + s) float array
-        The rows of `voltage` for capacitors and of `current` for inductors, with those of windings that they are
-        ideally coupled to (`Parts.turns`); 0 elsewhere.
+        The rows of `voltage` for capacitors and of `current` for inductors, including windings that they are ideally
+        coupled to (`Parts.turns`); 0 elsewhere.
     source_loops, source_cuts : (m, s) float arrays
-        What no finite current and voltage meets, as functions of w: currents through loops of sources and conducting
-        diodes whose voltages do not add up, by equal infinitesimal resistances (Ω times A), and voltages across cuts of
-        sources and blocking diodes whose currents do not, by equal infinitesimal conductances (S times V).
+        Contradictions that no finite current and voltage satisfies, as functions of w: currents through loops of
+        sources and conducting diodes whose voltages do not add up, for equal infinitesimal resistances (Ω times A), and
+        voltages across cuts of sources and blocking diodes whose currents do not, for equal infinitesimal conductances
+        (S times V).
     wiring : Wiring
         The normal tree.
     """
@@ -259,7 +260,7 @@ def shared_of(net: Wiring, role: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _potentials(net: Wiring, blocks: np.ndarray) -> np.ndarray:
-    """Potentials that blocking diodes choose, where current sources are in the tree: of least norm; else empty."""
+    """Matrix of least-norm potentials of floating parts, if current sources are in the tree; otherwise empty."""
     twigs, links = net.twigs[net.tree[FREE] :], net.links[net.rest[FREE] :]
     own, beside = blocks[twigs], blocks[links]
     if own.all():
@@ -271,7 +272,7 @@ def _potentials(net: Wiring, blocks: np.ndarray) -> np.ndarray:
 
 
 def _loop_currents(net: Wiring, conducts: np.ndarray) -> np.ndarray:
-    """Currents that conducting diodes share, where voltage sources are outside the tree: of least norm; else empty."""
+    """Matrix of least-norm currents of conducting diodes, if voltage sources are outside the tree; otherwise empty."""
     twigs, links = net.twigs[: net.tree[C]], net.links[: net.rest[C]]
     own, beside = conducts[twigs], conducts[links]
     if beside.all():

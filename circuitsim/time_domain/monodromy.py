@@ -41,7 +41,7 @@ def propagator(modes: Modes, m: int, time: float) -> np.ndarray:
 def event_row(modes: Modes, m: int, event: int, state: np.ndarray) -> np.ndarray | None:
     """−∂t/∂z (N,) of an event that ends a segment of mode ``m`` in ``state``; None where the waveform only touches
     zero."""
-    g, rate = modes.slack[m, :, event], modes.system[m] @ state
+    g, rate = modes.switching[m, :, event], modes.system[m] @ state
     slope = float(g @ rate)
     if abs(slope) <= GRAZING * float(np.abs(g) @ np.abs(rate)):
         return None

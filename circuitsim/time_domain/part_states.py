@@ -1,8 +1,8 @@
-"""Kernels: decaying parts at a time, with their errors: where a mode begins, what they become, which signs follow.
+"""Kernels: decaying parts at a time, with error bounds: at the start of a mode, later, and the resulting signs.
 
-A part follows from the states, where errors are those of the voltages, or from the resistors' currents, which do not
-jump while the states do not: the one with the smaller error counts. So a small current beside large voltages keeps its
-digits from one mode to the next.
+A part follows from the states, with the errors of the voltages, or from the resistors' currents, which are continuous
+if the states are: the more accurate one is used. So a small current next to large voltages keeps its digits from one
+mode to the next.
 """
 
 from __future__ import annotations
@@ -15,36 +15,37 @@ import numpy as np
 from circuitsim.time_domain.roots import ORDERS, VALUE
 
 STATE = 1e-14
-"""Error of a state against its scale."""
+"""Error of a state relative to its scale."""
 RESOLVED = 1e-12
-"""Last coefficients of a resolved window against the largest."""
+"""Last coefficients of a resolved window relative to the largest."""
 UNSEEN = 1e-17
-"""The same against the magnitudes of which `STATE` is the error."""
+"""The same relative to the magnitudes whose error is `STATE`."""
 DERIVATIVE = 100.0
-"""A derivative counts as zero up to so many times what the states' errors can make of it."""
+"""Factor on the error of a derivative below which it counts as zero."""
 APART = 1e-6
-"""Share of the magnitudes in a value above which it is not zero, whatever has just changed: others changed with it."""
+"""Fraction of the magnitudes in a value above which it is nonzero, whatever has just changed: others changed with
+it."""
 ROUNDING = 3e-16
-"""Of the singular vectors by which parts follow from currents."""
+"""Rounding of the singular vectors by which parts follow from currents."""
 AGREE = 10.0
-"""Currents that are off the states' by more than so many errors have jumped."""
+"""Currents that differ from the states' by more than this many error bounds have jumped."""
 
 
 class Carried(NamedTuple):
-    """The decaying parts of a run where it is; empty where a circuit has none.
+    """The current decaying parts of a run; empty where a circuit has none.
 
     Attributes
     ----------
     y, error : (c,) float arrays
         Of the mode, and their errors.
     current, current_error : (e,) float arrays
-        Of the resistors at the end of the window before, A.
+        Of the resistors at the end of the previous window, A.
     x_error : (q,) float array
-        Errors of capacitor voltages and inductor currents: each has its own, not that of the largest.
+        Errors of capacitor voltages and inductor currents, individual bounds.
     energy : (1,) float array
-        Twice the energy of these errors, J: at most so much in any direction.
+        Twice the energy of these errors, J: a bound in any direction.
     holds : (1,) bool array
-        Whether these hold still: neither states nor sources have jumped.
+        Whether these are still valid: neither states nor sources have jumped.
     mode : (1,) int array
     resistors : int array
         Elements.
@@ -62,15 +63,15 @@ class Carried(NamedTuple):
 
 
 def nothing_carried(parts: int, elements: int, storing: int, resistors: np.ndarray) -> Carried:
-    """Room for so many parts, elements and storing elements; ``resistors`` are elements."""
+    """Workspace for so many parts, elements and storing elements; ``resistors`` are elements."""
     (y, error), (current, off) = np.zeros((2, parts)), np.zeros((2, elements))
     x_error, energy, holds, mode = np.zeros(storing), np.zeros(1), np.zeros(1, dtype=bool), np.zeros(1, dtype=np.int64)
     return Carried(y, error, current, off, x_error, energy, holds, mode, resistors)
 
 
 def at_first(whole, rows, over, many, s, z, y, found):
-    """Fill in waveforms (r,) at the beginning of a window: `first_value` of all columns; where all are ``whole``,
-    ``over`` may be empty."""
+    """Fill in waveforms (r,) at the start of a window: `first_value` of all columns; where all are ``whole``, ``over``
+    may be empty."""
     for r in range(found.size):
         found[r] = 0.0
     for j in range(s + many):
@@ -84,7 +85,7 @@ def at_first(whole, rows, over, many, s, z, y, found):
 
 
 def first_value(whole, rows, over, r, many, s, z, y):
-    """Column ``r`` of rows over w and y where that is the ``whole`` value, else of those over the state vector."""
+    """Column ``r`` of rows over w and y if that is the ``whole`` value, otherwise over the state vector."""
     found = 0.0
     if whole:
         for j in range(s):
@@ -98,21 +99,21 @@ def first_value(whole, rows, over, r, many, s, z, y):
 
 
 def begun(decays, m, z, z_size, before, carried, y, error, of_states):
-    """Fill in the parts (c,) of mode ``m`` at its beginning, and their errors.
+    """Fill in the parts (c,) of mode ``m`` at its start, and their errors.
 
-    Returns whether the currents before hold.
+    Returns whether the previous currents are valid.
 
     Parameters
     ----------
     decays : Decays
     m : int
     z, z_size : (N,) float arrays
-        State vector, and what its errors are a fraction of.
+        State vector, and the scale of its errors.
     before : Carried
     carried : bool
-        Whether its currents hold still where states do not jump.
+        Whether its currents are valid unless states jump.
     y, error, of_states : (c,) float arrays
-        Parts, their errors, and the errors that they have where they follow from the states.
+        Parts, their errors, and the errors they have if computed from the states.
     """
     carrying = 0.0
     for e in before.resistors:
@@ -141,8 +142,8 @@ def begun(decays, m, z, z_size, before, carried, y, error, of_states):
 
 
 def stays_zero(rows, d, w, w_size, many, y, error, of_states):
-    """Whether a current, column ``d`` of rows over w and y, that was zero is so but for errors of the states; what it
-    misses goes into the errors of the parts, by its least change of them."""
+    """Whether a current, column ``d`` of rows over w and y, that was zero is still zero within the errors of the
+    states; its deviation is added to the errors of the parts, by the smallest change of them."""
     s, value, size, off = w.size, 0.0, 0.0, 0.0
     for j in range(s):
         value += rows[j, d] * w[j]
@@ -160,10 +161,10 @@ def stays_zero(rows, d, w, w_size, many, y, error, of_states):
 
 
 def later_errors(decays, modes, m, storage, w_size, z, later_z, later_y, time, parts):
-    """Errors of states and parts ``time`` s later, when they are no more ``z`` and ``parts.y``.
+    """Errors of states and parts ``time`` s later, when they differ from ``z`` and ``parts.y``.
 
-    A state adds up parts, with their errors so far and rounding of its own. Errors decay as waveforms do: their energy
-    does not grow. So a state is off by no more than what that energy can make of it (Cauchy–Schwarz).
+    A state is a sum of parts, with their errors so far and its own rounding. Errors decay as waveforms do, so their
+    energy does not grow, and it bounds the error of each state (Cauchy–Schwarz).
 
     Parameters
     ----------
@@ -174,7 +175,7 @@ def later_errors(decays, modes, m, storage, w_size, z, later_z, later_y, time, p
     z, later_z : (N,) float arrays
     later_y : (c,) float array
     parts : Carried
-        Its errors are those at the end then.
+        Its errors become those at the later time.
     """
     s, many = w_size.size, decays.many[m]
     gone, own, begun, added = np.empty(many), np.empty(many), 0.0, 0.0
@@ -211,8 +212,8 @@ def later_errors(decays, modes, m, storage, w_size, z, later_z, later_y, time, p
 
 
 def currents_of(decays, m, w, w_size, before, missed):
-    """Fill in the currents of all resistors, and their errors; ``missed`` is what the current of a diode that turns off
-    is off zero."""
+    """Fill in the currents of all resistors, and their errors; ``missed`` is the residual current of a diode that turns
+    off."""
     s, rows = w.size, decays.current[m]
     for e in before.resistors:
         flow, off = 0.0, missed
@@ -226,7 +227,7 @@ def currents_of(decays, m, w, w_size, before, missed):
 
 
 def part_signs(decays, modes, m, z, z_size, s, y, error, zero, noise, order, sign):
-    """As `circuitsim.time_domain.germs.signs`, from the decaying parts: their derivatives come one by one."""
+    """As `circuitsim.time_domain.mode_selection.signs`, from the decaying parts, one derivative at a time."""
     many, system, n = decays.many[m], modes.system[m], s + decays.many[m]
     change, wrong = np.empty(n), np.empty(n)
     for j in range(s):
@@ -240,16 +241,16 @@ def part_signs(decays, modes, m, z, z_size, s, y, error, zero, noise, order, sig
     sums = np.zeros((4, sign.size))
     found, magnitude, value, size = sums[0], sums[1], sums[2], sums[3]
     for k in range(ORDERS + 1):
-        summed_up(decays.slack[m], n, change, wrong, found, magnitude)
+        summed_up(decays.switching[m], n, change, wrong, found, magnitude)
         if k == 0:
-            summed_up(modes.slack[m], z.size, z, z_size, value, size)
+            summed_up(modes.switching[m], z.size, z, z_size, value, size)
             for d in range(sign.size):
-                if not decays.slack_whole[m, d]:
+                if not decays.switching_whole[m, d]:
                     found[d], magnitude[d] = value[d], STATE * size[d]
         share = noise / STATE if k == 0 else DERIVATIVE * max(1.0, noise / VALUE)
         if settled(k, found, magnitude, share, zero, order, sign) or k == ORDERS:
             return
-        if k == 0 and constant(decays.slack[m], n, sign):
+        if k == 0 and constant(decays.switching[m], n, sign):
             return
         later, off = np.zeros(n), np.zeros(n)
         for j in range(n):
@@ -264,15 +265,15 @@ def part_signs(decays, modes, m, z, z_size, s, y, error, zero, noise, order, sig
             for j in range(s):
                 later[s + p] += decays.drive[m, p, j] * change[j]
                 off[s + p] += abs(decays.drive[m, p, j]) * wrong[j]
-                # What drives a part is a fraction of what drives all: their relative errors are equal.
+                # The drive of a part is a fraction of that of all: their relative errors are equal.
                 if decays.rate[m, p] > 0.0:
                     off[s + p] += reach[j] / math.sqrt(decays.rate[m, p]) * STATE * abs(change[j])
         change, wrong = later, off
 
 
 def summed_up(rows, n, state, error, found, magnitude):
-    """Fill in sums of the first ``n`` rows times a state, and of the absolute values of the rows times its errors: all
-    columns side by side, since each term of one sum waits for the one before."""
+    """Fill in sums of the first ``n`` rows times a state, and of the absolute values of the rows times its errors. All
+    columns are computed side by side, since the terms of one sum depend on each other."""
     for d in range(found.size):
         found[d], magnitude[d] = 0.0, 0.0
     for j in range(n):
@@ -282,7 +283,7 @@ def summed_up(rows, n, state, error, found, magnitude):
 
 
 def constant(rows, n, sign):
-    """Whether what has no sign yet depends on none of the first ``n`` rows: no derivative gives it one."""
+    """Whether no undecided sign depends on any of the first ``n`` rows, so that no derivative decides it."""
     still = True
     for d in range(sign.size):
         if sign[d] == 0.0:
@@ -292,8 +293,8 @@ def constant(rows, n, sign):
 
 
 def settled(k, found, magnitude, share, zero, order, sign):
-    """Fill in the signs of derivatives of order ``k`` that are more than a share of their magnitudes, and their orders;
-    returns whether all signs are known. Values (k = 0) that are ``zero`` are so unless they are far from it."""
+    """Fill in the orders and signs of derivatives of order ``k`` above a fraction of their magnitudes; returns whether
+    all signs are known. Values (k = 0) marked ``zero`` are zero unless they are far from it."""
     all_known = True
     for d in range(sign.size):
         if sign[d] != 0.0:

@@ -19,8 +19,8 @@ from circuitsim.time_domain.mode_kernels import Given
 from circuitsim.time_domain.mode_rows import Supply
 from circuitsim.time_domain.modes import UNCOUPLED, Mode, Parts, Role, mode_of
 from circuitsim.time_domain.proof import RESIDUE, Elements
+from circuitsim.time_domain.run_state import Fixed
 from circuitsim.time_domain.terminals import terminals_of
-from circuitsim.time_domain.walk import Fixed
 
 STATES = 60
 """Maximum number of capacitors and inductors: the cost of matrix exponentials is cubic in it."""

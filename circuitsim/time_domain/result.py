@@ -188,7 +188,7 @@ def evaluate(segments: Segments, times: np.ndarray) -> tuple[np.ndarray, np.ndar
     return voltage.T, current.T, where
 
 
-class Turn(NamedTuple):
+class Jump(NamedTuple):
     """A jump of states.
 
     Attributes
@@ -218,13 +218,13 @@ class Origin(NamedTuple):
     ----------
     problem : Problem
     start : Start
-    turns : tuple of Turn
+    jumps : tuple of Jump
         The jumps, in their order.
     """
 
     problem: Problem
     start: Start
-    turns: tuple[Turn, ...]
+    jumps: tuple[Jump, ...]
 
 
 class TransientResult(Result):

@@ -1,7 +1,8 @@
 """Kernels: the first root of a waveform on a window, from its values at Chebyshev nodes.
 
-An interpolant is positive where its mean exceeds the sum of its other coefficients, monotone where that holds for its
-derivative. Windows of neither kind are halved; the coefficients on a half are a fixed matrix times those of the whole.
+An interpolant is positive where its mean exceeds the sum of its other coefficients in magnitude, monotone where that
+holds for its derivative. Otherwise the window is halved; coefficients on a half are a fixed matrix times those on the
+whole.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ from circuitsim.time_domain.exponentials import put
 POINTS = 32
 """Chebyshev nodes of a window."""
 ORDERS = 8
-"""Highest derivative that decides; what has none that is nonzero stays at zero until it falls by `VALUE`."""
+"""Highest derivative considered; a waveform without a nonzero one remains zero until it falls by `VALUE`."""
 VALUE = 1e-12
 """Fraction of the magnitudes in a waveform's value that counts as zero: 100 times the error of the states."""
 ZERO = 1e-13
-"""Waveforms below this fraction of their magnitudes are zero; small ones above it have no zero at the left end."""
+"""Relative magnitude below which a waveform is zero; small ones above it have no zero at the left end."""
 SHORTLY = 1e-3
-"""Fraction of half a window before its end within which a waveform that falls to zero there does so."""
+"""Distance from the end of a window, in half-windows, within which a waveform that falls to zero does so at the end."""
 DEPTH = 44
-"""Halvings after which a root without a change of sign is none."""
+"""Number of halvings after which a root without a change of sign is discarded."""
 
 NODES = np.sort(chebyshev.chebpts1(POINTS))
 """Chebyshev nodes of the first kind in (−1, 1), ascending: the ends are not among them."""
@@ -44,7 +45,7 @@ HALVES = np.ascontiguousarray(
 def to_nodes(c, n, table, values):
     """Fill in the values of an interpolant with ``n`` coefficients, from Chebyshev polynomials (rows) at some nodes.
 
-    Here and below loops along arrays end at their sizes: those that end at a constant are unrolled, not made vectors.
+    Here and below, loops over arrays end at array sizes: loops with constant bounds would be unrolled, not vectorised.
     """
     for p in range(values.size):
         values[p] = c[0]
@@ -91,7 +92,7 @@ def at(c, n, x):
 
 
 def between(c, n):
-    """The zero of a decreasing interpolant that changes sign, in (−1, 1), by bisection and the secant of Illinois."""
+    """The zero of a decreasing interpolant that changes sign, in (−1, 1), by bisection and the Illinois method."""
     low, high = -1.0, 1.0
     above, below, side = at(c, n, low), at(c, n, high), 0
     for _ in range(60):
@@ -113,9 +114,9 @@ def between(c, n):
 
 
 def first_zero(coefficients, limit, stack, many):
-    """The first fraction of the window at which an interpolant that begins positive becomes negative; inf: none below
-    ``limit``. ``stack`` (DEPTH + 2, POINTS) and ``many`` (DEPTH + 2,) are memory: coefficients by the number of
-    halvings, of the place at hand and all around it."""
+    """The first fraction of the window at which an interpolant that starts positive becomes negative; inf: none below
+    ``limit``. ``stack`` (DEPTH + 2, POINTS) and ``many`` (DEPTH + 2,) are workspace: coefficients by the number of
+    halvings for the current half-window and all that contain it."""
     put(coefficients, stack[0])
     depth, place, slope = 0, 0, stack[DEPTH + 1]
     while True:
@@ -172,9 +173,9 @@ def first_root(series, orders, size):
         Coefficients of the waveforms.
     orders : (d,) int array
         Number of leading Taylor terms that are zero at the left end, more than `ORDERS` where all are; waveforms of
-        negative order are left out.
+        negative order are skipped.
     size : (d,) float array
-        Magnitudes against which the waveforms' rounding counts.
+        Scales of the waveforms' rounding.
 
     Returns
     -------
@@ -203,7 +204,7 @@ def first_root(series, orders, size):
 
 
 def zero_at(series, orders, size, share):
-    """The first of several waveforms that has fallen to zero at a fraction of the window, up to rounding; −1: none."""
+    """The first of several waveforms that is zero, up to rounding, at a fraction of the window; −1: none."""
     x = 2.0 * share - 1.0
     for d in range(orders.size):
         if orders[d] >= 0:
@@ -214,7 +215,7 @@ def zero_at(series, orders, size, share):
 
 
 def without_zeros(series, order, c):
-    """Fill in the coefficients of a waveform over t^order: its first root is a root of its own."""
+    """Fill in the coefficients of a waveform over t^order, whose first root is the next root of the waveform."""
     values = np.empty(c.size)
     to_nodes(series, POINTS, AT_NODES, values)
     for _ in range(order):

@@ -19,8 +19,8 @@ from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.deck import Deck, equidistant
 from circuitsim.netlist.deck import points as spaced
 from circuitsim.netlist.waveform import Grid
-from circuitsim.time_domain.course import Course
 from circuitsim.time_domain.deck import beside, setting, stated
+from circuitsim.time_domain.exact_run import ExactRun
 from circuitsim.time_domain.implicit import Implicit
 from circuitsim.time_domain.implicit_result import implicit_run
 from circuitsim.time_domain.problem import STATES, Problem
@@ -178,7 +178,7 @@ def transient(
         made.reason = needs
         return made
     problem = Problem(circuit, waveforms, switches, couplings)
-    run = Course(problem, stop)
+    run = ExactRun(problem, stop)
     run.begin(initial, held)
     try:
         run.go(progress)
@@ -192,7 +192,7 @@ def transient(
     return finished(run, times, tolerance)
 
 
-def _reached(run: Course, times: np.ndarray, tolerance: float) -> TransientResult | None:
+def _reached(run: ExactRun, times: np.ndarray, tolerance: float) -> TransientResult | None:
     """The waveforms up to the time at which an error ended the run; None where they fail the certificate."""
     if not run.end_here() or run.stop <= times[0]:
         return None
@@ -239,7 +239,7 @@ def _waves(problem: Problem, segments: Segments, times: np.ndarray, outputs: int
     return Waves(times, outputs, voltage[:, :m].T, current[:, :m].T, ohms.T, np.concatenate(beyond).T)
 
 
-def finished(run: Course, times: np.ndarray, tolerance: float) -> TransientResult:
+def finished(run: ExactRun, times: np.ndarray, tolerance: float) -> TransientResult:
     """The result of a run with its certificate.
 
     Raises

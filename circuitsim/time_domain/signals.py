@@ -1,7 +1,7 @@
 """A quantity of a run over time: values, extremes, crossings, integrals.
 
-On each segment a signal is its Chebyshev interpolant; extremes and crossings are roots of it, integrals its quadrature.
-No output times are involved.
+On each segment a signal is its Chebyshev interpolant; extremes and crossings are roots, integrals its quadrature.
+Output times play no role.
 """
 
 from __future__ import annotations
@@ -22,47 +22,47 @@ from circuitsim.time_domain.result import TransientResult, columns, of_probe, of
 ROUNDING = 1e-12
 """Fraction of a signal's size below which it is zero."""
 LOOKS, LOOKS_OF_STEPS, ALL_LOOKS = 17, 3, 4000
-"""Times, at least, at which the decisions of a formula are looked at: in a segment of an exact run, in a step of an
-implicit one, and in all segments of an exact run together."""
+"""Minimum number of samples of a formula's decisions: in a segment of an exact run, in a step of an implicit one, and
+in all segments of an exact run together."""
 BESIDE = 1e-9
-"""Distance of the first and the last of them from its ends, as a share."""
+"""Distance of the first and the last sample from the ends, as a fraction."""
 MOST_CHANGES = 16
-"""Maximum number of changes of decisions between two looks."""
+"""Maximum number of changes of decisions between two samples."""
 FEW, KEPT = 1000, 2**23
-"""Nodes and numbers: see `LastStretch`."""
+"""Nodes and numbers: see `LastInterval`."""
 NEAREST = 1e-13
-"""Crossings nearer to each other than this fraction of the run are one."""
+"""Crossings closer than this fraction of the run are one."""
 
 
 class _Pieces(NamedTuple):
-    """A signal on stretches of time: their ends (p, 2), s, and its Chebyshev coefficients there (p, points)."""
+    """A signal on intervals: their ends (p, 2), s, and its Chebyshev coefficients there (p, points)."""
 
     ends: np.ndarray
     coefficients: np.ndarray
 
 
-class LastStretch:
-    """The waveforms of a run at the nodes between two times, V and A (n, m): those that were asked for last are kept,
-    as measurements often are of one stretch. A few nodes, or more than `KEPT` numbers, are not."""
+class LastInterval:
+    """The waveforms of a run at the nodes of an interval, V and A (n, m): the last ones are cached, since several
+    measurements often share an interval. A few nodes, or more than `KEPT` numbers, are not."""
 
     def __init__(self) -> None:
-        self._stretch: tuple[float, float] | None = None
+        self._interval: tuple[float, float] | None = None
         self._waves: tuple[np.ndarray, np.ndarray] | None = None
 
     def at(
-        self, result: TransientResult, stretch: tuple[float, float], times: np.ndarray
+        self, result: TransientResult, interval: tuple[float, float], times: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Voltages and currents at the nodes (n,) of a stretch, s."""
-        if self._waves is None or self._stretch != stretch:
+        """Voltages and currents at the nodes (n,) of an interval, s."""
+        if self._waves is None or self._interval != interval:
             found = result.at(times)
             if times.size < FEW or found[0].size > KEPT:
                 return found
-            self._stretch, self._waves = stretch, found
+            self._interval, self._waves = interval, found
         return self._waves
 
 
 class Signal:
-    """A quantity over time, less a level."""
+    """A quantity over time, minus a level."""
 
     def __init__(
         self,
@@ -70,10 +70,10 @@ class Signal:
         probe: Probe | Formula,
         names: Mapping[str, float],
         level: float,
-        last: LastStretch | None = None,
+        last: LastInterval | None = None,
     ) -> None:
         self.result, self.probe, self.names, self.level = result, probe, names, level
-        self._last = last or LastStretch()
+        self._last = last or LastInterval()
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._decides = isinstance(probe, Formula) and probe.decides
 
@@ -90,12 +90,12 @@ class Signal:
         ends = self.bounds(begin, end)
         nodes, to_coefficients = _interpolation(self.result.points)
         times = ends[:, :1] + 0.5 * (ends[:, 1:] - ends[:, :1]) * (1.0 + nodes)
-        kept = LastStretch() if self._decides else self._last
+        kept = LastInterval() if self._decides else self._last
         waves = kept.at(self.result, (begin, end), times.ravel())
         return _Pieces(ends, self._of(*waves).reshape(times.shape) @ to_coefficients.T)
 
     def bounds(self, begin: float, end: float) -> np.ndarray:
-        """The ends (p, 2) of the stretches between two times on which the signal is smooth, s."""
+        """The ends (p, 2) of the intervals between two times on which the signal is smooth, s."""
         starts = self.result.segment_starts()
         bounds = np.concatenate([[begin], starts[(starts > begin) & (starts < end)], [end]])
         if self._decides:
@@ -107,7 +107,7 @@ class Signal:
         return np.stack([bounds[:-1], bounds[1:]], axis=1)
 
     def _changes(self, bounds: np.ndarray) -> np.ndarray:
-        """Times at which the decisions of a formula change between others, s, by bisection between looks.
+        """Times at which the decisions of a formula change, s, by bisection between samples.
 
         Raises
         ------
@@ -186,7 +186,7 @@ def _interpolation(points: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _largest(ends: np.ndarray, coefficients: np.ndarray) -> tuple[float, float]:
-    """The largest value of a signal with these coefficients (p, points) on stretches of time (p, 2), and its time."""
+    """The largest value of a signal with these coefficients (p, points) on intervals (p, 2), and its time."""
     best, when = -math.inf, float(ends[0, 0])
     top = coefficients[:, 0] + np.abs(coefficients[:, 1:]).sum(axis=1)
     for k in np.argsort(-top, kind="stable").tolist():

@@ -19,8 +19,8 @@ from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
 from circuitsim.circuit.waveforms import Waveform
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck
-from circuitsim.time_domain.course import Course
 from circuitsim.time_domain.deck import stated, steady_grid, steady_setting
+from circuitsim.time_domain.exact_run import ExactRun
 from circuitsim.time_domain.functionals import Functional, Value
 from circuitsim.time_domain.implicit import Implicit
 from circuitsim.time_domain.implicit_gradients import implicit_gradient
@@ -280,25 +280,25 @@ class _ExactPeriods:
     def __init__(self, problem: Problem, length: float, initial: Mapping[str, float] | None, tolerance: float) -> None:
         self.problem, self.length, self.within = problem, length, SHARE * tolerance
         self.energy = np.sqrt(problem.parts.value[problem.storing])
-        self.run = Course(problem, length)
+        self.run = ExactRun(problem, length)
         self.run.begin(initial, {})
         self.last: np.ndarray | None = None
 
     def __call__(self, x: np.ndarray) -> Period:
         if self.last is not None:
-            self.run = Course(self.problem, self.length, self.run.library)
+            self.run = ExactRun(self.problem, self.length, self.run.library)
             self.run.set_out(x, self.last)
         run, d = self.run, self.problem.diodes.size
         run.go(None)
-        segments, gap = run.segments(), run.walk.x - x
+        segments, gap = run.segments(), run.state.x - x
         first, self.last = segments.conducting(np.array([0, -1]))
-        derivative = monodromy(segments, self.length, Jumps(self.problem, run.turns))
+        derivative = monodromy(segments, self.length, Jumps(self.problem, run.jumps))
         return Period(run, x, gap, derivative, self._sizes(), self.within, bool((self.last[d:] == first[d:]).all()))
 
     def _sizes(self) -> np.ndarray:
         """Largest voltage and current of the run, for each capacitor and inductor."""
         capacitors = self.problem.parts.role[self.problem.storing] == Role.CAPACITOR
-        number = self.run.walk.number
+        number = self.run.state.number
         found = np.where(capacitors, number[VOLTAGE], number[CURRENT])
         return np.asarray(np.where(found > 0.0, found, 1.0))
 

@@ -10,26 +10,26 @@ from circuitsim.time_domain.part_states import RESOLVED, STATE, first_value
 from circuitsim.time_domain.roots import NODES, POINTS, TO_COEFFICIENTS, TO_LEFT, to_coefficients
 
 TIME, VOLTAGE, CURRENT, DELIVERED, DISSIPATED, TURNED, ERROR, LOST, SMALLEST, LARGEST = range(10)
-"""Of `Walk.number`: s; largest voltage and current so far; energies, J; of the event at hand its error, s, and the
-energy lost in jumps, J; smallest and largest resistance, Ω."""
+"""Entries of `Run.number`: time, s; largest voltage and current so far; energies, J; error of the event time,
+s, and energy lost in jumps, J; smallest and largest resistance, Ω."""
 LENGTHS = 192
-"""Window lengths, each half of the one before."""
+"""Number of window lengths, each half of the previous one."""
 QUADRATIC = 1e-8
-"""Newton's step times the largest rate, whose square is rounding."""
+"""Largest Newton step times the largest rate whose square is below rounding."""
 BOUND = 1.0 + 1e-12
-"""Factor on a sum of absolute values that covers its rounding."""
+"""Factor that covers the rounding of a sum of absolute values."""
 GAUSS = np.stack(np.polynomial.legendre.leggauss(POINTS))
-"""Nodes and weights of Gauss and Legendre, exact for polynomials of degree 2 `POINTS` − 1."""
+"""Gauss–Legendre nodes and weights, exact for polynomials of degree 2 `POINTS` − 1."""
 SPARSE = 4
-"""Every so many nodes count for the largest voltage and current."""
+"""Stride of the nodes at which the largest voltage and current are taken."""
 
 
-def stretch(inside, modes, m, z, z_size, size, states, slack, slack_size):
-    """The states at a window's nodes, and the series of the waveforms of events; returns whether they are resolved.
+def window_waveforms(inside, modes, m, z, z_size, size, states, switching, switching_size):
+    """The states at a window's nodes, and the series of the switching functions; returns whether they are resolved.
 
-    A transient that is over before the first node shows at the left end alone: the interpolant misses the state there.
+    A transient that ends before the first node only shows at the left end, where the interpolant misses the state.
     """
-    n, d, values = z.size, slack_size.size, np.empty(slack.shape[1])
+    n, d, values = z.size, switching_size.size, np.empty(switching.shape[1])
     for p in range(POINTS):
         for i in range(n):
             states[p, i] = 0.0
@@ -51,27 +51,27 @@ def stretch(inside, modes, m, z, z_size, size, states, slack, slack_size):
         if max(abs(last), abs(other), LEFT * abs(gap)) > max(RESOLVED * peak[i], STATE * z_size[i]):
             return False
     for k in range(d):
-        slack_size[k], wide, gap = 0.0, 0.0, 0.0
+        switching_size[k], wide, gap = 0.0, 0.0, 0.0
         for i in range(n):
-            slack_size[k] += abs(modes.slack[m, i, k]) * max(peak[i], min(size[i], z_size[i]))
-            wide += abs(modes.slack[m, i, k]) * max(peak[i], z_size[i])
-            gap -= modes.slack[m, i, k] * z[i]
+            switching_size[k] += abs(modes.switching[m, i, k]) * max(peak[i], min(size[i], z_size[i]))
+            wide += abs(modes.switching[m, i, k]) * max(peak[i], z_size[i])
+            gap -= modes.switching[m, i, k] * z[i]
         for p in range(POINTS):
             value = 0.0
             for i in range(n):
-                value += modes.slack[m, i, k] * states[p, i]
+                value += modes.switching[m, i, k] * states[p, i]
             values[p] = value
             gap += TO_LEFT[p] * value
-        to_coefficients(values, slack[k])
-        last = max(abs(slack[k, POINTS - 1]), abs(slack[k, POINTS - 2]))
+        to_coefficients(values, switching[k])
+        last = max(abs(switching[k, POINTS - 1]), abs(switching[k, POINTS - 2]))
         if max(last, LEFT * abs(gap)) > RESOLVED * wide:
             return False
     return True
 
 
 def later_sizes(inside, s, share, z, size, out):
-    """Fill in what the errors of a state are a fraction of, so far into a window: those at its beginning, as the matrix
-    exponentials at the nodes about it pass them on, with rounding of the state. The first ``s`` keep their size."""
+    """Fill in the scale of the errors of a state at a fraction of a window: that at its start, propagated by the matrix
+    exponentials at the neighbouring nodes, plus rounding of the state. The first ``s`` keep their size."""
     p = 0
     while p < POINTS and 0.5 * (1.0 + NODES[p]) < share:
         p += 1
@@ -89,7 +89,7 @@ def later_sizes(inside, s, share, z, size, out):
 
 
 def state_at(fixed, modes, decays, m, piece, length, since, z, y, parts):
-    """The state ``since`` s after the beginning of a window; the decaying parts there are filled in as ``parts``."""
+    """The state ``since`` s after the start of a window; fills in the decaying parts there as ``parts``."""
     if decays is None:
         return later(modes.system[m], modes.radius[m], since, z)
     s = fixed.system.shape[0]
@@ -99,8 +99,8 @@ def state_at(fixed, modes, decays, m, piece, length, since, z, y, parts):
 
 
 def refined(fixed, modes, decays, m, piece, length, z, y, event, time, size, now):
-    """A root of a waveform of events by Newton's method from ``time`` s after the beginning, and the estimate of its
-    error, s."""
+    """A root of a switching function by Newton's method from ``time`` s after the start, and an estimate of its error,
+    s."""
     error, parts = 0.0, np.empty(y.size)
     for _ in range(3):
         found = state_at(fixed, modes, decays, m, piece, length, time, z, y, parts)
@@ -112,7 +112,7 @@ def refined(fixed, modes, decays, m, piece, length, z, y, event, time, size, now
         if not abs(step) <= 1e-3 * time:
             return time, error
         time += step
-        # What is left is of second order in the step.
+        # The remaining error is of second order in the step.
         if abs(step) <= 1e-15 * (now + time) or abs(step) * modes.radius[m] <= QUADRATIC:
             break
     return time, error
@@ -122,12 +122,14 @@ def slope_at(decays, modes, m, system, event, z, y):
     """A waveform of events and its slope: from the states, or from the sources' states and the decaying parts."""
     slope = 0.0
     if decays is None:
-        value, rows, system, count = 0.0, modes.slack[m], modes.system[m], z.size
+        value, rows, system, count = 0.0, modes.switching[m], modes.system[m], z.size
         for i in range(z.size):
             value += rows[i, event] * z[i]
     else:
-        rows, count = decays.slack[m], system.shape[0]
-        value = first_value(decays.slack_whole[m, event], rows, modes.slack[m], event, decays.many[m], count, z, y)
+        rows, count = decays.switching[m], system.shape[0]
+        value = first_value(
+            decays.switching_whole[m, event], rows, modes.switching[m], event, decays.many[m], count, z, y
+        )
         for c in range(decays.many[m]):
             rate = -decays.rate[m, c] * y[c]
             for j in range(count):
@@ -140,7 +142,7 @@ def slope_at(decays, modes, m, system, event, z, y):
 
 
 def polynomials(until, table):
-    """Fill in Chebyshev polynomials (rows) at the nodes of Gauss and Legendre between −1 and ``until``."""
+    """Fill in Chebyshev polynomials (rows) at the Gauss–Legendre nodes between −1 and ``until``."""
     half = 0.5 * (until + 1.0)
     for q in range(table.shape[1]):
         table[0, q], table[1, q] = 1.0, half * (1.0 + GAUSS[0, q]) - 1.0
@@ -150,10 +152,10 @@ def polynomials(until, table):
 
 
 def integrate(voltage, current, begin, count, states, fixed, until, length, number):
-    """Add the energies of a window up to ``until`` (−1 … 1), and take its largest voltage and current there.
+    """Add the energies of a window up to ``until`` (−1 … 1), and update the largest voltage and current.
 
-    Branch voltages and currents are ``begin`` (2, m) and these rows times the first ``count`` of ``states``, which are
-    at the nodes of Gauss and Legendre: the integral is exact for the product of two interpolants.
+    Branch voltages and currents are ``begin`` (2, m) plus these rows times the first ``count`` of ``states`` at the
+    Gauss–Legendre nodes: the integral is exact for the product of two interpolants.
     """
     v, i, share = np.empty(states.shape[1]), np.empty(states.shape[1]), 0.25 * (until + 1.0) * length
     for k in range(fixed.lossy.size + fixed.sources.size):
@@ -170,7 +172,7 @@ def integrate(voltage, current, begin, count, states, fixed, until, length, numb
 
 
 def largest(voltage, current, begin, count, states, v, i, number):
-    """Take the largest voltage and current of a window; what cannot exceed those so far is not computed."""
+    """Update the largest voltage and current over a window; values that cannot exceed the maximum are not computed."""
     most = np.zeros(count)
     for j in range(count):
         for p in range(0, POINTS, SPARSE):
@@ -191,8 +193,8 @@ def largest(voltage, current, begin, count, states, v, i, number):
 
 
 def at_nodes(voltage, current, b, begin, count, states, v, i):
-    """Fill in the voltages and currents (p,) of branch ``b`` from rows over the states' changes and from its first
-    ones."""
+    """Fill in the voltages and currents (p,) of branch ``b`` from rows over the states' changes and from its initial
+    values."""
     for p in range(v.size):
         v[p], i[p] = begin[0, b], begin[1, b]
     for j in range(count):

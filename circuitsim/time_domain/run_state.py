@@ -1,4 +1,4 @@
-"""State of the loop through time: the present time, results, memory for a window."""
+"""State of an exact run: the present time, results, workspace for a window."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from circuitsim.time_domain.part_states import Carried
 
 NOW, BEFORE, ENTER, CORNER, SEGMENTS, EVENTS, STILL, WANTED, TRIES = range(9)
-"""Of `Walk.mark`: the mode (−1: the states do not follow from those of one), that before the event at hand; whether a
-mode is to be selected; the next corner; numbers of segments and events; events without a step in time; the window that
-is missing; windows that were tried."""
+"""Entries of `Run.mark`: the mode (−1: the states do not follow from those of one), that before the current event;
+whether a mode must be selected; the next corner; numbers of segments and events; consecutive events without a step in
+time; the missing window; windows tried."""
 
 
-class Walk(NamedTuple):
-    """Where a run is.
+class Run(NamedTuple):
+    """The current state of a run.
 
     Attributes
     ----------
@@ -26,15 +26,15 @@ class Walk(NamedTuple):
     x : (q,) float array
         Capacitor voltages and inductor currents.
     z, size : (s + q,) float arrays
-        State of the mode, and what its errors are a share of (`circuitsim.time_domain.part_states.STATE`); the states
-        of a mode before, of `mark`, until the next one is selected.
+        State of the mode, and the scale of its errors (`circuitsim.time_domain.part_states.STATE`); those of the
+        previous mode (`mark`) until the next one is selected.
     conducting, tied : (d,) bool arrays
-        The set to begin a selection with, and what has just changed.
+        The first set of a selection, and what has just changed.
     found : (d,) bool array
-        The set that a selection ended with.
+        The set found by a selection.
     order : (d,) int array
     sign : (d,) float array
-        Germs.
+        Orders and signs of the leading terms.
     parts : Carried
         Decaying parts.
     """
@@ -54,9 +54,9 @@ class Walk(NamedTuple):
     parts: Carried
 
 
-class Track(NamedTuple):
-    """What a run leaves behind: segments (start, mode, state, cause of the end, halvings of the longest window,
-    decaying parts), events (time, error, energy lost, mode before, after).
+class Record(NamedTuple):
+    """Results of a run: segments (start, mode, state, cause of the end, halvings of the longest window, decaying
+    parts), events (time, error, energy lost, mode before, after).
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Track(NamedTuple):
 
 
 class Fixed(NamedTuple):
-    """What does not change during a run.
+    """Constant data of a run.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Fixed(NamedTuple):
     given : (sources,) int array
         All sources; `sources` are those that are not parts of devices.
     rows, weights : (sources, s) float arrays
-        Source values over the sources' states, and absolute values of these.
+        Source values as sums over the sources' states, and absolute values of the coefficients.
     is_voltage : (sources,) bool array
     lossy, sources : int arrays
         Elements.
@@ -123,7 +123,7 @@ class Fixed(NamedTuple):
 
 
 class Space(NamedTuple):
-    """Memory for a window.
+    """Workspace for a window.
 
     Attributes
     ----------
@@ -131,10 +131,10 @@ class Space(NamedTuple):
         At the nodes.
     table : (POINTS, POINTS) float array
         `circuitsim.time_domain.windows.polynomials`.
-    slack, slack_size : (d, POINTS), (d,) float arrays
-        Series of the waveforms of events, and their magnitudes.
+    switching, switching_size : (d, POINTS), (d,) float arrays
+        Series of the switching functions, and their magnitudes.
     orders : (d,) int array
-        Leading Taylor terms that are zero; −1: no zero on the window.
+        Number of leading Taylor terms that are zero; −1: no zero on the window.
     x_size : (q,) float array
     z_size : (N,) float array
     begin : (2, m) float array
@@ -145,8 +145,8 @@ class Space(NamedTuple):
 
     states: np.ndarray
     table: np.ndarray
-    slack: np.ndarray
-    slack_size: np.ndarray
+    switching: np.ndarray
+    switching_size: np.ndarray
     orders: np.ndarray
     x_size: np.ndarray
     z_size: np.ndarray

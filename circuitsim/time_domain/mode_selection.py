@@ -1,9 +1,9 @@
-"""Kernels: the conducting diodes and closed switches just after a time; the first nonzero derivative decides.
+"""Kernels: selection of the conducting diodes and closed switches just after a time, by first nonzero derivatives.
 
-A set is right from a time on if every conducting diode's current, every blocking diode's reverse voltage and every
+A set is consistent after a time if every conducting diode's current, every blocking diode's reverse voltage and every
 switch's distance from its threshold has a positive first nonzero term among: infinite value, value, first derivative,
-second … Violated diodes change at once, those with the lowest order of derivative only; after a repeated set, the one
-of least index. Switches change when the diodes are right.
+second … Violated diodes change at once, only those with the lowest order of derivative; after a repeated set, the one
+of smallest index. Switches change once the diodes are consistent.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from circuitsim.time_domain.part_states import (
     summed_up,
 )
 from circuitsim.time_domain.roots import ORDERS, VALUE
+from circuitsim.time_domain.run_state import NOW
 from circuitsim.time_domain.trees import L, R
-from circuitsim.time_domain.walk import NOW
 from circuitsim.time_domain.windows import VOLTAGE
 
 NOISE = 1e-10
-"""Fraction of the magnitudes in what loops and cuts miss that counts as zero."""
+"""Fraction of the magnitudes in residuals of loops and cuts that counts as zero."""
 SHARES = np.array([VALUE, 0.1 * VALUE, 100.0 * VALUE, 1e4 * VALUE])
-"""The same, one after the other, until some set is right."""
+"""Values for it, tried in turn until some set is consistent."""
 TRIES = 200
 """Maximum number of sets to try at one time."""
 FOUND, UNKNOWN, NONE = 0, 1, 2
-"""Outcomes of `select`: a mode; a set that is not among the modes yet; no set is right."""
+"""Outcomes of `select`: a mode; a set that is not among the modes yet; no consistent set."""
 
 
 def strained(modes, m, known, loops, cuts):
-    """Fill in what loops of sources, capacitors and conducting diodes miss (l₁, 1), and cuts of sources, inductors and
-    blocking diodes (t, 1), zero where that is rounding; returns whether any do.
+    """Fill in the residuals of loops of sources, capacitors and conducting diodes (l₁, 1), and of cuts of sources,
+    inductors and blocking diodes (t, 1), zero where they are rounding; returns whether any is nonzero.
 
     ``known`` (2, m): voltages of capacitors and voltage sources, currents of inductors and current sources, and their
     sizes; 0 for all other elements.
@@ -78,7 +78,7 @@ def agrees(modes, m, known):
 
 
 def infinite(modes, m, known, diodes, order, sign):
-    """Mark the diodes of infinite currents, by equal infinitesimal resistances, or infinite voltages, by equal
+    """Mark the diodes with infinite currents, for equal infinitesimal resistances, or infinite voltages, for equal
     infinitesimal conductances."""
     cut, twigs, links = modes.cut[m], modes.twigs[m], modes.links[m]
     last, first, begin = modes.tree[m, R], modes.tree[m, L], modes.rest[m, L]
@@ -104,7 +104,7 @@ def infinite(modes, m, known, diodes, order, sign):
 
 
 def shared(rows, missed):
-    """``missed`` (n, 1) becomes the solution for 1 + rows rowsᵀ."""
+    """Overwrite ``missed`` (n, 1) by the solution for 1 + rows rowsᵀ."""
     n, columns = rows.shape
     matrix = np.eye(n)
     gram(rows, 0, n, 0, columns, np.ones(columns), matrix)
@@ -112,7 +112,7 @@ def shared(rows, missed):
 
 
 def differentiate(system, state, error):
-    """The next derivative of a state, and what errors of the state make of it."""
+    """The next derivative of a state, and the propagated errors."""
     n = state.size
     slope, wrong = np.zeros(n), np.zeros(n)
     for i in range(n):
@@ -123,16 +123,16 @@ def differentiate(system, state, error):
 
 
 def signs(system, rows, state, size, zero, noise, order, sign):
-    """Fill in the first nonzero derivatives of rowsᵀ state where ``sign`` (d,) is zero still.
+    """Fill in the first nonzero derivatives of rowsᵀ state where ``sign`` (d,) is still zero.
 
     Parameters
     ----------
     system, rows : float arrays
-        Of the rows (n, c) the first d columns count.
+        The first d columns of the rows (n, c) are used.
     state, size : (n,) float arrays
-        The size is what rounding of the state counts against.
+        The size is the scale of the state's rounding.
     zero : (d,) bool array
-        Values that are zero by themselves, unless they are far from it (`APART`).
+        Values that are exactly zero, unless they are far from it (`APART`).
     noise : float
         Fraction of the magnitudes in a value that counts as zero.
     order, sign : (d,) arrays
@@ -149,22 +149,22 @@ def signs(system, rows, state, size, zero, noise, order, sign):
         state, error = differentiate(system, state, error)
 
 
-def germs(modes, decays, parts, m, known, diodes, walk, state, tied, noise):
+def leading_terms(modes, decays, parts, m, known, diodes, run, state, tied, noise):
     """Fill in the first nonzero terms of all diodes and switches in mode ``m``; ``tied`` have the value zero.
 
     Parameters
     ----------
-    modes, decays, m, known, diodes, walk
+    modes, decays, m, known, diodes, run
         See `selected`.
     parts : tuple of two arrays
         The decaying parts and their errors, empty where there are none.
-    state : tuple of two arrays
+    The state of the mode, and the scale of its errors (`state_of`).
         The state of the mode, and what its errors are a fraction of (`state_of`).
     tied : (d,) bool array
     noise : float
         Fraction of the magnitudes in a value that counts as zero.
     """
-    w, w_size, order, sign = walk.w, walk.w_size, walk.order, walk.sign
+    w, w_size, order, sign = run.w, run.w_size, run.order, run.sign
     for d in range(order.size):
         order[d], sign[d] = ORDERS + 1, 0.0
     infinite(modes, m, known, diodes, order, sign)
@@ -177,23 +177,23 @@ def germs(modes, decays, parts, m, known, diodes, walk, state, tied, noise):
     if decays is not None:
         part_signs(decays, modes, m, state[0], state[1], w.size, y, error, tied, noise, order, sign)
     else:
-        signs(modes.system[m], modes.slack[m], state[0], state[1], tied, noise, order, sign)
+        signs(modes.system[m], modes.switching[m], state[0], state[1], tied, noise, order, sign)
 
 
-def state_of(modes, m, walk, x_size):
-    """The state of mode ``m`` and what its errors are a fraction of: (N,).
+def state_of(modes, m, run, x_size):
+    """The state of mode ``m`` and the scale of its errors: (N,).
 
-    From capacitor voltages and inductor currents with their sizes ``x_size``, or, where that is known more closely,
-    from the state of the mode before: the sum of two currents that is a state of both modes keeps its digits.
+    From capacitor voltages and inductor currents with their sizes ``x_size``, or, where that is more accurate, from the
+    state of the previous mode: a sum of two currents that is a state of both modes keeps its digits.
     """
-    s, before, voltage = walk.w.size, walk.mark[NOW], walk.number[VOLTAGE]
-    z, size, row = np.zeros(walk.z.size), np.zeros(walk.z.size), np.empty(walk.z.size)
-    put(walk.w, z[:s])
-    put(walk.w_size, size[:s])
+    s, before, voltage = run.w.size, run.mark[NOW], run.number[VOLTAGE]
+    z, size, row = np.zeros(run.z.size), np.zeros(run.z.size), np.empty(run.z.size)
+    put(run.w, z[:s])
+    put(run.w_size, size[:s])
     for k in range(modes.size[m]):
         if not modes.onto.shape[1]:
             at = modes.place[m, k]
-            z[s + k], size[s + k] = walk.x[at], walk.parts.x_error[at] / STATE
+            z[s + k], size[s + k] = run.x[at], run.parts.x_error[at] / STATE
             continue
         for j in range(row.size):
             row[j] = 0.0
@@ -204,8 +204,8 @@ def state_of(modes, m, walk, x_size):
                 continue
             size[s + k] += abs(weight) * x_size[i]
             if before < 0:
-                z[s + k] += weight * walk.x[i]
-                carried += abs(weight) / STATE * walk.parts.x_error[i]
+                z[s + k] += weight * run.x[i]
+                carried += abs(weight) / STATE * run.parts.x_error[i]
                 continue
             for j in range(row.size):
                 row[j] += weight * modes.storing[before, j, i]
@@ -213,19 +213,19 @@ def state_of(modes, m, walk, x_size):
             weight = modes.onto_sources[m, k, j]
             if weight == 0.0:
                 continue
-            size[s + k] += abs(weight) * walk.w_size[j]
-            step = walk.w[j]
+            size[s + k] += abs(weight) * run.w_size[j]
+            step = run.w[j]
             if before >= 0:
                 row[j] += weight
-                step -= walk.z[j]
-            # A source whose waveform bends goes on from where it is.
-            if before < 0 or abs(step) > STATE * walk.w_size[j]:
+                step -= run.z[j]
+            # A source with a corner continues from its present state.
+            if before < 0 or abs(step) > STATE * run.w_size[j]:
                 z[s + k] += weight * step
-                carried += abs(weight) * walk.w_size[j]
+                carried += abs(weight) * run.w_size[j]
         if before >= 0:
             for j in range(row.size):
-                z[s + k] += row[j] * walk.z[j]
-                carried += abs(row[j]) * walk.size[j]
+                z[s + k] += row[j] * run.z[j]
+                carried += abs(row[j]) * run.size[j]
         if modes.conductance[m, k] < np.inf:
             least = max(abs(z[s + k]), modes.conductance[m, k] * voltage)
             size[s + k] = min(size[s + k], max(carried, least))
@@ -235,7 +235,7 @@ def state_of(modes, m, walk, x_size):
 
 
 def mode_of(modes, count, conducting):
-    """The number of a mode; −1: not there."""
+    """The number of a mode; −1: absent."""
     for m in range(count - 1, -1, -1):
         same = True
         for d in range(conducting.size):
@@ -248,42 +248,42 @@ def mode_of(modes, count, conducting):
 
 
 def same_switches(modes, m, before, diodes):
-    """Whether all switches are in both modes as they are in the other."""
+    """Whether all switches have the same states in both modes."""
     changed = 0
     for d in range(diodes, modes.conducting.shape[1]):
         changed += modes.conducting[m, d] != modes.conducting[before, d]
     return changed == 0
 
 
-def select(modes, decays, before, count, known, diodes, walk, x_size):
-    """The mode that holds from a time on; see `selected`. Where no set is right smaller values count, then larger ones
-    alone."""
+def select(modes, decays, before, count, known, diodes, run, x_size):
+    """The mode just after a time; see `selected`. If no set is consistent, smaller values are taken as nonzero, then
+    only larger ones."""
     outcome, m = NONE, -1
     for noise in SHARES:
-        outcome, m = selected(modes, decays, before, count, known, diodes, walk, x_size, noise)
+        outcome, m = selected(modes, decays, before, count, known, diodes, run, x_size, noise)
         if outcome != NONE:
             break
     return outcome, m
 
 
-def selected(modes, decays, before, count, known, diodes, walk, x_size, noise):
-    """The mode that holds from a time on.
+def selected(modes, decays, before, count, known, diodes, run, x_size, noise):
+    """The mode just after a time.
 
     Parameters
     ----------
     modes : Modes
     decays : Decays or None
     before : Carried
-        Resistors' currents before.
+        Previous currents of the resistors.
     count : int
         Number of them.
     known : (2, m) float array
         See `strained`.
     diodes : (d₀,) int array
         Elements; switches follow them.
-    walk : Walk
-        `conducting` is the first set to try; what has just changed, `tied`, is zero in its former state. Filled in:
-        `order` and `sign`, the germs of the mode, and `found`, the set that was found or that is not among the modes.
+    run : Run
+        `conducting` is the first set to try; `tied`, which has just changed, is zero in its former state. Overwritten:
+        `order` and `sign`, the leading terms of the mode, and `found`, the set found or not yet among the modes.
     x_size : (q,) float array
         Sizes of capacitor voltages and inductor currents.
     noise : float
@@ -293,7 +293,7 @@ def selected(modes, decays, before, count, known, diodes, walk, x_size, noise):
     -------
     outcome, mode : int
     """
-    begin_with, tied, order, sign, conducting = walk.conducting, walk.tied, walk.order, walk.sign, walk.found
+    begin_with, tied, order, sign, conducting = run.conducting, run.tied, run.order, run.sign, run.found
     n = conducting.size
     for d in range(n):
         conducting[d] = begin_with[d]
@@ -306,16 +306,16 @@ def selected(modes, decays, before, count, known, diodes, walk, x_size, noise):
             return UNKNOWN, m
         for d in range(n):
             former[d] = tied[d] and conducting[d] != begin_with[d]
-        state = state_of(modes, m, walk, x_size)
+        state = state_of(modes, m, run, x_size)
         if decays is not None:
             carried = before.holds[0] and same_switches(modes, m, before.mode[0], diodes.size)
             if begun(decays, m, state[0], state[1], before, carried, parts[0], parts[1], parts[2]):
                 for d in range(n):
-                    if tied[d] and decays.slack_whole[m, d]:
+                    if tied[d] and decays.switching_whole[m, d]:
                         former[d] |= stays_zero(
-                            decays.slack[m], d, walk.w, walk.w_size, decays.many[m], parts[0], parts[1], parts[2]
+                            decays.switching[m], d, run.w, run.w_size, decays.many[m], parts[0], parts[1], parts[2]
                         )
-        germs(modes, decays, (parts[0], parts[1]), m, known, diodes, walk, state, former, noise)
+        leading_terms(modes, decays, (parts[0], parts[1]), m, known, diodes, run, state, former, noise)
         begin, end, lowest = 0, diodes.size, ORDERS + 1
         for d in range(diodes.size):
             if sign[d] < 0.0:
@@ -329,9 +329,9 @@ def selected(modes, decays, before, count, known, diodes, walk, x_size, noise):
             for p in range(before.y.size):
                 before.y[p], before.error[p] = parts[0, p], parts[1, p]
             before.mode[0] = m
-            put(state[0], walk.z)
-            put(state[1], walk.size)
-            walk.mark[NOW] = m
+            put(state[0], run.z)
+            put(state[1], run.size)
+            run.mark[NOW] = m
             return FOUND, m
         for k in range(many):
             same = True

@@ -1,6 +1,6 @@
-"""The course of a run: the compiled loop runs until a mode, a window or a jump is missing, computed here.
+"""Runs of the exact method: the compiled loop runs until a mode, a window or a jump is missing, which is computed here.
 
-The corners of all sources are put in one order first.
+The corners of all sources are merged in advance.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from circuitsim.circuit.waveforms import Waveform
 from circuitsim.engine.small.pointers import Pinned
 from circuitsim.errors import ConvergenceError, InfeasibleError, NoOperatingPointError, UnboundedError
 from circuitsim.time_domain.beginning import Beginning, Start, start
-from circuitsim.time_domain.germs import NOISE
 from circuitsim.time_domain.jumps import jump
 from circuitsim.time_domain.kernels import PATIENCE, time_kernel
 from circuitsim.time_domain.library import Library
 from circuitsim.time_domain.loop import CORNERS, DONE, ENDLESS, FAST, JUMP, MODE, NO_SET, ROOM, SOURCES, WINDOW
+from circuitsim.time_domain.mode_selection import NOISE
 from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.part_states import STATE, nothing_carried
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.proof import RESIDUE
-from circuitsim.time_domain.result import Changes, Energies, Origin, Segments, Turn
+from circuitsim.time_domain.result import Changes, Energies, Jump, Origin, Segments
 from circuitsim.time_domain.roots import ORDERS, POINTS
-from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, TRIES, WANTED, Track, Walk
+from circuitsim.time_domain.run_state import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, TRIES, WANTED, Record, Run
 from circuitsim.time_domain.windows import (
     CURRENT,
     DELIVERED,
@@ -44,16 +44,16 @@ from circuitsim.time_domain.windows import (
 
 
 class Schedule(NamedTuple):
-    """What all sources' states become at their corners, up to a time.
+    """The states of all sources at their corners, up to a time.
 
     Attributes
     ----------
     until : float
-        Later corners are not in it, s.
+        Later corners are not included, s.
     times : (n,) float array
         Ascending, s.
     place, width : (n,) int arrays
-        Where the states begin among those of all sources, and how many there are.
+        Position of the first state among those of all sources, and number of states.
     states, sizes : (n, k) float arrays
         See `Waveform.states`; unused entries are 0.
     """
@@ -89,14 +89,14 @@ def schedule(waveforms: Sequence[Waveform], after: float, until: float, most: in
 JUMPS = 2
 """Maximum number of jumps at one time."""
 FEW, CHUNK = 128, 2048
-"""Segments and events between two calls of the loop: at first, and at most."""
+"""Segments and events between two calls of the loop: initially, and at most."""
 MEMORY = 2_000_000_000
-"""Most bytes of all segments and events: they stay, since the waveforms of a result are computed from them."""
+"""Maximum size of all segments and events, bytes, which the waveforms of a result need."""
 EVENT = 400
-"""Bytes of an event in a result."""
+"""Size of an event in a result, bytes."""
 
 
-class Course:
+class ExactRun:
     """The state of a run.
 
     Parameters
@@ -109,12 +109,12 @@ class Course:
 
     Attributes
     ----------
-    turns : list of Turn
+    jumps : list of Jump
         The jumps, for their derivatives.
     """
 
     def __init__(self, problem: Problem, stop: float, library: Library | None = None) -> None:
-        self.turns: list[Turn] = []
+        self.jumps: list[Jump] = []
         self.began = Start(Beginning.STATED, None, np.zeros(0, dtype=bool), {}, np.zeros(0))
         self.problem, self.stop = problem, stop
         s, q, d = problem.system.shape[0], problem.storing.size, problem.diodes.size + problem.switched.size
@@ -122,7 +122,7 @@ class Course:
         self.fixed = problem.fixed()
         self.library = library or Library(problem, stop)
         sets = np.zeros((3, d), dtype=bool)
-        self.walk = Walk(
+        self.state = Run(
             np.zeros(10),
             np.zeros(9, dtype=np.int64),
             np.zeros(s),
@@ -137,11 +137,11 @@ class Course:
             np.zeros(d),
             nothing_carried(self.library.parts, elements, q, problem.resistors),
         )
-        self.track = Pinned(_track(FEW, s + q, self.walk.parts.y.size))
-        self._pinned = Pinned(self.fixed), Pinned(self.walk)
-        self.done: list[Track] = []
+        self.record = Pinned(_record(FEW, s + q, self.state.parts.y.size))
+        self._pinned = Pinned(self.fixed), Pinned(self.state)
+        self.done: list[Record] = []
         self.kept = self.counted = self.worked = 0
-        self.jumps, self.jumped_at, self.lost = 0, -1.0, 0.0
+        self.jumps_here, self.jumped_at, self.lost = 0, -1.0, 0.0
 
     # ------------------------------------------------------------------ beginning
     def begin(self, initial: Mapping[str, float] | None, held: Mapping[str, float]) -> None:
@@ -165,24 +165,24 @@ class Course:
         self.set_out(x, np.concatenate([diodes, self.began.closed]), point is not None)
 
     def set_out(self, x: np.ndarray, conducting: np.ndarray, solved: bool = False) -> None:
-        """Begin with capacitor voltages and inductor currents (q,), stated or ``solved`` for, and a set (d,) to try
-        first."""
-        problem, walk = self.problem, self.walk
-        walk.x[:], walk.conducting[:] = x, conducting
-        walk.w[:], walk.w_size[:] = problem.states(0.0)
-        walk.number[VOLTAGE], walk.number[CURRENT] = problem.largest(walk.w_size)
-        walk.number[SMALLEST], walk.number[LARGEST] = problem.resistances()
-        walk.mark[NOW] = walk.mark[BEFORE] = -1
-        walk.mark[ENTER] = 1
-        walk.parts.holds[0] = False
-        walk.parts.x_error[:] = STATE * (np.abs(x).max(initial=0.0) if solved else np.abs(x))
-        walk.parts.energy[0] = self.fixed.storage @ walk.parts.x_error**2
-        self.x0 = walk.x.copy()
+        """Start from capacitor voltages and inductor currents (q,), stated or ``solved`` for, and an initial set (d,)
+        to try."""
+        problem, state = self.problem, self.state
+        state.x[:], state.conducting[:] = x, conducting
+        state.w[:], state.w_size[:] = problem.states(0.0)
+        state.number[VOLTAGE], state.number[CURRENT] = problem.largest(state.w_size)
+        state.number[SMALLEST], state.number[LARGEST] = problem.resistances()
+        state.mark[NOW] = state.mark[BEFORE] = -1
+        state.mark[ENTER] = 1
+        state.parts.holds[0] = False
+        state.parts.x_error[:] = STATE * (np.abs(x).max(initial=0.0) if solved else np.abs(x))
+        state.parts.energy[0] = self.fixed.storage @ state.parts.x_error**2
+        self.x0 = state.x.copy()
         self.schedule = Pinned(schedule(problem.waveforms, 0.0, self.stop))
 
     # ------------------------------------------------------------------ the loop
     def go(self, progress: Callable[[float, float], bool | None] | None) -> None:
-        """Go to the end; what the compiled loop lacks is computed here."""
+        """Run to the end; compute what the compiled loop lacks."""
         supply = {
             MODE: self._mode,
             WINDOW: self._window,
@@ -196,7 +196,7 @@ class Course:
         }
         name = "advance_decays" if self.library.decaying else "advance"
         while True:
-            library, walk = self.library, self.walk
+            library, state = self.library, self.state
             code = time_kernel(name, 0, self._ahead())(
                 *library.pinned[: 1 + library.decaying],
                 library.count,
@@ -204,37 +204,37 @@ class Course:
                 library.exponent,
                 self.schedule,
                 *self._pinned,
-                self.track,
+                self.record,
                 self.stop,
             )
             work = self._work()
             self.worked += work
             time_kernel.count(name, work)
-            if walk.number[TIME] != self.jumped_at:
-                self.jumps, self.jumped_at = 0, float(walk.number[TIME])
+            if state.number[TIME] != self.jumped_at:
+                self.jumps_here, self.jumped_at = 0, float(state.number[TIME])
             if code == DONE:
                 break
             supply[code]()
-            if progress is not None and progress(float(walk.number[TIME]), self.stop):
-                self.stop = float(walk.number[TIME])
+            if progress is not None and progress(float(state.number[TIME]), self.stop):
+                self.stop = float(state.number[TIME])
                 break
         self.put_away()
 
     def end_here(self) -> bool:
-        """End the run at the time that it has reached, after an error; returns whether that is after time 0."""
-        self.stop = float(self.walk.number[TIME])
+        """End the run at the time reached, after an error; returns whether that is after time 0."""
+        self.stop = float(self.state.number[TIME])
         self.put_away()
         return self.stop > 0.0
 
     def _ahead(self) -> float:
-        """The work until the end, if it goes on as so far; 0 before there is enough of it."""
-        time = float(self.walk.number[TIME])
+        """Estimated work until the end, extrapolated; 0 before there is enough of it."""
+        time = float(self.state.number[TIME])
         return self.worked * (self.stop / time - 1.0) if self.worked > PATIENCE and time > 0.0 else 0.0
 
     def _work(self) -> int:
-        """About the products of two numbers in the segments of the last call, and in the windows that were tried."""
-        n, d, many = self.walk.z.size, self.walk.tied.size, int(self.walk.mark[SEGMENTS]) - self.counted
-        tries, self.walk.mark[TRIES] = int(self.walk.mark[TRIES]), 0
+        """Approximate number of products of two numbers in the segments of the last call, and in the windows tried."""
+        n, d, many = self.state.z.size, self.state.tied.size, int(self.state.mark[SEGMENTS]) - self.counted
+        tries, self.state.mark[TRIES] = int(self.state.mark[TRIES]), 0
         self.counted += many
         nodes = POINTS * (n + self.problem.parts.role.size)
         if self.problem.decays:
@@ -242,24 +242,24 @@ class Course:
         return POINTS * (tries * (n * n + d * (n + POINTS)) + many * nodes // 2)
 
     def _mode(self) -> None:
-        self.library.add(self.walk.found)
+        self.library.add(self.state.found)
 
     def _window(self) -> None:
-        self.library.add_window(int(self.walk.mark[NOW]), int(self.walk.mark[WANTED]))
+        self.library.add_window(int(self.state.mark[NOW]), int(self.state.mark[WANTED]))
 
     def _corners(self) -> None:
         self.schedule = Pinned(schedule(self.problem.waveforms, self.schedule.members.until, self.stop))
-        self.walk.mark[CORNER] = 0
+        self.state.mark[CORNER] = 0
 
     def put_away(self) -> None:
-        """Put away the segments and events so far."""
-        n, e = int(self.walk.mark[SEGMENTS]), int(self.walk.mark[EVENTS])
-        self.done.append(Track(*(column[: n if k < 6 else e].copy() for k, column in enumerate(self.track.members))))
-        self.walk.mark[[SEGMENTS, EVENTS]] = 0
+        """Store the segments and events so far."""
+        n, e = int(self.state.mark[SEGMENTS]), int(self.state.mark[EVENTS])
+        self.done.append(Record(*(column[: n if k < 6 else e].copy() for k, column in enumerate(self.record.members))))
+        self.state.mark[[SEGMENTS, EVENTS]] = 0
         self.counted -= n
-        room, columns = len(self.track.members.start), self.track.members[2:6:3]
+        room, columns = len(self.record.members.start), self.record.members[2:6:3]
         if room < CHUNK:
-            self.track = Pinned(_track(2 * room, *(column.shape[1] for column in columns)))
+            self.record = Pinned(_record(2 * room, *(column.shape[1] for column in columns)))
         self.kept += sum(column.nbytes for column in self.done[-1]) + EVENT * e
 
     def _room(self) -> None:
@@ -268,12 +268,12 @@ class Course:
         Raises
         ------
         ConvergenceError
-            More of them than memory should hold.
+            They exceed their memory limit.
         """
         before = self.kept
         self.put_away()
         # Whether ten times the latest segments that memory may hold would not reach the end.
-        time = float(self.walk.number[TIME])
+        time = float(self.state.number[TIME])
         slow = (self.stop - time) * (self.kept - before) > 10.0 * MEMORY * (time - self.done[-1].start[0])
         if self.kept > MEMORY or (slow and self.kept > 0.01 * MEMORY):
             segments, events = (sum(part[k].size for part in self.done) for k in (0, 6))
@@ -284,36 +284,36 @@ class Course:
             )
 
     def _jump(self, least: float = NOISE) -> None:
-        """Charges and fluxes move in no time; fractions of the largest states up to ``least`` do not."""
-        walk, problem = self.walk, self.problem
-        if self.jumps == JUMPS:
+        """Let charges and fluxes jump; fractions of the largest states up to ``least`` do not count."""
+        state, problem = self.state, self.problem
+        if self.jumps_here == JUMPS:
             raise ConvergenceError(f"states contradict the sources at {self._now()}, even after jumps")
-        self.jumps += 1
-        new, delivered, sets = jump(problem, walk.x, walk.w, self._now())
-        size = np.zeros(walk.x.size)
-        time_kernel("sizes", self.fixed.weights.size + size.size)(walk, self.fixed, size)
-        if (np.abs(new - walk.x) > least * size).any():
-            lost = delivered + problem.stored(walk.x) - problem.stored(new)
-            walk.number[DELIVERED] += delivered
-            walk.number[TURNED] += abs(delivered)
-            walk.number[LOST] += lost
+        self.jumps_here += 1
+        new, delivered, sets = jump(problem, state.x, state.w, self._now())
+        size = np.zeros(state.x.size)
+        time_kernel("sizes", self.fixed.weights.size + size.size)(state, self.fixed, size)
+        if (np.abs(new - state.x) > least * size).any():
+            lost = delivered + problem.stored(state.x) - problem.stored(new)
+            state.number[DELIVERED] += delivered
+            state.number[TURNED] += abs(delivered)
+            state.number[LOST] += lost
             self.lost += lost
-            at = int(walk.mark[SEGMENTS]) + sum(part.start.size for part in self.done)
-            self.turns.append(Turn(at, walk.x.copy(), new, walk.w.copy(), *sets))
-            walk.x[:], walk.parts.holds[0], walk.mark[NOW] = new, False, -1
-            walk.parts.x_error[:] = STATE * size
-            walk.parts.energy[0] = max(walk.parts.energy[0], self.fixed.storage @ walk.parts.x_error**2)
-        # Switches keep their states through the jump: what controls them is only known after it.
+            at = int(state.mark[SEGMENTS]) + sum(part.start.size for part in self.done)
+            self.jumps.append(Jump(at, state.x.copy(), new, state.w.copy(), *sets))
+            state.x[:], state.parts.holds[0], state.mark[NOW] = new, False, -1
+            state.parts.x_error[:] = STATE * size
+            state.parts.energy[0] = max(state.parts.energy[0], self.fixed.storage @ state.parts.x_error**2)
+        # Switches keep their states through the jump: their controls are only known after it.
         d = problem.diodes.size
-        walk.conducting[:d] = walk.found[:d]
+        state.conducting[:d] = state.found[:d]
 
     def origin(self) -> Origin:
-        """What derivatives of the run need."""
-        return Origin(self.problem, self.began, tuple(self.turns))
+        """Data for derivatives of the run."""
+        return Origin(self.problem, self.began, tuple(self.jumps))
 
     def _sources(self) -> None:
-        """Sources alone, through conducting diodes or across blocking ones, do not agree: say which."""
-        mode, names = self.problem.mode(self.walk.found), self.problem.circuit.names
+        """Report which sources contradict each other, through conducting diodes or across blocking ones."""
+        mode, names = self.problem.mode(self.state.found), self.problem.circuit.names
         for rows, error, what, hint in (
             (mode.source_loops, InfeasibleError, "form a loop whose voltages do not sum to zero", "in series"),
             (mode.source_cuts, UnboundedError, "drive a net current that has no path", "in parallel"),
@@ -322,8 +322,8 @@ class Course:
             time_kernel("signs", ORDERS * rows.size)(
                 self.problem.system,
                 np.ascontiguousarray(rows.T),
-                self.walk.w,
-                self.walk.w_size,
+                self.state.w,
+                self.state.w_size,
                 free,
                 NOISE,
                 order,
@@ -340,13 +340,13 @@ class Course:
         raise ConvergenceError(f"diodes or switches change state endlessly at {self._now()}")
 
     def _no_set(self) -> None:
-        if self.jumps < JUMPS:
-            # A state that only looks like rounding may be what no set agrees with.
+        if self.jumps_here < JUMPS:
+            # A state that looks like rounding may be the reason why no set is consistent.
             with suppress(NoOperatingPointError):
                 self._jump(0.0)
                 return
         d, now = self.problem.diodes.size, self._now()
-        chatter = self.problem.named_switches(self.walk.sign[d:] < 0.0)
+        chatter = self.problem.named_switches(self.state.sign[d:] < 0.0)
         if chatter:
             raise ConvergenceError(f"after {now} {chatter} would open and close endlessly: add a hysteresis")
         raise ConvergenceError(
@@ -355,7 +355,7 @@ class Course:
         )
 
     def _now(self) -> str:
-        return f"{self.walk.number[TIME]:g} s"
+        return f"{self.state.number[TIME]:g} s"
 
     # ------------------------------------------------------------------ the end
     def segments(self) -> Segments:
@@ -369,19 +369,19 @@ class Course:
 
     def energies(self) -> Energies:
         """The energies of the run."""
-        delivered, dissipated, turned = self.walk.number[[DELIVERED, DISSIPATED, TURNED]].tolist()
-        stored = self.problem.stored(self.walk.x), self.problem.stored(self.x0)
-        # Where all voltages vanish: rounding of the largest current, in the smallest resistance.
-        ohms, most = self.walk.number[[SMALLEST, CURRENT]].tolist()
+        delivered, dissipated, turned = self.state.number[[DELIVERED, DISSIPATED, TURNED]].tolist()
+        stored = self.problem.stored(self.state.x), self.problem.stored(self.x0)
+        # Where all voltages vanish: rounding of the largest current in the smallest resistance.
+        ohms, most = self.state.number[[SMALLEST, CURRENT]].tolist()
         least = self.stop * ohms * (RESIDUE * most) ** 2 if ohms < np.inf else 0.0
         return Energies(delivered, dissipated, stored[0] - stored[1], self.lost, max(turned + max(stored), least))
 
 
-def _track(room: int, states: int, parts: int) -> Track:
+def _record(room: int, states: int, parts: int) -> Record:
     """Room for segments and events."""
     mode, cause, halvings, before, after = np.zeros((5, room), dtype=np.int64)
     time, error, lost = np.zeros((3, room))
-    return Track(
+    return Record(
         np.zeros(room),
         mode,
         np.zeros((room, states)),
