@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from circuitsim.boltzmann.ais import PartitionEstimate, estimate_log_partition
 from circuitsim.boltzmann.bounds import (
     VACUOUS,
     bias_bound,
@@ -14,8 +13,10 @@ from circuitsim.boltzmann.bounds import (
 from circuitsim.boltzmann.contrastive import AdaptiveSteps, ContrastiveDivergence, FixedSteps, StepRule
 from circuitsim.boltzmann.exact import (
     EnumerationError,
+    PartitionEstimate,
     bias,
     empirical_distribution,
+    estimate_log_partition,
     expected_contrastive_divergence,
     likelihood_gradient,
     log_likelihood,

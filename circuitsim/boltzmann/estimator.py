@@ -15,9 +15,8 @@ from circuitsim._scikit import (
     check_random_state,
     validate_data,
 )
-from circuitsim.boltzmann.ais import PartitionEstimate, estimate_log_partition
 from circuitsim.boltzmann.contrastive import AdaptiveSteps, ContrastiveDivergence
-from circuitsim.boltzmann.exact import log_likelihood
+from circuitsim.boltzmann.exact import PartitionEstimate, estimate_log_partition, log_likelihood
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.training import SGD
 from circuitsim.training.checkpoint import pack, unpack

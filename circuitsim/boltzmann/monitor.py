@@ -1,14 +1,20 @@
-"""Columns of the history of a Boltzmann machine: likelihood, the bound on the bias during training, the bias itself."""
+"""Columns of the history of a Boltzmann machine: likelihood, the bound on the bias during training, the bias itself.
+
+And a picture of its filters.
+"""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 
 from circuitsim.boltzmann import exact
 from circuitsim.boltzmann.bounds import VACUOUS, bias_bound, distance_of, distinct, max_energy_change
 from circuitsim.boltzmann.contrastive import ContrastiveDivergence
+from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
+from circuitsim.plotting.figure import stacked, write
 
 # Measured on every row of the history: sums are limited to a fraction of a second.
 LIVE_LAYER = 16
@@ -17,6 +23,7 @@ _PSEUDO_SAMPLES = 1000
 _CHUNK = 4096
 # Up to so many units in all samples together every unit is flipped, and no chance is left in the pseudo-likelihood.
 _PSEUDO_EXACT = 5000
+_ACROSS = 10
 
 
 class Monitor:
@@ -74,3 +81,15 @@ class Monitor:
             "vacuous": bool(bound > VACUOUS),
             "exact_bias": bias,
         }
+
+
+def draw_filters(machine: RestrictedBoltzmannMachine, shape: tuple[int, int], path: Path) -> None:
+    """The weights of the first hundred hidden units as images of the visible layer; blue pulls a pixel down, red up."""
+    weights = machine.weights[: _ACROSS**2].reshape(-1, *shape)
+    limit = float(np.abs(weights).max()) or 1.0
+    tiles = np.pad(weights, ((0, -len(weights) % _ACROSS), (0, 1), (0, 1)), constant_values=np.nan)
+    sheet = tiles.reshape(-1, _ACROSS, *tiles.shape[1:]).swapaxes(1, 2).reshape(-1, _ACROSS * tiles.shape[2])
+    figure, (axes,) = stacked("", 6.0, [6.3])
+    axes.imshow(sheet, interpolation="nearest", cmap="RdBu_r", vmin=-limit, vmax=limit)
+    axes.set(title="weights of the hidden units", xticks=[], yticks=[])
+    write(figure, path)

@@ -216,10 +216,11 @@ class Chain:
                     f"{int(np.sum(~to_numpy(good)))} of {output.shape[0]} samples have no state certified to the "
                     "tolerance; use a larger --tolerance, or skip such steps with --uncertified skip"
                 )
-        usable = passed is not None and (bool(xp.any(good)) or getattr(self.rule, "allow_nonconvex", False))
+        if not bool(xp.any(good)) and not getattr(self.rule, "allow_nonconvex", False):
+            passed = None
         if self._last:
-            self._remember(steps[-1].memory, passed.estimate if passed is not None and usable else None, good)
-        return (self._named(passed.gradients) if passed is not None and usable else None), metrics
+            self._remember(steps[-1].memory, passed and passed.estimate, good)
+        return (passed and self._named(passed.gradients)), metrics
 
     def _metrics(
         self,

@@ -116,11 +116,8 @@ class FollowingCurrent(ResistorNudge):
         if loss.quadratic:
             return super().relax(problem, beta)
         if hasattr(block, "sweeps"):
-
-            def current(output: np.ndarray) -> np.ndarray:
-                return beta * loss.gradient(output, target)
-
-            return block.relax(x, Nudge(current(free.output), follow=current), free)
+            now = beta * loss.gradient(free.output, target)
+            return block.relax(x, Nudge(now, follow=lambda output: beta * loss.gradient(output, target)), free)
         stiffness = max(beta, 0.0) * loss.gradient_lipschitz
         state = free
         for _ in range(self.iterations):

@@ -88,7 +88,7 @@ def rectifier_network(
     return circuit, roles
 
 
-def doubled(x: np.ndarray, gain: float = 1.0) -> np.ndarray:
+def doubled(x: np.ndarray, gain: float) -> np.ndarray:
     """Features (samples, n) as values of the input sources (samples, 2 n): ``[+gain x, −gain x]`` (Scellier 2024)."""
     return np.concatenate([gain * x, -gain * x], axis=1)
 

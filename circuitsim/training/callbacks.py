@@ -45,8 +45,6 @@ class EarlyStopping:
 
     def __call__(self, history: History) -> bool:
         """Whether the last ``patience`` rows brought no improvement."""
-        if not history.rows:
-            return False
         if self.column not in history.rows[0]:
             raise UsageError(f"the history has no column {self.column!r}; it has {', '.join(history.rows[0])}")
         best, place = math.inf, 0

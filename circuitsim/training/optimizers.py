@@ -19,38 +19,17 @@ from circuitsim.training.trainable import Arrays
 Rates = float | Mapping[str, float]
 
 
-class Optimizer(Protocol):
-    """The interface of an optimiser."""
-
-    def start(self, parameters: Mapping[str, np.ndarray]) -> Arrays:
-        """The memory before the first step."""
-        ...
-
-    def step(self, parameters: Mapping[str, np.ndarray], gradients: Arrays, memory: Arrays, factor: float) -> None:
-        """Move parameters and memory in place.
-
-        Parameters
-        ----------
-        parameters : mapping of str to ndarray
-            The model's own arrays.
-        gradients : dict of str to ndarray
-            Of the same names and shapes; may be overwritten.
-        memory : dict of str to ndarray
-            From `start` and earlier steps.
-        factor : float
-            Of the schedule; multiplies every learning rate.
-        """
-        ...
-
-
 def _of(values: Rates, name: str) -> float:
     """The value for one parameter: the same for all, or looked up (0 for a decay that is not named)."""
     return values.get(name, 0.0) if isinstance(values, Mapping) else values
 
 
 @dataclass(frozen=True)
-class _Descent:
-    """What the optimisers share: rates and decays by parameter; the number of steps and, for each parameter, arrays."""
+class Optimizer:
+    """A descent with rates and decays by parameter; its memory is the number of steps, and arrays for each parameter.
+
+    A trainer takes any object with `start` and `step`.
+    """
 
     rate: Rates
     decay: Rates = field(default=0.0, kw_only=True)
@@ -77,7 +56,19 @@ class _Descent:
         return {"steps": np.zeros((), dtype=np.int64), **arrays}
 
     def step(self, parameters: Mapping[str, np.ndarray], gradients: Arrays, memory: Arrays, factor: float) -> None:
-        """One step, in place; the arguments are those of `Optimizer.step`."""
+        """Move parameters and memory in place.
+
+        Parameters
+        ----------
+        parameters : mapping of str to ndarray
+            The model's own arrays.
+        gradients : dict of str to ndarray
+            Of the same names and shapes; may be overwritten.
+        memory : dict of str to ndarray
+            From `start` and earlier steps.
+        factor : float
+            Of the schedule; multiplies every learning rate.
+        """
         memory["steps"] += 1
         for name, parameter in parameters.items():
             gradient, strength = gradients[name], _of(self.decay, name)
@@ -94,7 +85,7 @@ class _Descent:
 
 
 @dataclass(frozen=True)
-class SGD(_Descent):
+class SGD(Optimizer):
     """``u ← momentum · u + gradient + decay p``, ``p ← p − rate · factor · u``; without momentum plain descent.
 
     Parameters
@@ -149,7 +140,7 @@ class SGD(_Descent):
 
 
 @dataclass(frozen=True)
-class Adam(_Descent):
+class Adam(Optimizer):
     """Adam (Kingma & Ba 2015) with bias correction; decay is added to the gradient (L2), as in the papers' runs."""
 
     beta1: float = 0.9

@@ -18,10 +18,6 @@ class ProgressLine:
         Usually standard error.
     label : str
         What is running.
-    interval : float
-        Seconds between two rewritings.
-    seldom : float
-        Seconds between two lines that are not rewritten; the first comes after as long.
     clock : callable
         Seconds from a monotonic clock; a test can pass its own.
     """
@@ -30,9 +26,7 @@ class ProgressLine:
         self,
         stream: TextIO,
         label: str,
-        interval: float = 0.2,
         clock: Callable[[], float] = time.monotonic,
-        seldom: float = 60.0,
     ) -> None:
         # The line is rewritten with a carriage return, which the commands' standard error would escape.
         self.stream: TextIO = getattr(stream, "behind", stream)
@@ -40,7 +34,8 @@ class ProgressLine:
         self.clock = clock
         # A notebook's stream is not a terminal, but a carriage return rewrites its line.
         self.rewriting = stream.isatty() or type(self.stream).__module__.startswith("ipykernel")
-        self.interval = interval if self.rewriting else seldom
+        # Seconds between two rewritings, or between two lines, of which the first comes after as long.
+        self.interval = 0.2 if self.rewriting else 60.0
         self._began = clock()
         self._first: float | None = None
         self._drawn = -float("inf") if self.rewriting else self._began

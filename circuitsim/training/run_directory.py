@@ -113,8 +113,5 @@ def software_versions() -> dict[str, str]:
     """Versions of this package, Python and the numerical libraries, without importing them."""
     versions = {"circuitsim": __version__, "python": platform.python_version(), "machine": platform.machine()}
     for name in ("numpy", "scipy", "numba", "scikit-learn"):
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            versions[name] = "not installed"
+        versions[name] = next((found.version for found in metadata.distributions(name=name)), "not installed")
     return versions

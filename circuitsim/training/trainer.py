@@ -387,6 +387,5 @@ class Trainer:
         note = f"epoch {min(self._at.epoch + 1, self.plan.epochs)}/{self.plan.epochs}"
         if self._at.seconds > 0:
             note += f"  {self._at.updates / self._at.seconds:.0f} updates/s"
-        if self._at.sums:
-            note += "".join(f"  {name} {total / self._at.summed:.4g}" for name, total in self._at.sums.items())
+        note += "".join(f"  {name} {total / self._at.summed:.4g}" for name, total in self._at.sums.items())
         self.progress.update(min(1.0, done / max(1, self.plan.epochs)), note)

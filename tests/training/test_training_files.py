@@ -181,7 +181,7 @@ def test_progress_tells_the_time_left_and_never_wraps(monkeypatch):
 
 def test_progress_without_a_terminal_is_a_line_now_and_then():
     stream, now = io.StringIO(), [0.0]
-    line = ProgressLine(stream, "training", clock=lambda: now[0], seldom=60.0)
+    line = ProgressLine(stream, "training", clock=lambda: now[0])
     for second in range(0, 200, 10):
         now[0] = float(second)
         line.update(second / 200, f"step {second}")

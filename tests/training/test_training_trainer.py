@@ -106,7 +106,7 @@ def test_a_checkpoint_of_another_run_is_refused(run):
         (NoisyQuadratic(), DATA, _plan(batch=4), "holds the batch 5, not 4"),
         (NoisyQuadratic(), DATA, _plan(seed=4), "holds the seed 3, not 4"),
         (NoisyQuadratic(), DATA, _plan(epochs=3), "already in epoch 4, beyond the requested 3"),
-        (NoisyQuadratic(4), DATA, _plan(), "parameters 'point' is float64 .3,., the model's is"),
+        (NoisyQuadratic(4), DATA, _plan(), "parameters are .'point': 'float64 .3,.'., the model's are"),
         (NoisyQuadratic(), DATA, _plan(optimizer=SGD(0.1)), "optimiser memory are"),
     ]:
         with pytest.raises(CheckpointError, match=message):

@@ -77,7 +77,7 @@ def build(options: Options) -> Experiment:
     import numpy as np
 
     from circuitsim.datasets import choose, load
-    from circuitsim.datasets.augment import FlipAndCrop
+    from circuitsim.datasets.images import FlipAndCrop
     from circuitsim.ffebm import build_chain
 
     options, chosen = _complete(options)

@@ -50,8 +50,7 @@ def build(options: Options) -> Experiment:
 
     from circuitsim.boltzmann.contrastive import AdaptiveSteps, ContrastiveDivergence
     from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
-    from circuitsim.boltzmann.monitor import Monitor
-    from circuitsim.boltzmann.pictures import draw_filters
+    from circuitsim.boltzmann.monitor import Monitor, draw_filters
     from circuitsim.datasets import choose
     from circuitsim.training import SGD
 
