@@ -71,6 +71,7 @@ class LayeredBlock:
     kind: ClassVar[str]
     parameters: dict[str, Any]
     sweeps: Sweeps
+    inputs: int | None = None
     #: Name of the couplings' weights.
     weight_name: ClassVar[str] = "weights"
 
@@ -163,7 +164,7 @@ class LayeredBlock:
     @property
     def n_inputs(self) -> int:
         """Length of one row of x."""
-        return math.prod(self._layers[0].shape) if self._entry is None else self._entry.lower
+        return math.prod(self._layers[0].shape) if self.inputs is None else self.inputs
 
     @property
     def n_outputs(self) -> int:

@@ -118,11 +118,6 @@ class ResistiveBlock(LayeredBlock):
         shapes = [Layer((units,), 1.0, *diodes(units)) for units in layers[:-1]]
         self._assemble([*shapes, *(Layer((units,)) for units in layers[-1:])], couplings, entry, rng, dtype)
 
-    @property
-    def n_inputs(self) -> int:
-        """Length of one row of x."""
-        return self._layers[0].shape[0] if self._entry is None else self._entry.lower // 2
-
     def energy(self, state: LayeredState, x: Array) -> Array:
         """The untilted energy at a state, W, that of the inputs themselves included.
 

@@ -75,7 +75,7 @@ class DeepResistiveNetwork(ResistiveBlock):
             A node has no conductance at all.
         """
         sums, known = self._conductance_sums(), np.empty(0)
-        for layer in range(1, self.architecture.depth):
+        for layer in range(1, len(self.layers)):
             between = self.parameters[f"conductances{layer}"].astype(float)
             # Nothing joins units of the first layer: its matrix is diagonal.
             solved = between / sums[0][:, None] if layer == 1 else np.linalg.solve(known, between)
@@ -94,7 +94,6 @@ class DeepResistiveNetwork(ResistiveBlock):
         UsageError
             x has another shape.
         """
-        architecture = self.architecture
         x = np.asarray(x, float)
         if x.shape != (self.n_inputs,):
             raise UsageError(f"one input has shape ({self.n_inputs},), not {x.shape}")
@@ -108,9 +107,9 @@ class DeepResistiveNetwork(ResistiveBlock):
             branches.append([column.ravel() for column in np.broadcast_arrays(kind, first, second, value)])
 
         below = named([f"{sign}{k}" for sign in "pn" for k in range(1, len(x) + 1)])
-        add(VOLTAGE, below, 0, np.concatenate([x, -x]) * architecture.input_gain)
-        for layer, (units, gain) in enumerate(zip(architecture.units[1:], architecture.gains), start=1):
-            is_output = layer == architecture.depth
+        add(VOLTAGE, below, 0, np.concatenate([x, -x]) * self.gain)
+        for layer, (units, gain) in enumerate(zip(self.layers, self.gains), start=1):
+            is_output = layer == len(self.layers)
             names = [f"out{k}" if is_output else f"h{layer}_{k}" for k in range(1, units + 1)]
             right = left = named(names)
             if gain != 1:
@@ -126,5 +125,5 @@ class DeepResistiveNetwork(ResistiveBlock):
                 add(DIODE, right[units // 2 :], 0, 0.0)
             below = right
         kind, first, second, value = (np.concatenate(column) for column in zip(*branches))
-        title = f"deep resistive network {'-'.join(map(str, architecture.units))}"
+        title = f"deep resistive network {'-'.join(map(str, self.architecture.units))}"
         return Circuit.from_arrays(kind, first, second, value, len(nodes), title, node_names=nodes)
