@@ -399,7 +399,7 @@ class CircuitBlock:
         change, level = ([part[counted] for part in of] for of in (change, level))
         by_value = weight[counted] @ self._by_values(slice(None), change, level)
         if self._resistors.size:
-            found["conductance"] = -by_value[self._resistors] * present.value[self._resistors] ** 2
+            found["conductance"] = 0.0 - by_value[self._resistors] * present.value[self._resistors] ** 2
         if self._sources.size:
             found["current"] = by_value[self._sources] * self._gain[self._sources]
         if self._laws.rows:
