@@ -1,4 +1,4 @@
-"""Rooted spanning forests, which currents and potentials follow along."""
+"""Rooted spanning forests for computing currents and potentials."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Tree(NamedTuple):
 
 
 def grow(n: int, first: np.ndarray, second: np.ndarray, roots: np.ndarray, edges: np.ndarray) -> Tree:
-    """The spanning forest on n nodes of ``edges``, positions in first–second, that takes them in the order given."""
+    """The spanning forest on n nodes of ``edges``, positions in first–second, taken in the given order."""
     preferred = np.zeros(n)
     preferred[roots] = 1.0
     order, edge, parent, depth, edge_of, parent_of, root_of = np.empty((7, n), dtype=np.int64)

@@ -1,9 +1,9 @@
-"""From conducting diodes to the steady state: branch currents and drops, node voltages, what of them is unique.
+"""From conducting diodes to the steady state: branch currents and drops, node voltages, and what is unique.
 
-Potentials do not determine currents in loops of sources, shorts and conducting diodes: any circulation of positive
-diode currents is a steady state too. The choice shown is what wires of equal, vanishing resistance carry: the steady
-state of a circuit in which each element of the loops is 1 Ω, each diode 1 Ω in series with an ideal diode. The small
-driver solves it; where it cannot, or the loops are many, the engine.
+Potentials do not determine currents in loops of sources, shorts and conducting diodes: any circulation with positive
+diode currents is a steady state too. The result is the limit of equal, vanishing wire resistances: the steady state of
+a circuit in which each element of the loops is 1 Ω, each diode 1 Ω in series with an ideal diode. The small driver
+solves it, or for many loops the engine.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from circuitsim.solvers.linear import Supernodal
 from circuitsim.solvers.protocol import Factored
 
 SMALL = 1_000
-"""Maximum number of elements on loops that the small driver takes: beyond, few are sparse enough for it."""
+"""Maximum number of elements on loops for the small driver; larger circuits are rarely sparse enough."""
 
 
 class Loops(NamedTuple):
-    """Elements of no resistance on loops.
+    """Zero-resistance elements on loops.
 
     Attributes
     ----------
     elements : int array
     current : float array
-        Their currents of least norm, A.
+        Their least-norm currents, A.
     unique : bool array
-        Whether each is the only one possible.
+        Whether each is unique.
     """
 
     elements: np.ndarray
@@ -53,14 +53,14 @@ class Loops(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """Branch currents, whatever those in loops of no resistance are.
+    """Branch currents, except those in loops without resistance.
 
     Attributes
     ----------
     current, current_low : (m,) float arrays
         A, as sums of two doubles.
     least : float or (m,) float array
-        The least scale of each, A.
+        The minimum scale of each, A.
     """
 
     current: np.ndarray
@@ -69,12 +69,12 @@ class Carried(NamedTuple):
 
     @property
     def scale(self) -> np.ndarray:
-        """A sum of currents below `RESOLUTION` of the largest of these, A, is rounding (m,)."""
+        """Sums of currents below `RESOLUTION` of the largest of these, A, are rounding (m,)."""
         return np.maximum(np.abs(self.current), self.least)
 
     @classmethod
     def of(cls, point: LinearPoint) -> Carried:
-        """Those of a refined point: pairs of doubles resolve them against the largest in their blocks."""
+        """From a refined circuit: pairs of doubles resolve currents relative to the largest in their blocks."""
         return cls(point.current, point.current_low, np.append(point.in_block, 0.0)[point.block])
 
 
@@ -102,7 +102,7 @@ def loop_currents(net: Network, carried: Carried, tight: np.ndarray) -> Loops:
         found = carry_away(np.array((number[first], number[second])), one_way, left)
     if found is None:
         found = _least_norm(number, first, second, one_way, need, net.first.size > COMPILED)
-    # What rounding leaves a diode is nothing: its current can only grow.
+    # Rounding to below zero counts as zero, since a diode's current can only grow.
     size = np.abs(need[0])
     np.maximum.at(size, first, np.abs(found))
     np.maximum.at(size, second, np.abs(found))
@@ -113,7 +113,7 @@ def loop_currents(net: Network, carried: Carried, tight: np.ndarray) -> Loops:
 
 def _missing(net: Network, carried: Carried, elements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Net current into each node of ``elements`` from all others, A, as sums of two doubles (2, n_nodes), zero where it
-    is rounding; and the rounding of the first of the two (n_nodes,), A."""
+    is rounding; and the rounding of the high part (n_nodes,), A."""
     at_loops = np.zeros(net.n_nodes, dtype=bool)
     at_loops[net.first[elements]] = at_loops[net.second[elements]] = True
     others = (at_loops[net.first] | at_loops[net.second]) & (carried.current != 0.0)
@@ -130,7 +130,8 @@ def _missing(net: Network, carried: Carried, elements: np.ndarray) -> tuple[np.n
 
 
 def _gather(elements, first, second, current, current_low, scale, high, low, largest):
-    """Add up the currents of ``elements`` into each node, A, in pairs of doubles; the ``largest`` of their scales."""
+    """Accumulate the currents of ``elements`` into each node, A, in pairs of doubles, and the ``largest`` of their
+    scales."""
     for k in range(elements.size):
         e = elements[k]
         a, b, size = first[e], second[e], scale[e]
@@ -141,8 +142,8 @@ def _gather(elements, first, second, current, current_low, scale, high, low, lar
 
 
 def _numbered(n: int, first: np.ndarray, second: np.ndarray, off: np.ndarray) -> np.ndarray:
-    """Numbers of the nodes (n,) from 1; 0 for the one in each connected part whose need is rounded the most, ``off``:
-    it takes what those of the others leave."""
+    """Numbers of the nodes (n,) from 1; 0 for the node with the largest rounding ``off`` in each connected part, which
+    takes the residual of the others."""
     part = component_labels(n, first, second)
     order = np.lexsort((-off, part))
     number = np.ones(n, dtype=np.int64)
@@ -153,11 +154,11 @@ def _numbered(n: int, first: np.ndarray, second: np.ndarray, off: np.ndarray) ->
 def _least_norm(
     number: np.ndarray, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray, compiled: bool
 ) -> np.ndarray:
-    """Currents of least norm that carry the sums ``need`` (2, n) away, one-way edges ≥ 0; ``number`` as `_numbered`
-    gives it, ``compiled`` as in `NodalPattern`.
+    """Currents of least norm with net currents ``need`` (2, n), one-way edges ≥ 0; ``number`` from `_numbered`,
+    ``compiled`` as in `NodalPattern`.
 
-    Of two doubles: where one-way edges only lead out of a part, a sum rounded to less than zero could not be carried
-    away.
+    The sums are pairs of doubles: where one-way edges only lead out of a part, a sum rounded to below zero would be
+    infeasible.
     """
     n, d = number.size, np.flatnonzero(one_way)
     middle = np.arange(d.size) + n + 1
@@ -181,7 +182,7 @@ def _least_norm(
 
 
 SMALLEST, LARGEST = 1e-290, 1e290
-"""Magnitudes below the first count as zero, above the second are an error."""
+"""Magnitudes below `SMALLEST` count as zero; above `LARGEST` they are an error."""
 
 
 class SteadyState(NamedTuple):
@@ -194,7 +195,7 @@ class SteadyState(NamedTuple):
     voltages, low : (n_nodes,) float arrays
         Node voltages, V, and their low-order parts, V.
     unique : (m,) bool array
-        Where the branch current is the only one possible.
+        Whether the branch current is unique.
     iterations : int
         Linear circuits solved.
     converged : bool
@@ -219,7 +220,7 @@ def steady_state(net: Network, closed: np.ndarray, guess: np.ndarray, anchor: np
         if found is not None:
             net.resistances.keep_factor(start.factored)
             return found
-        start = start._replace(end=None)  # of large circuits it is large
+        start = start._replace(end=None)  # large for large circuits
     point, iterations = solve_active_set(net, closed, guess, anchor, limit, start, factored)
     net.resistances.keep_factor(point.factored)
     point, forward, tight = _with_closed_loops(net, point)
@@ -234,7 +235,7 @@ def steady_state(net: Network, closed: np.ndarray, guess: np.ndarray, anchor: np
 
 
 def linear_states(nets: list[Network], factored: Factored) -> list[SteadyState | None]:
-    """The steady states of a circuit without diodes for several sets of sources, columns of one factor; None where
+    """The steady states of a circuit without diodes for several sets of sources, as columns of one solve; None where
     corrected potentials do not prove them."""
     one, on = nets[0], np.zeros(0, dtype=bool)
     plan, made = one.resistances.wiring.topology, one.resistances
@@ -261,7 +262,7 @@ def _whole(net: Network) -> bool:
 
 
 def _proven(net: Network, start: nodal.Start) -> SteadyState | None:
-    """The steady state from potentials in doubles, corrected once; None where that does not prove it."""
+    """The steady state from potentials in doubles, corrected once; None if that does not prove it."""
     end = start.end
     if end is None or not _whole(net) or not isinstance(net.laplacian, Supernodal):
         return None
@@ -279,7 +280,7 @@ class _Doubled:
     Attributes
     ----------
     left : (n,) float array
-        What they leave over at the super-nodes, A.
+        Residual currents at the super-nodes, A.
     rounding : float
         Bound on their rounding, A; infinite where a diode conducts backwards.
     """
@@ -298,7 +299,7 @@ class _Doubled:
         self.rounding = kernel(potentials.residual_currents, m)(self._plan, self._elements, state, on, self._pairs)
 
     def corrected(self, change: np.ndarray, iterations: int) -> SteadyState | None:
-        """The steady state with the potentials of the super-nodes changed, V; None where that does not prove it."""
+        """The steady state after changing the super-node voltages by ``change``, V; None if that does not prove it."""
         net, pairs, m = self._net, self._pairs, self._net.first.size
         drop, tight = np.empty(m), np.empty(net.diodes.size, dtype=bool)
         total = kernel(potentials.correct, m)(
@@ -320,10 +321,10 @@ class _Doubled:
 
 
 def _with_loops(net: Network, current: np.ndarray, loops: Loops) -> tuple[np.ndarray, np.ndarray]:
-    """Branch currents with those of the loops, A, and which are the only ones possible."""
+    """Branch currents including those of the loops, A, and which of them are unique."""
     unique, d = np.ones(current.size, dtype=bool), net.diodes
     current[loops.elements], unique[loops.elements] = loops.current, loops.unique
-    # What circulates in a source, short or diode between a node and itself is open; 0 is shown.
+    # A source, short or diode from a node to itself has an indeterminate current; 0 is shown.
     unique[net.fixed] &= net.first[net.fixed] != net.second[net.fixed]
     unique[d] &= net.first[d] != net.second[d]
     current[d] = np.maximum(current[d], 0.0)
@@ -343,10 +344,10 @@ def _in_range(net: Network, found: SteadyState) -> SteadyState:
 def _with_closed_loops(net: Network, point: LinearPoint) -> tuple[LinearPoint, np.ndarray, np.ndarray]:
     """The point, the voltages of all diodes (d,), V, and which of these are zero (d,), with loops of sources closed.
 
-    The sources of a loop through a diode or short outside the tree add up to zero but for rounding where the potentials
-    at its ends differ. Then the diode or short joins the tree in place of the largest source of the loop, which takes
-    conducting diodes before sources. So its ends have one potential, and resistors across it carry nothing. Each such
-    element joins trees of shorts and such elements into one; so there are fewer turns than nodes.
+    The sources of a loop through a diode or short outside the tree add up to zero up to rounding, but the potentials at
+    its ends differ. Then the diode or short replaces the largest source of the loop in the tree, which takes conducting
+    diodes before sources. So its ends have one potential, and parallel resistors carry nothing. Each such element joins
+    trees of shorts and such elements into one; so there are fewer replacements than nodes.
     """
     d = net.diodes
     closing = np.zeros(net.first.size, dtype=bool)
@@ -365,8 +366,8 @@ def _with_closed_loops(net: Network, point: LinearPoint) -> tuple[LinearPoint, n
 
 
 def _rounded(net: Network, point: LinearPoint, tight: np.ndarray) -> np.ndarray:
-    """Elements of 0 V outside the tree, the diodes ``tight`` among them, whose ends the tree joins by sources and
-    conducting diodes that add up to rounding, not to zero."""
+    """Zero-voltage elements outside the tree, the diodes ``tight`` among them, whose ends the tree joins by sources and
+    conducting diodes that add up to rounding instead of zero."""
     made = point.tree
     level = np.concatenate([net.fixed[net.emf[net.fixed] == 0.0], tight])
     a, b = net.first[level], net.second[level]
@@ -377,8 +378,8 @@ def _rounded(net: Network, point: LinearPoint, tight: np.ndarray) -> np.ndarray:
 
 
 def _tight(net: Network, point: LinearPoint, forward: np.ndarray) -> np.ndarray:
-    """Diodes whose ends are equal (d,): conducting ones, and blocking ones whose voltage is zero at its scale, or that
-    close a loop of sources."""
+    """Diodes with equal ends (d,): conducting ones, and blocking ones whose voltage is zero at its scale, or that close
+    a loop of sources."""
     d = net.diodes
     tight = point.closed[d]
     a, c = net.first[d], net.second[d]
@@ -394,18 +395,18 @@ def _tight(net: Network, point: LinearPoint, forward: np.ndarray) -> np.ndarray:
 
 
 def _drops(net: Network, point: LinearPoint, forward: np.ndarray, tight: np.ndarray, current: np.ndarray) -> np.ndarray:
-    """Voltages first − second, V, of all elements that set one; zero at tight diodes with a current, chosen in a loop
-    perhaps."""
+    """Voltages first − second, V, of all elements that set one; zero at tight diodes with a current, which may have
+    been chosen in a loop."""
     drop, d = net.ohms * current + net.emf, net.diodes
     drop[d] = np.where(point.closed[d] | (tight & ((forward > 0.0) | (current[d] > 0.0))), 0.0, forward)
     return drop
 
 
 def _with_potentials(net: Network, point: LinearPoint, drop: np.ndarray) -> LinearPoint:
-    """The point with the node voltages that are shown.
+    """The circuit with the node voltages that are shown.
 
-    In a loop of sources and elements without a drop that closes but for rounding, ends of such an element may differ by
-    it. Then potentials are sums of drops along a forest that takes it first, then the tree's elements without a drop.
+    In a loop of sources and zero-voltage elements that closes up to rounding, ends of such an element may differ by it.
+    Then potentials are sums of drops along a forest that takes it first, then the tree's zero-voltage elements.
     """
     v, low, made, kind = point.v, point.v_low, point.tree, net.structure.arrays.kind
     level = np.flatnonzero((drop == 0.0) & ~made.inside & (kind != CURRENT) & (kind != CAPACITOR))

@@ -1,12 +1,12 @@
-"""The steps of an active-set iteration, once for both drivers: plain functions on arrays, interpreted or compiled.
+"""The steps of an active-set iteration, common to both drivers: plain functions on arrays, interpreted or compiled.
 
     start                   conducting diodes contracted to rooted trees; potentials within trees; net currents to carry
     (linear solve)          small driver: scalar factor (`circuitsim.engine.small.active_set`);
                             large driver: any linear solver (`circuitsim.engine.nodal`)
     finish                  potentials; currents of conducting diodes by leaf elimination; diodes that leave and enter
 
-``plan`` is a `Topology` or has its members, as a `Plan` of the small driver; ``space`` is a `State` or has its members,
-as a `Workspace`.
+``plan`` is a `Topology` or has its members, like a `Plan` of the small driver; ``space`` is a `State` or has its
+members, like a `Workspace`.
 """
 
 from __future__ import annotations
@@ -19,28 +19,29 @@ from circuitsim._graphs import Tracks, grow_forest
 from circuitsim.circuit.elements import VOLTAGE
 
 ROUNDED = 1e-15
-"""What is left over at a node is rounding: this share of the currents there, of which each potential has a share of its
-own."""
+"""Relative size of a node's residual that counts as rounding: of the currents there, each with the rounding of its
+potentials."""
 
 
 BETWEEN = 0.7
-"""Conductance of every diode in the first linear circuit, as a fraction of what meets at that of its ends where less
-does: about what the circuit has between its ends. With half or twice of it, alternating directions leave as many wrong
-states one step later."""
+"""Conductance of every diode in the first linear circuit, relative to the smaller sum of conductances at its ends:
+about the circuit's own between them. With half or twice of it, alternating directions leave as many wrong states one
+step later."""
 
 RELAXED = 1.8
-"""Overrelaxation of alternating directions, which converge between 1 and 2."""
+"""Overrelaxation of alternating directions, which converge for values from 1 to 2."""
 
 STEPS = 5
-"""Most substitutions of alternating directions. In a mesh of 10,000 nodes 10 % of the diodes are in the wrong state
-after the first, 3, 1.5, 0.8 and 0.5 % after the next ones; as long as an iteration of active sets takes five."""
+"""Maximum number of steps of alternating directions. In a mesh of 10,000 nodes 10 % of the diodes are in the wrong
+state after the first, 3, 1.5, 0.8 and 0.5 % after the next ones; an active-set iteration takes as long as five
+steps."""
 
 SETTLED = 0.003
-"""Fraction of the diodes, of which so few change in a step that it is the last one."""
+"""Fraction of the diodes; fewer changes end the steps."""
 
 
 class Topology(NamedTuple):
-    """What the steps need of a circuit's topology; *coordinates* are super-nodes, ground is n.
+    """A circuit's topology for the steps; *coordinates* are super-nodes, ground is n.
 
     Attributes
     ----------
@@ -77,10 +78,10 @@ class Forest(NamedTuple):
 
 
 class State(NamedTuple):
-    """Numbers and work space of one iteration."""
+    """Numbers and workspace of one iteration."""
 
     g: np.ndarray  # (r,): conductances, S
-    strength: np.ndarray  # (n + 1,): what meets at each coordinate, S
+    strength: np.ndarray  # (n + 1,): sum of conductances at each coordinate, S
     x: np.ndarray  # (n + 1,): potentials of the coordinates, V
     change: np.ndarray  # (n + 1,): net currents to carry, A; after the linear solve, changes of potential, V
     w: np.ndarray  # (n + 1,)
@@ -90,18 +91,18 @@ class State(NamedTuple):
     noise: np.ndarray  # (d,): scale of the rounding of the diodes' currents, A
     flow: np.ndarray  # (d,): currents of the diodes, A
     forest: Forest
-    grown: np.ndarray  # (1,): 1 + the diodes of the forest at hand, 0 if there is none
+    grown: np.ndarray  # (1,): 1 + the diodes of the current forest, 0 if there is none
     root: np.ndarray  # (n + 1,)
     tracks: Tracks
     some: np.ndarray  # (d,)
     a: np.ndarray  # (d,)
     b: np.ndarray  # (d,)
-    spanned: np.ndarray  # (d,): the diodes of the forest at hand
+    spanned: np.ndarray  # (d,): the diodes of the current forest
     wanted: np.ndarray  # (d,): the diodes that should conduct next
 
 
 def new_state(plan, g, strength):
-    """A state of its own for conductances ``g``, S, and their sums ``strength`` at the coordinates, S."""
+    """A state for conductances ``g``, S, and their sums ``strength`` at the coordinates, S."""
     c, d, nodes, numbers = plan.n + 1, plan.anode.size, plan.coordinate.size, np.int64
     forest = Forest(np.empty(c, numbers), np.empty(c, numbers), np.empty(c, numbers), np.empty(c, numbers))
     tracks = Tracks(np.empty(c + 1, numbers), np.empty(c, numbers), np.empty(2 * d, numbers), np.empty(c, numbers))
@@ -145,7 +146,7 @@ def copy(source, target):
 
 
 def offsets(plan, kind, first, value, offset):
-    """Fill in the potential of each node against its super-node's root, V."""
+    """Fill in the potential of each node relative to its super-node's root, V."""
     offset[:] = 0.0
     for k in range(plan.tree_node.size):
         u, v, e = plan.tree_parent[k], plan.tree_node[k], plan.tree_edge[k]
@@ -178,9 +179,9 @@ def gather(plan, at_node, total):
 
 
 def contract_diodes(plan, space, closed):
-    """The spanning forest of the conducting diodes; takes those that close loops out of ``closed``.
+    """The spanning forest of the conducting diodes; removes those that close loops from ``closed``.
 
-    Trees are rooted where most conductance meets: the residual from rounding stays there (`forest_currents`).
+    Trees are rooted at the largest sum of conductances: the rounding residual stays there (`forest_currents`).
     """
     node, parent, edge, last = space.forest
     some, root = space.some, space.root
@@ -226,8 +227,8 @@ def node_potentials(plan, forest, x, offset, v):
 
 
 def begin(plan, injected, offset, forest, space, v):
-    """Potentials that voltage sources and conducting diodes set, given those of the trees' roots in ``space.x``; fills
-    in v and the state's need and size."""
+    """Potentials set by voltage sources and conducting diodes, given those of the trees' roots in ``space.x``; fills in
+    v and the state's need and size."""
     x = space.x
     for k in range(forest.node.size):
         a, c = plan.anode[forest.diode[k]], plan.cathode[forest.diode[k]]
@@ -240,7 +241,8 @@ def begin(plan, injected, offset, forest, space, v):
 
 
 def start(plan, injected, offset, space, closed, v):
-    """The step before a linear solve, from the potentials in ``space.x``: ``space.change`` is what it has to carry."""
+    """The part of a step before the linear solve, from the potentials in ``space.x``; ``space.change``: currents to
+    carry."""
     begin(plan, injected, offset, contract_diodes(plan, space, closed), space, v)
     gather(plan, space.need, space.change)
 
@@ -251,7 +253,7 @@ def forest_currents(plan, forest, space, flow):
     Returns
     -------
     bool
-        Whether only rounding is left over, at every group of coordinates that conducting diodes join.
+        Whether the residual of every group of coordinates joined by conducting diodes is rounding.
     """
     need, size = space.change, space.w
     gather(plan, space.need, need)
@@ -271,16 +273,16 @@ def forest_currents(plan, forest, space, flow):
 
 
 def conducts(closed, current, current_noise, forward, forward_noise, away):
-    """Whether a diode should conduct next: with a forward current, if it conducts now; with a forward voltage, if it
-    blocks, or as the path out of a part with a net current (``away`` > 0). Of one diode, or of arrays of them."""
+    """Whether a diode should conduct next: a conducting one if its current is forward; a blocking one if its voltage is
+    forward, or as the path out of a part with a net current (``away`` > 0). For one diode, or for arrays of them."""
     enters = (away > 0.0) | ((away == 0.0) & (forward > forward_noise))
     return (closed & (current >= -current_noise)) | (np.logical_not(closed) & enters)
 
 
 def kkt_violations(plan, v, space, flow, closed, share):
-    """Which diodes should conduct next, in ``space.wanted``; returns whether any is wrong now.
+    """Which diodes should conduct next, in ``space.wanted``; returns whether any is in the wrong state.
 
-    Currents and voltages below ``share`` of what they are sums of are zero.
+    Currents and voltages below ``share`` of their terms are zero.
     """
     driven, noise, wanted = space.driven, space.noise, space.wanted
     wrong = False
@@ -294,7 +296,7 @@ def kkt_violations(plan, v, space, flow, closed, share):
 
 
 def finish(plan, injected, offset, forest, space, v, flow, closed, share):
-    """The step after a linear solve, which has put changes of potential into ``space.change``.
+    """The part of a step after the linear solve, which has put changes of potential into ``space.change``.
 
     Parameters
     ----------
@@ -304,8 +306,8 @@ def finish(plan, injected, offset, forest, space, v, flow, closed, share):
     Returns
     -------
     wrong, rounded : bool
-        Whether diodes are in the wrong state (``space.wanted``: the right one); whether only rounding is left over at
-        the nodes.
+        Whether diodes are in the wrong state (``space.wanted``: the right one); whether the residuals at the nodes are
+        rounding.
     """
     for k in range(space.x.size):
         space.x[k] += space.change[forest.last[k]]
@@ -316,8 +318,8 @@ def finish(plan, injected, offset, forest, space, v, flow, closed, share):
 
 
 def conductances_between(plan, strength, siemens):
-    """Fill in conductances of the diodes (d,), S, between those while none and while all conduct (`BETWEEN`), given
-    what meets at each coordinate, S; 0 where both ends are one coordinate."""
+    """Fill in conductances of the diodes (d,), S, between those for no and for all diodes conducting (`BETWEEN`), given
+    the sum of conductances at each coordinate, S; 0 where both ends are one coordinate."""
     for d in range(siemens.size):
         a, c = plan.coordinate[plan.anode[d]], plan.coordinate[plan.cathode[d]]
         if a == c:
@@ -329,11 +331,11 @@ def conductances_between(plan, strength, siemens):
 
 
 def alternate(plan, offset, siemens, x, relaxed, w, change):
-    """A step of alternating directions: the method of multipliers (Gabay & Mercier 1976) for the least power dissipated
-    in resistors while no diode has a forward voltage.
+    """A step of alternating directions (ADMM, Gabay & Mercier 1976) for the minimum dissipated power subject to
+    nonpositive diode voltages.
 
-    Each diode is a conductance G beside a current source G |w|, where w is its voltage and its current over G: it
-    blocks with the voltage w < 0, or conducts the current G w > 0.
+    Each diode is a conductance G in parallel with a current source G |w|, where w is its voltage and its current over
+    G: it blocks with the voltage w < 0, or conducts the current G w > 0.
 
     Parameters
     ----------
@@ -342,16 +344,16 @@ def alternate(plan, offset, siemens, x, relaxed, w, change):
     x : (n + 1,) float array
         Potentials of the coordinates in the linear circuit of the last step, V.
     relaxed : float
-        Overrelaxation; 0: ``w`` stays, whatever is in ``x``.
+        Overrelaxation; 0: ``w`` is kept, whatever is in ``x``.
     w : (d,) float array
-        V; changed.
+        V; updated.
     change : (n + 1,) float array
-        Added to it: currents of the sources beside the diodes, and of the diodes where all of ``x`` is zero, A.
+        Updated: currents of the sources parallel to the diodes, and of the diodes if all of ``x`` is zero, A.
 
     Returns
     -------
     int
-        The diodes that change their state.
+        Number of diodes that change their state.
     """
     changed = 0
     for d in range(w.size):
@@ -367,7 +369,7 @@ def alternate(plan, offset, siemens, x, relaxed, w, change):
 
 
 def finish_at_hand(plan, injected, offset, space, closed, v, share):
-    """`finish` with the forest that `contract_diodes` has left."""
+    """`finish` with the forest left by `contract_diodes`."""
     node, parent, diode, last = space.forest
     found = space.grown[0] - 1
     forest = Forest(node[:found], parent[:found], diode[:found], last)

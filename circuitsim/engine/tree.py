@@ -2,7 +2,7 @@
 
 The tree holds sources and shorts first, conducting diodes next, then resistors in ascending order of resistance. Branch
 currents outside the tree (*chords*) are free variables: tree currents follow by leaf elimination, so that Kirchhoff's
-current law holds to 2⁻¹⁰⁴, potentials from the drops along the tree. What is left is the voltage law of each chord.
+current law holds to 2⁻¹⁰⁴, potentials from the drops along the tree. The voltage law of each chord remains.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from circuitsim.engine.double_double import add, multiply
 CLOSES = 2.0**-52
 """A sum of n source values below n times this fraction of the largest of them is zero."""
 COARSE = 1e-18
-"""A difference of potentials below this fraction of them is taken as a sum of drops instead."""
+"""A relative difference of potentials below this is computed as a sum of drops instead."""
 ROUNDED = 2.0**-96
-"""Fraction of the largest current or potential that sums of pairs of doubles may be off by."""
+"""Error of sums of pairs of doubles relative to the largest current or potential."""
 RESOLUTION = 1e-28
 """A sum of currents below this fraction of the largest among them is rounding of pairs of doubles."""
 
 
 def grow(first, second, start, preferred, edges, order, edge, parent, edge_of, parent_of, depth, root_of, inside):
-    """Fill in the members of a `circuitsim.engine.spanning.Tree` of ``edges``, taken in the order given, with roots as
-    `circuitsim._graphs.grow_forest` chooses them. Returns how many nodes its edges touch."""
+    """Fill in the members of a `circuitsim.engine.spanning.Tree` of ``edges``, taken in the given order, with roots
+    chosen by `circuitsim._graphs.grow_forest`. Returns the number of nodes with edges."""
     n = edge_of.size
     kept = np.empty(n, np.int64)
     count = choose_forest(n, first, second, edges, kept)
@@ -73,8 +73,8 @@ def tree_currents(
 ):
     """Fill in the currents of the tree edges, A, for given currents of all other elements.
 
-    A fundamental loop lies in one biconnected component. So the currents of a component add up to zero at the node that
-    holds it on the side of the root, and are left out there: they leave no rounding in the components above.
+    A fundamental loop lies in one biconnected component. So the currents of a component add up to zero at its node
+    closest to the root and are omitted there: they leave no rounding in the components above.
 
     Parameters
     ----------
@@ -85,24 +85,24 @@ def tree_currents(
     chords : int array
         Elements outside the tree that carry current.
     block : (m,) int array
-        Biconnected component of each element; one and the same for all where chords join two trees.
+        Biconnected component of each element; the same for all where chords join two trees.
     above : (n_nodes,) int array
-        ``block`` of the tree edge to each node's parent; that of no element at roots, or of all to have ``need`` there.
+        ``block`` of the tree edge to each node's parent; that of no element at roots, or of all to get ``need`` there.
     base, base_low : (m,) float arrays
-        Tree currents that are added, A, or empty.
+        Tree currents to add, A, or empty.
     current, current_low : (m,) float arrays
         Branch currents; those of tree edges are filled in.
     need, need_low : (n_nodes,) float arrays
-        Filled: zero, but at each root the net current into its component, A, if asked for by ``above``.
+        Overwritten: zero, except at each root the net current into its component, A, if requested by ``above``.
     most : (n_nodes,) float array
-        Work space.
+        Workspace.
     share : float
         A tree current below this fraction of the largest current in its subtree is zero.
 
     Returns
     -------
     bool
-        Whether a current other than zero is below `RESOLUTION` of that largest current.
+        Whether a nonzero current is below `RESOLUTION` of that largest current.
     """
     found = False
     for k in range(need.size):
@@ -186,7 +186,8 @@ def follow(
     v_low,
     in_block,
 ):
-    """`tree_currents` and `tree_potentials`, and the largest |current| in each block; returns what the first does."""
+    """`tree_currents` and `tree_potentials`, and the largest |current| in each block; returns the result of the
+    first."""
     found = tree_currents(
         order,
         edge,
@@ -261,11 +262,11 @@ def loop_residuals(
     residual,
     injected,
 ):
-    """Violation of Kirchhoff's voltage law in the fundamental loop of each resistive chord.
+    """Residual of Kirchhoff's voltage law in the fundamental loop of each resistive chord.
 
     Where potentials in pairs of doubles do not resolve the drop between its ends (`COARSE`), the drops along the path
-    are added up. Fills in ``residual`` (chords,): R i − (v_first − v_second), V; and ``injected`` (n + 1,): the
-    currents into the coordinates whose potentials are the correction, A. Returns the power Σ s²/R of the residuals, W.
+    are summed. Fills in ``residual`` (chords,): R i − (v_first − v_second), V; and ``injected`` (n + 1,): the currents
+    into the coordinates whose potentials are the correction, A. Returns the power Σ s²/R of the residuals, W.
     """
     power = 0.0
     for k in range(injected.size):
@@ -294,7 +295,7 @@ def differences(a, b, v, v_low, difference):
 
 
 def correct_chords(chords, first, second, coordinate, ohms, residual, x, current, current_low):
-    """Add to the chords' currents what the correction ``x`` (n + 1,), V, and the residuals ask for."""
+    """Add the correction from potentials ``x`` (n + 1,), V, and residuals to the chord currents."""
     for j in range(chords.size):
         e = chords[j]
         c = (x[coordinate[first[e]]] - x[coordinate[second[e]]] - residual[j]) / ohms[e]
@@ -325,8 +326,8 @@ def block_maxima(block, current, largest):
 
 
 def largest_correction(first, second, block, correction, at_node, in_block, local, overall):
-    """The largest change of a current against its scale: ``local`` of the largest at either of its ends, or ``overall``
-    of the largest in its block."""
+    """The largest change of a current relative to its scale: ``local`` of the largest at either of its ends, or
+    ``overall`` of the largest in its block."""
     worst = 0.0
     for e in range(first.size):
         change = correction[e]
@@ -347,9 +348,9 @@ def largest_correction(first, second, block, correction, at_node, in_block, loca
 def bounded(first, second, ohms, carries, block, current, at_node, in_block, power, overall, local, bound):
     """Whether residuals of a power, W, prove the currents of all elements that carry any.
 
-    Fills in ``bound`` (m,): the largest possible error of each current, A. It must be within ``local`` of the current
-    itself, or of a current that is exactly zero within ``local`` of the largest at either end (``at_node``, filled in
-    if needed) or ``overall`` of the largest in the block.
+    Fills in ``bound`` (m,): the error bound of each current, A. It must be within ``local`` of the current itself, or
+    for a current of exactly zero within ``local`` of the largest at either end (``at_node``, filled in if needed) or
+    ``overall`` of the largest in the block.
     """
     if not power < np.inf:
         return False
@@ -385,7 +386,7 @@ def bounded(first, second, ohms, carries, block, current, at_node, in_block, pow
 def resolved(order, edge, parent, ohms, diodes, on, first, second, v, v_low, root_of, power, local, reach):
     """Whether residuals of a power, W, prove every blocking diode's voltage to ``local`` of itself, or it is zero.
 
-    Fills in ``reach`` (n_nodes,): the resistance of the tree's path from each node to its root, Ω.
+    Fills in ``reach`` (n_nodes,): the resistance of the tree path from each node to its root, Ω.
     """
     for k in range(order.size):
         u = order[k]
@@ -403,7 +404,7 @@ def resolved(order, edge, parent, ohms, diodes, on, first, second, v, v_low, roo
 
 
 def join(depth, leader, top, a, b):
-    """Make one class of the tree edges in the loop of a chord a–b; returns it.
+    """Merge the classes of the tree edges in the loop of a chord a–b; returns the class.
 
     A class is named by the lower node of one of its edges; ``top`` is the highest node that it reaches.
     """
@@ -423,8 +424,8 @@ def join(depth, leader, top, a, b):
 
 
 def mark_live(n, order, edge, parent, first, second, ohms, emf, chords, sources, active):
-    """Take out of ``active`` (m,) the resistors and voltage sources on no loop with a source where shorts and
-    conducting diodes make nodes one: they carry nothing. The tree joins the ends of all ``chords`` and ``sources``."""
+    """Clear in ``active`` (m,) the resistors and voltage sources that are on no loop with a source when shorts and
+    conducting diodes merge nodes: they carry nothing. The tree joins the ends of all ``chords`` and ``sources``."""
     node, top, leader = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     depth = np.zeros(n, np.int64)
     looped, fed = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
@@ -465,7 +466,7 @@ def loop_scales(depth, edge_of, parent_of, first, ohms, emf, current, a, b, larg
     """Measure the tree path between each pair of nodes ``a``, ``b``.
 
     Fills in ``largest``: the largest |drop| on the path, V, 0 without a path; and ``members``: the number of its
-    elements where none of them is a resistor, else 0.
+    elements if none of them is a resistor, otherwise 0.
     """
     for j in range(a.size):
         u, w, most, count, resistive = a[j], b[j], 0.0, 0, False

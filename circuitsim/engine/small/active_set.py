@@ -1,7 +1,7 @@
 """The small driver: primal–dual active sets on a `Plan` over a scalar factor, all in one kernel.
 
 The steps are those of the large driver (`circuitsim.engine.steps`). The certificate decides about the result; where it
-fails, and for loops, ties and potentials that are not unique, the engine follows.
+fails, and for loops, degeneracies and nonunique potentials, the engine takes over.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from circuitsim.engine.steps import (
 )
 
 NOISE = 1e-13
-"""Rounding of a sum or a difference, relative to the size of what went in."""
+"""Rounding of a sum or difference, relative to its terms."""
 TIGHT = 1e-12
-"""Ends of a blocking diode that are closer than this fraction of their potentials could carry current too."""
+"""Relative difference of the ends' potentials below which a blocking diode could also carry current."""
 TIED = 1e-2
-"""Minimum pivot, against the conductances that meet at a coordinate, that multiplies no rounding above `TIGHT`."""
+"""Minimum pivot, relative to the conductances at a coordinate, that keeps amplified rounding below `TIGHT`."""
 MAX_ITERATIONS = 40
 """Maximum number of linear circuits to solve before the large driver takes over."""
 MANY = 40
-"""Diodes from which alternating directions make the first guess: one factor and a few substitutions, instead of
-two iterations or three."""
+"""Minimum number of diodes for which alternating directions make the initial guess: one factor and a few substitutions,
+instead of two or three iterations."""
 LEVELS = 10
-"""Powers of four that a first guess tells currents apart by."""
+"""Number of powers of four by which an initial guess distinguishes currents."""
 FEW = 50
-"""Nodes up to which the residual is always solved for once more: it takes a microsecond, and of so few numbers
-people read the last digits (nothing flows through the galvanometer of a balanced bridge)."""
+"""Maximum number of nodes for which the residual is always corrected once more: it takes a microsecond, and people read
+the last digits of so few numbers (no current flows through the galvanometer of a balanced bridge)."""
 
 
 def take_conductances(plan, value, space):
-    """Fill in the conductances of ``plan.resistor``, S; factors of others are forgotten, and the forest they
-    rooted."""
+    """Fill in the conductances of ``plan.resistor``, S; invalidates cached factors and the forest rooted by the old
+    ones."""
     strength = space.strength
     strength[:] = 0.0
     space.base[:] = 0.0
@@ -63,12 +63,12 @@ def take_conductances(plan, value, space):
 
 
 def refactor(plan, space, closed):
-    """The factor with these diodes closed: one at hand, or what differs from the latest done anew.
+    """The factor with these diodes closed: a cached one, or an update of the latest one.
 
     Returns
     -------
     int
-        Its number among those of the workspace; -1 if not convex.
+        Its number in the workspace; -1 if the energy is not convex.
     """
     stamp = space.stamp
     clock = stamp.size - 1
@@ -113,7 +113,7 @@ def refactor(plan, space, closed):
 
 
 def floating_net_currents(plan, space, factor):
-    """Fill in +1 or −1 for every coordinate of a part that a net current drives away, 0 elsewhere."""
+    """Fill in +1 or −1 for each coordinate of a part driven by a net current, 0 elsewhere."""
     driven = space.driven
     driven[:] = 0.0
     if space.held[factor]:
@@ -139,13 +139,13 @@ def solve_active_set(plan, injected, offset, max_iterations, space, closed, v, f
     injected : (n_nodes,) float array
         Currents that flow into the nodes from current sources, A.
     offset : (n_nodes,) float array
-        Potential of each node against its super-node's root, V.
+        Potential of each node relative to its super-node's root, V.
     max_iterations : int
-        Most linear circuits to solve; 0: one, with the diodes as given.
+        Maximum number of linear circuits; 0: one, with the diodes as given.
     space : Workspace
-        Has the conductances (`take_conductances`).
+        With conductances (`take_conductances`).
     closed : (d,) bool array
-        The diodes to start with; on return those of a spanning forest that conduct.
+        The initial guess; on return the diodes of a spanning forest that conduct.
     v : (n_nodes,) float array
         Filled: potentials, V.
     flow : (d,) float array
@@ -154,8 +154,8 @@ def solve_active_set(plan, injected, offset, max_iterations, space, closed, v, f
     Returns
     -------
     status, iterations : int
-        An `Outcome`: ``CONVERGED`` (whether uniquely is another question: `uniqueness`), ``MAX_ITERATIONS`` or
-        ``NONCONVEX``; the linear circuits solved.
+        An `Outcome`: ``CONVERGED`` (uniqueness is a separate question: `uniqueness`), ``MAX_ITERATIONS`` or
+        ``NONCONVEX``; the number of linear circuits.
     """
     count = 0
     while True:
@@ -191,11 +191,12 @@ def solve_active_set(plan, injected, offset, max_iterations, space, closed, v, f
 
 
 def guess_diodes(plan, injected, offset, space, closed, v):
-    """Close the diodes that conduct by alternating directions; all are open, and stay so where the factor fails."""
+    """Close the diodes that conduct by alternating directions; all are open initially, and stay open if the factor
+    fails."""
     f, siemens, w, drive = space.stamp.size - 1, space.noise, space.flow, space.w
     conductances_between(plan, space.strength, siemens)
     if space.grown[1] == 0:
-        base = space.weight[0]  # in place of the first of the factors at hand
+        base = space.weight[0]  # in place of the first cached factor
         space.stamp[0] = 0
         copy(space.base, base)
         for d in range(siemens.size):
@@ -221,7 +222,7 @@ def guess_diodes(plan, injected, offset, space, closed, v):
         relaxed = RELAXED if step > 0 else 0.0
         if alternate(plan, offset, siemens, space.x, relaxed, w, space.change) <= SETTLED * w.size and step > 1:
             break
-    # Of diodes that close loops, those of the largest currents conduct: nearly in order, without sorting.
+    # Of diodes that close loops, those with the largest currents conduct: approximately ordered, without sorting.
     joined, least = space.tracks.put, 0.0
     for k in range(plan.n + 1):
         joined[k] = k
@@ -236,13 +237,13 @@ def guess_diodes(plan, injected, offset, space, closed, v):
 
 
 def uniqueness(plan, v, flow, closed, space):
-    """An `Outcome`: whether other potentials (``SINGULAR``) or other currents (``NONUNIQUE_CURRENTS``) are an operating
-    point too.
+    """An `Outcome`: whether other potentials (``SINGULAR``) or other currents (``NONUNIQUE_CURRENTS``) give an
+    operating point too.
 
-    Potentials are unique where every coordinate is held by resistors and by diodes that really carry something, which
-    ``space.carries`` tells afterwards; currents where the diodes whose ends are equal (but for rounding) close no loop.
-    What diodes carry away from a part that only they hold is the sum of the residuals at its nodes, with the
-    rounding of all of these.
+    Potentials are unique if every coordinate is fixed by resistors and by diodes with a definite current, which
+    ``space.carries`` records; currents if the diodes with equal ends (up to rounding) close no loop. The current of
+    diodes out of a part fixed by them alone is the sum of the residuals at its nodes, with the rounding of all of
+    these.
     """
     if not plan.regular:
         return Outcome.SINGULAR
@@ -277,11 +278,11 @@ def reach_of(offset):
 
 
 def nearly(plan, space, v, d, share, reach):
-    """Whether diode ``d`` blocks, if it does, less than this fraction of its ends' potentials.
+    """Whether diode ``d`` blocks, if it does, by less than this fraction of its ends' potentials.
 
-    Of ends that voltage constraints join, offsets decide: potentials have the rounding of the rest of the circuit.
-    Where conducting diodes join them too, or constraints alone, their voltage is a sum of sources: zero up to the share
-    of ``reach``, V (`reach_of`). The large driver then holds it against the members of its loop.
+    If voltage constraints join its ends, offsets decide: potentials have the rounding of the rest of the circuit. If
+    conducting diodes join them too, or constraints alone, their voltage is a sum of sources: zero up to the fraction of
+    ``reach``, V (`reach_of`). The large driver then checks it against the members of its loop.
     """
     a, c = plan.anode[d], plan.cathode[d]
     high, low = v[a], v[c]
@@ -306,15 +307,15 @@ def mark_equal(plan, space, v, closed):
 def solve_sample(plan, max_iterations, space, closed, v, merged):
     """The operating point of one sample, with the sources in the workspace.
 
-    Diodes that are closed but carry nothing are opened in the end. Where conducting diodes close loops, the currents
-    are those of some forest that came out conducting; with ``merged``, for callers who choose currents themselves,
-    those of a forest of all diodes whose ends are equal (``space.equal``).
+    Diodes that are closed but carry no current are opened at the end. Where conducting diodes close loops, the currents
+    are those of some forest of conducting diodes; with ``merged``, for callers that choose currents themselves, those
+    of a forest of all diodes with equal ends (``space.equal``).
 
     Parameters
     ----------
     closed : (d,) bool array
-        The diodes to start with; where the iterations do not end, they begin again with none. On return those of a
-        forest that conduct.
+        The initial guess; if the iterations do not terminate they restart with none. On return those of a forest that
+        conduct.
     merged : bool
 
     Returns
@@ -328,7 +329,7 @@ def solve_sample(plan, max_iterations, space, closed, v, merged):
     if not started and max_iterations > 0 and closed.size >= MANY:
         guess_diodes(plan, space.injected, space.offset, space, closed, v)
         started, count = True, 1
-    while True:  # one call of `solve_active_set`, since wherever it stands it is compiled anew
+    while True:  # a single call of `solve_active_set`, since each call is compiled separately
         limit = 0 if last else max_iterations
         rest, tried = solve_active_set(plan, space.injected, space.offset, limit, space, closed, v, space.flow)
         again = False
@@ -354,8 +355,8 @@ def solve_sample(plan, max_iterations, space, closed, v, merged):
 
 
 def constraint_currents(plan, first, second, need, current):
-    """Currents of the voltage constraints, A, from the leaves of their trees: what currents ``need`` into the nodes and
-    all other branches leave over. Uses up ``need``.
+    """Currents of the voltage constraints, A, from the leaves of their trees: the residual currents of ``need`` and all
+    other branches. Overwrites ``need``.
     """
     for e in range(current.size):
         need[first[e]] -= current[e]

@@ -1,7 +1,7 @@
-"""Branch currents refined in branch variables (`circuitsim.engine.tree`), with the factor at hand.
+"""Branch currents refined in branch variables (`circuitsim.engine.tree`), with an available factor.
 
-Where potentials in doubles do not resolve the drops, currents that are differences of potentials are wrong. Here the
-currents of a tree's chords are corrected until they are accurate on their own scale; all others follow from them.
+Where potentials in doubles do not resolve the drops, currents computed from potentials are wrong. Here the chord
+currents of a tree are corrected until they are accurate on their own scale; all others follow from them.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from circuitsim.engine.tree import (
 )
 
 LOCAL = 1e-12
-"""Accuracy of a current against the largest current at its ends."""
+"""Tolerance of a current relative to the largest current at its ends."""
 OVERALL = 1e-22
-"""A current below this fraction of the largest of all that each correction shrinks by `SHRINKS` is zero."""
+"""A current below this fraction of the largest, which each correction reduces by `SHRINKS`, is zero."""
 SHRINKS = 1e-3
 RESOLUTION = 1e-28
 """A sum of currents below this fraction of the largest among them is rounding of pairs of doubles."""
 UNRESOLVED = 1e-27
 """A drop below this fraction of its potentials is rounding of pairs of doubles."""
 STEPS = 8
-"""Maximum number of corrections; circuits that need more go to the engine."""
+"""Maximum number of corrections; circuits that need more are passed to the engine."""
 
 
 def carry(kind, first, second, value, v, chords, current, carriers):
-    """Fill in the currents of chords and current sources, A, zero elsewhere, and the elements that have one.
+    """Fill in the currents of chords and current sources, A, zero elsewhere, and the elements with a current.
 
-    Returns how many they are, and the largest current.
+    Returns the number of these and the largest current.
     """
     current[:] = 0.0
     count, most = 0, 0.0
@@ -59,7 +59,7 @@ def carry(kind, first, second, value, v, chords, current, carriers):
 
 
 def converged(first, second, chords, ohms, v, before, most, at_node, steps, current, low):
-    """Whether the last correction of the chords' currents was small enough; sets those to zero that are rounding."""
+    """Whether the last correction of the chord currents was small enough; sets those that are rounding to zero."""
     node_maxima(first, second, current, at_node)
     done = steps > 1
     for k in range(chords.size):
@@ -79,8 +79,8 @@ def converged(first, second, chords, ohms, v, before, most, at_node, steps, curr
 
 
 def follow(tree, first, second, carriers, current, low, share):
-    """Fill in the currents of the tree that follow from those of all ``carriers`` outside it, A, in pairs of doubles;
-    those below ``share`` of the largest in their subtree are zero."""
+    """Fill in the tree currents that follow from those of all ``carriers`` outside it, A, in pairs of doubles; those
+    below ``share`` of the largest in their subtree are zero."""
     n, none = tree.order.size, np.empty(0)
     block, above = np.zeros(current.size, np.int64), np.zeros(n, np.int64)
     tree_currents(
@@ -104,7 +104,7 @@ def follow(tree, first, second, carriers, current, low, share):
 
 
 def correct(plan, space, tree, first, second, closed, carriers, most, v, current, low, limit):
-    """Correct the chords' currents until they are accurate on their own scale, at most ``limit`` times.
+    """Correct the chord currents until they are accurate on their own scale, at most ``limit`` times.
 
     Returns whether they are.
     """
@@ -153,7 +153,7 @@ def correct(plan, space, tree, first, second, closed, carriers, most, v, current
 def accept(plan, space, closed, signs, current, drop):
     """Whether blocking diodes have voltages ≤ 0, and conducting ones currents > 0 if ``signs``.
 
-    Fills in the diodes' currents in the workspace.
+    Fills in the diode currents in the workspace.
     """
     for d in range(closed.size):
         e = plan.diode[d]
@@ -182,9 +182,9 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current, d
     closed : (d,) bool array
         Conducting diodes, without loops.
     signs : bool
-        Whether the diodes' currents must have the right signs. If not, they are chosen afterwards.
+        Whether the diodes' currents must have the right signs; otherwise they are chosen afterwards.
     v : (n_nodes,) float array
-        Potentials to start from, V; filled.
+        Initial potentials, V; overwritten.
     current, drop : (m,) float arrays
         Filled: branch currents, A, and branch voltages, V.
     worst, relative : (7,) float arrays
@@ -192,8 +192,7 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current, d
 
     Returns
     -------
-    bool
-        Whether all currents are accurate on their own scale, and the diodes' states correct.
+    Whether all currents are accurate on their own scale, and the diodes' states correct.
     """
     tree = take_tree(plan, kind, first, second, value, closed)
     carriers, low = np.empty(kind.size, np.int64), np.zeros(kind.size)
@@ -204,7 +203,7 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current, d
     follow(tree, first, second, carriers, current, low, RESOLUTION)
     early = signs and passive(plan, value)
     for attempt in range(0 if early else 2, 3):
-        # First with currents that are differences of potentials, then after one correction: they may be good enough.
+        # First with currents computed from potentials, then after one correction: they may be accurate enough.
         if attempt > 0:
             limit = 1 if attempt == 1 else STEPS
             good = correct(plan, space, tree, first, second, closed, carriers, most, v, current, low, limit)

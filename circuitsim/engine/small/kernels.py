@@ -1,4 +1,4 @@
-"""The kernels of small circuits; which form of them a call gets: `circuitsim.kernel_family`."""
+"""The kernels of small circuits, interpreted or compiled (`circuitsim.kernel_family`)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ KERNELS = (
     "plan",
     "respond_samples",
 )
-"""Functions that `small_kernel` provides."""
+"""Entry points of `small_kernel`."""
 
 _MODULES = (
     minimum_degree,
@@ -67,13 +67,13 @@ MEASURES = (
 
 
 def load() -> None:
-    """Compile or load kernels from here on, however small the work; those of `circuitsim.kernels` too."""
+    """Compile or load kernels from now on, however small the work, including those of `circuitsim.kernels`."""
     compile_all()
     small_kernel.load()
 
 
 def _register() -> None:
-    """Let compiled kernels call the functions they are made of."""
+    """Register the functions that compiled kernels call."""
     from numba.extending import register_jitable
 
     from circuitsim import _pointers
@@ -94,4 +94,4 @@ def _sources() -> Iterator[Path]:
 
 
 small_kernel = KernelFamily(KERNELS, (plan, samples, loops, single, certificate), _register, _sources)
-"""The kernel of a name (`KERNELS`) for work on so many nodes in all."""
+"""Returns a kernel by name (`KERNELS`) for a given number of nodes."""

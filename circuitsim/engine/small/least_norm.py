@@ -1,7 +1,7 @@
-"""The least-norm currents in loops of diodes.
+"""Least-norm currents in loops of diodes.
 
-They are what wires of equal, vanishing resistance would carry: the operating point of a circuit in which each diode on
-a loop is 1 Ω in series with an ideal diode. Such circuits are small as a rule; the kernels of `single` solve them.
+They are the currents for equal, vanishing wire resistances: the operating point of a circuit in which each diode on a
+loop is 1 Ω in series with an ideal diode. Such circuits are usually small; the kernels of `single` solve them.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from circuitsim.engine.small.plan import UPDATES
 from circuitsim.engine.small.single import ALL, NO_GUESS, NUMBERS
 
 PASSES = 8
-"""Maximum number of passes over the currents of loops; each resolves twelve decades more."""
+"""Maximum number of passes over the currents of loops; each resolves twelve more decades."""
 KEPT = 32
-"""Circuits of loops that are kept planned: repeated solves have the same loops again."""
+"""Maximum number of cached plans of loops, for repeated solves."""
 ACCURATE = 1e-9
-"""A pass counts if its certificate holds to this; the residual is the next one's business."""
+"""A pass counts if its certificate holds to this; the next one corrects the residual."""
 
 
 def carry_away(ends: np.ndarray, one_way: np.ndarray | None, need: np.ndarray) -> np.ndarray | None:
-    """Currents of least norm that carry ``need`` away.
+    """Currents of least norm with the given net currents ``need``.
 
     Parameters
     ----------
     ends : (2, m) int array
         The nodes where the edges begin, and where they end.
     one_way : (m,) bool array, optional
-        Edges whose currents first → second must be ≥ 0; all, if not given.
+        Edges whose currents first → second must be ≥ 0; by default all.
     need : (nodes,) float array
-        Current that leaves each node through the edges, A; node 0 (of every connected part) takes what is left.
+        Current that leaves each node through the edges, A; node 0 (of every connected part) takes the rest.
 
     Returns
     -------
     (m,) float array or None
-        A; None where they could not be found.
+        A; None if they were not found.
     """
     carried, rest, flat = np.zeros(ends.shape[1]), need.copy(), ends.ravel()
     if one_way is None:
@@ -63,10 +63,10 @@ def carry_away(ends: np.ndarray, one_way: np.ndarray | None, need: np.ndarray) -
 
 
 class _Unit(NamedTuple):
-    """The circuit of 1 Ω in each edge that `_least_norm` solves, the needs its last elements."""
+    """The circuit with 1 Ω in each edge solved by `_least_norm`, the needs being its last elements."""
 
     packed: np.ndarray  # from `circuitsim.engine.small.single.prepare`, unused
-    spare: list[tuple[np.ndarray, np.ndarray]]  # copies of it and their numbers, which no call is using
+    spare: list[tuple[np.ndarray, np.ndarray]]  # copies of it and their numbers, not in use
     value: np.ndarray  # of its elements, those of the needs 0
     fed: np.ndarray  # the nodes that need them
     nodes: int
@@ -75,8 +75,8 @@ class _Unit(NamedTuple):
 
 @lru_cache(maxsize=KEPT)
 def _unit(ends: bytes, one_way: bytes, fed: bytes) -> _Unit | None:
-    """The circuit for edges with these ``ends`` and ``one_way`` and nodes that need a current or not, ``fed``; None if
-    it is too much work."""
+    """The circuit for edges with these ``ends`` and ``one_way``, and nodes with a current, ``fed``; None if it takes
+    too much work."""
     first, second = np.frombuffer(ends, np.int64).reshape(2, -1)
     d, f = np.flatnonzero(np.frombuffer(one_way, bool)), np.flatnonzero(np.frombuffer(fed, bool))
     m, count = first.size, len(fed)
@@ -108,7 +108,7 @@ def _least_norm(ends: bytes, one_way: bytes, fed: bytes, need: np.ndarray) -> np
     out[:size] = unit.value
     out[size - unit.fed.size : size] = need[unit.fed]
     status, worst = small_kernel("solve_once", n)(*memory, NO_GUESS, MAX_ITERATIONS, True, out)
-    # Potentials may be open where only idle diodes hold a node, but with a resistor in each edge its current is unique.
+    # Potentials may be open where only idle diodes fix a node, but with a resistor in each edge its current is unique.
     if not worst <= ACCURATE and status in REFINED:
         worst = small_kernel("refine_once", n)(*memory, out, np.empty(size), ALL, NO_GUESS)
     unit.spare.append(memory)

@@ -1,7 +1,7 @@
 """Subtraction-free elimination on a `Plan`: the factor of a weighted graph Laplacian, and solves with it.
 
-Weights are conductances between coordinates and to ground. Each pivot is the *sum* of what its coordinate is joined to,
-so nothing cancels, and an ideal short is just a weight beyond all others (Grassmann, Taksar & Heyman 1985).
+Weights are conductances between coordinates and to ground. Each pivot is the *sum* of the weights at its coordinate, so
+there is no cancellation, and an ideal short is just a weight larger than all others (Grassmann, Taksar & Heyman 1985).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def lower(plan, e):
 
 
 def factorise(plan, base, closed, dirty, weight, multiplier, pivot, work):
-    """Eliminate in order every coordinate that is marked, and all that this reaches; the others keep their factors.
+    """Eliminate in order every marked coordinate and all that this affects; the others keep their factors.
 
     Parameters
     ----------
@@ -29,15 +29,15 @@ def factorise(plan, base, closed, dirty, weight, multiplier, pivot, work):
     closed : (d,) bool array
         Which of ``plan.diode`` are shorts.
     dirty : (n + 1,) bool array
-        The coordinates to start from, all of them for a first factor; on return all that were eliminated.
+        The coordinates to start from, all of them for a first factor; on return those eliminated.
     weight : (fill + n,) float array
-        Filled: what joins each coordinate to later ones and to ground when it is eliminated, S.
+        Overwritten: weights from each coordinate to later ones and to ground when it is eliminated, S.
     multiplier : (fill,) float array
-        Filled: each entry's weight over its column's pivot.
+        Overwritten: each entry's weight over its column's pivot.
     pivot : (n,) float array
-        Filled, S; zero where nothing joins a coordinate to what comes later or to ground.
+        Overwritten, S; zero where nothing joins a coordinate to later ones or to ground.
     work : (n + 1,) float array
-        Work space.
+        Workspace.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def factorise(plan, base, closed, dirty, weight, multiplier, pivot, work):
         begin, end, last = plan.col_ptr[j], plan.col_ptr[j + 1], plan.row_ptr[j + 1]
         for q in range(begin, end):
             work[plan.rows[q]] = weight[q]
-        while before < last:  # four columns of one supernode at a time: each number of ``work`` is read once for all
+        while before < last:  # four columns of one supernode at a time, to read each number of ``work`` only once
             k, p = plan.row_col[before], np.int64(plan.row_slot[before])
             g, first, stop = fill + k, p + 1, plan.col_ptr[k + 1]
             m = multiplier[p]
@@ -101,8 +101,8 @@ def substitute(plan, multiplier, pivot, x, floating_current):
     Parameters
     ----------
     floating_current : (n,) float array
-        Filled: net current of each part without a path to ground, A, at the part's last coordinate; its potential there
-        is 0.
+        Overwritten: net current of each part without a path to ground, A, at the part's last coordinate, whose
+        potential is 0.
     """
     n = plan.n
     floating_current[:] = 0.0

@@ -1,6 +1,6 @@
-"""Loops of conducting diodes: which diodes they are, and what their currents have to carry away.
+"""Loops of conducting diodes: the diodes on them, and their net currents at the nodes.
 
-Which of the possible currents are chosen: `circuitsim.engine.small.least_norm`.
+The choice among the possible currents: `circuitsim.engine.small.least_norm`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from circuitsim.engine.small.active_set import NOISE
 from circuitsim.engine.steps import gather
 
 IDLE, CARRIES, ON_LOOP = 0, 1, 2
-"""What a diode does: nothing, carries a current that is more than rounding; its ends are on a loop of equal potentials
-(added to the others)."""
+"""States of a diode: no current; a current above rounding; ends on a loop of equal potentials (added to the others)."""
 MOST = 300
-"""Maximum number of diodes on loops that are worth a try."""
+"""Maximum number of diodes on loops that are handled."""
 
 
 def loop_diodes(made, space, on_loop):
-    """Mark the diodes on loops, given the forest at hand of all whose ends are equal.
+    """Mark the diodes on loops, given the forest of all diodes with equal ends.
 
     False where voltage constraints could take part in a loop.
     """
@@ -52,19 +51,19 @@ def loop_diodes(made, space, on_loop):
 
 
 def number_loops(made, on_loop, scale, part, number):
-    """Number the coordinates on loops from 1, the one of largest ``scale`` of each connected part 0.
+    """Number the coordinates on loops from 1, and from 0 the one of largest ``scale`` in each connected part.
 
     Parameters
     ----------
     part : (n + 1,) int array
-        Filled: the root of each coordinate's part.
+        Overwritten: the root of each coordinate's part.
     number : (n + 1,) int array
-        Filled; −1 off the loops.
+        Overwritten; −1 off the loops.
 
     Returns
     -------
     int
-        Numbers given, 0 included.
+        Number of numbers, 0 included.
     """
     for k in range(part.size):
         part[k], number[k] = k, -1
@@ -87,26 +86,26 @@ def number_loops(made, on_loop, scale, part, number):
 
 
 def find_loops(made, space, state):
-    """The diodes on loops (``space.wanted``), as edges of a graph, and the currents that they have to carry away.
+    """The diodes on loops (``space.wanted``), as edges of a graph, and their net currents at the nodes.
 
     Parameters
     ----------
     made : Plan
     space : Workspace
-        As `solve_sample` left it: the zero-voltage diodes, a forest that spans them, what the nodes need, and currents
-        on that forest; those of diodes that do nothing become 0. Of diodes on loops ``space.noise`` becomes the
-        current up to which they are idle, A.
+        After `solve_sample`: the zero-voltage diodes, a forest that spans them, the needs of the nodes, and currents on
+        that forest; those of idle diodes become 0. For diodes on loops ``space.noise`` becomes the current up to which
+        they are idle, A.
     state : (d,) float array
-        What each diode does on that forest, `IDLE` or `CARRIES`.
+        State of each diode on that forest, `IDLE` or `CARRIES`.
 
     Returns
     -------
     good : bool
-        False where loops are many (more than `MOST` diodes), or go through voltage constraints; the rest is empty then.
+        False where loops have more than `MOST` diodes, or contain voltage constraints; the rest is then empty.
     ends : (2, edges) int array
         Their anodes and cathodes, numbered from 0.
     need : float array
-        Current that leaves each numbered node through these diodes, A; 0 at node 0, which takes what is left.
+        Current that leaves each numbered node through these diodes, A; 0 at node 0, which takes the rest.
     """
     equal, flow, on_loop = space.equal, space.flow, space.wanted
     good, edges = loop_diodes(made, space, on_loop), 0
@@ -142,7 +141,7 @@ def find_loops(made, space, state):
 
 
 def give(space, state, shares):
-    """Give the diodes that `find_loops` has chosen their ``shares`` (edges,), A; fills in what they do, ``state``."""
+    """Assign the ``shares`` (edges,), A, to the diodes chosen by `find_loops`; fills in their ``state``."""
     p = 0
     for d in range(state.size):
         if space.wanted[d]:
@@ -152,8 +151,8 @@ def give(space, state, shares):
 
 
 def add_pass(ends, one_way, need, found, carried, rest):
-    """Add the currents that a pass of `circuitsim.engine.small.least_norm.carry_away` has found, but for rounding, to
-    those carried.
+    """Add the currents of one pass of `circuitsim.engine.small.least_norm.carry_away` to those carried, except
+    rounding.
 
     Parameters
     ----------
@@ -166,12 +165,12 @@ def add_pass(ends, one_way, need, found, carried, rest):
     found, carried : (m,) float arrays
         A.
     rest : (nodes,) float array
-        Filled: the residual of ``need``, 0 where that is rounding.
+        Overwritten: the residual of ``need``, 0 where it is rounding.
 
     Returns
     -------
     bool
-        Whether anything is left over, but at node 0.
+        Whether a residual remains, except at node 0.
     """
     m, most, through, left = one_way.size, 0.0, np.zeros(need.size), False
     for e in range(m):

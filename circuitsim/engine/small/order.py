@@ -1,4 +1,4 @@
-"""Order of elimination by approximate minimum degree, and the factor's pattern that follows from it."""
+"""Approximate minimum-degree order of elimination, and the resulting pattern of the factor."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from circuitsim.solvers.minimum_degree import minimum_degree
 
 FASTER = 3
-"""Updates of a block in which all are joined to all count less: they go faster by so much."""
+"""Updates of a fully connected block count less by this factor, since they are faster."""
 
 
 def eliminate(n, a, b, late, limit):
@@ -19,9 +19,9 @@ def eliminate(n, a, b, late, limit):
     Returns
     -------
     position : (n,) int array
-        When each coordinate is eliminated; empty if it gave up.
+        Step at which each coordinate is eliminated; empty if it gave up.
     ptr, members : int arrays
-        For each step the coordinates that the eliminated one is joined to then.
+        For each step the coordinates adjacent to the eliminated one.
     """
     at, near = neighbours(n, a, b)
     order, position = minimum_degree(at, near), np.empty(n, np.int64)
@@ -33,7 +33,7 @@ def eliminate(n, a, b, late, limit):
                 step += 1
     for k in range(n):
         order[position[k]] = k
-    # A coordinate is joined to its own neighbours, and to those of coordinates that are joined to it first of all.
+    # A coordinate is adjacent to its own neighbours, and to those of coordinates eliminated into it.
     ptr, members, used, updates = np.zeros(n + 1, np.int64), np.empty(2 * a.size + n, np.uint32), 0, 0
     child, sibling, mark = np.full(n, -1, np.int64), np.full(n, -1, np.int64), np.full(n, -1, np.int64)
     for step in range(n):
@@ -69,7 +69,7 @@ def eliminate(n, a, b, late, limit):
 
 
 def neighbours(n, a, b):
-    """Where each coordinate's neighbours begin in one array of all, and this, without repeats."""
+    """Start of each coordinate's neighbours in one array, and this array, without repetitions."""
     count = np.zeros(n + 1, np.int64)
     for e in range(a.size):
         if a[e] < n and b[e] < n and a[e] != b[e]:
@@ -101,7 +101,7 @@ def neighbours(n, a, b):
 
 
 def lengthened(array, used, size):
-    """The array, or a longer one that starts with its first ``used`` numbers, if it has no more than ``size``."""
+    """The array, or a longer one with the same first ``used`` numbers if it has no more than ``size``."""
     if size < array.size:
         return array
     longer = np.empty(array.size + size + 1, array.dtype)

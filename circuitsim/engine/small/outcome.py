@@ -6,22 +6,22 @@ import enum
 
 
 class Outcome(enum.IntEnum):
-    """The end of one solution; integers, so that kernels can fill arrays with them."""
+    """Result of one solution; integers, so that kernels can store them in arrays."""
 
     CONVERGED = 0
     """Potentials and currents are unique."""
     NONUNIQUE_CURRENTS = 1
-    """Conducting diodes close loops; their currents could be others."""
+    """Conducting diodes close loops; their currents are not unique."""
     SINGULAR = 2
     """Potentials are not unique, or voltage constraints close a loop."""
     MAX_ITERATIONS = 3
     """The active set did not become optimal, or a net current has no path to ground."""
     NONCONVEX = 4
-    """Negative conductances outweigh the others."""
+    """Negative conductances make the energy concave."""
     TOPOLOGY_CHANGED = 5
-    """A resistance became zero or ceased to be."""
+    """A resistance changed from or to zero."""
     OUT_OF_RANGE = 6
-    """An element value."""
+    """An element value is out of range."""
     CANCELLING_SOURCES = 7
     """As `CONVERGED`, but current sources cancel at a node, whose sum needs refinement."""
     CANCELLING_NONUNIQUE = 8

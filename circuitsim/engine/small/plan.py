@@ -1,8 +1,8 @@
-"""What follows once from a small circuit's topology: coordinates, an order of elimination, places of all numbers.
+"""The topology-dependent data of a small circuit: coordinates, order of elimination, positions of all numbers.
 
-A `Plan` is made of plain arrays and made by `plan`, which runs interpreted or compiled with the same bits
-(`circuitsim.engine.small.kernels`). It covers the *regular* circuits, which nearly all are: no loops of voltage
-constraints. Anything else is flagged, for the large driver.
+A `Plan` consists of plain arrays; `plan` runs interpreted or compiled with the same bits
+(`circuitsim.engine.small.kernels`). It covers *regular* circuits, nearly all of them: without loops of voltage
+constraints. All others are flagged, for the large driver.
 """
 
 from __future__ import annotations
@@ -16,35 +16,37 @@ from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.engine.small.order import eliminate
 
 UPDATES = 2_000_000
-"""Most updates of one elimination (one to two milliseconds); beyond, dense panels of the large driver are faster."""
+"""Maximum number of updates of one elimination (one to two milliseconds); beyond, the large driver's dense panels
+win."""
 
 NOWHERE = -1
-"""Slot of a branch whose ends are held by the same tree of voltage sources."""
+"""Slot of a branch with both ends in the same tree of voltage sources."""
 
 
 class Plan(NamedTuple):
-    """Topology of a circuit, ready for numbers; *coordinates* are super-nodes in order of elimination, ground is n.
+    """Topology of a circuit, analysed; *coordinates* are super-nodes in order of elimination, ground is n.
 
     Attributes
     ----------
     n : int
-        Coordinates to solve for.
+        Number of unknown coordinates.
     regular : bool
-        No loop of voltage constraints, no branch that they hold alone in a way that needs a closer look.
+        Whether there is no loop of voltage constraints, nor a branch across constraints alone that needs a special
+        check.
     coordinate : (n_nodes,) int array
         Super-node of each node.
     tree_node, tree_parent, tree_edge : int arrays
         Voltage constraints from the roots outwards: node, its parent, the element between them.
     resistor, resistor_slot, resistor_first, resistor_second : int arrays
-        Elements, where each one's conductance is added (`NOWHERE`: inside a super-node), and the nodes it joins.
+        Elements, the slot for each one's conductance (`NOWHERE`: inside a super-node), and the nodes it joins.
     diode, diode_slot, anode, cathode : int arrays
         The same for diodes.
     col_ptr, rows : int arrays
-        Pattern of the factor by columns, rows ascending, ground left out. Slots 0 … fill − 1 are its entries; slot
-        fill + k is what joins coordinate k to ground.
+        Pattern of the factor by columns, rows ascending, without ground. Slots 0 … fill − 1 are its entries; slot
+        fill + k joins coordinate k to ground.
     supernode_end : (n,) int array
-        The coordinate after the last of each one's supernode: of consecutive ones, each of whose patterns is that of
-        the one before without its first row.
+        The coordinate after the last of each one's supernode: consecutive coordinates, each with the pattern of the
+        previous one without its first row.
     row_ptr, row_col, row_slot : int arrays
         The same by rows: for each row its columns, ascending, and the slots.
     """
@@ -134,7 +136,7 @@ def find_slots(n, a, b, ptr, rows):
 
 
 def taken(column, at):
-    """``column[at]``, as a loop: what numpy can do at an index array takes a compiler seconds to build."""
+    """``column[at]``, as a loop: numpy's array indexing would take seconds to compile."""
     found = np.empty(at.size, np.int64)
     for k in range(at.size):
         found[k] = column[at[k]]
@@ -167,7 +169,7 @@ def plan(kind, first, second, value, n_nodes, late_node, limit):
     late_node : (n_nodes,) bool array
         Nodes whose coordinates are eliminated last (where negative conductances will be added).
     limit : int
-        Most updates of a factorisation; the plan of a circuit that needs more is empty.
+        Maximum number of updates of a factorisation; the plan of a circuit that needs more is empty.
     """
     voltage, resistor, diode = sort_elements(kind, value)
     tree_node, tree_parent, edge, root = voltage_forest(n_nodes, taken(first, voltage), taken(second, voltage))

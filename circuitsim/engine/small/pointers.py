@@ -1,4 +1,4 @@
-"""How kernels hand each other arrays and named tuples of arrays; interpreted, all of this does nothing."""
+"""Passing arrays and named tuples of arrays between kernels; interpreted, these functions do nothing."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 
 class Pinned:
-    """A named tuple of arrays and numbers for many calls of kernels: compiled code gets its address.
+    """A named tuple of arrays and numbers for many kernel calls: compiled code receives its address.
 
-    A call looks at each array that it is handed, some tenths of a microsecond for each, at each call. Of a pinned tuple
-    the arrays are looked at once; they are the same from then on, their contents may change.
+    Each call inspects each array passed to it, which takes some tenths of a microsecond. The arrays of a pinned tuple
+    are inspected once; they stay the same, but their contents may change.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class Pinned:
     Raises
     ------
     TypeError
-        At the first call of a compiled kernel: another kind of member.
+        At the first call of a compiled kernel: a member of another kind.
     """
 
     __slots__ = ("_layout", "_numba_type_", "address", "members")
@@ -44,13 +44,13 @@ class Pinned:
 
 
 def _laid_out(members: Any, words: list[int]) -> list[object]:
-    """Add what compiled code has in memory for a tuple, in words of eight bytes; returns what its type depends on."""
+    """Append a tuple's representation in compiled code, in words of eight bytes; returns what its type depends on."""
     kinds: list[object] = [type(members)]
     for member in members:
         if isinstance(member, np.ndarray):
             about = member.__array_interface__
             address, read_only = about["data"]
-            # No count of references, no owner, then what an array is.
+            # No reference count, no owner, then the array's fields.
             words += [0, 0, member.size, member.itemsize, address, *member.shape, *(n % 2**64 for n in member.strides)]
             kinds.append((about["typestr"], member.ndim, member.flags.c_contiguous, read_only))
         elif isinstance(member, tuple):
@@ -67,15 +67,15 @@ def _laid_out(members: Any, words: list[int]) -> list[object]:
 
 
 def kept(array):
-    """The array itself, which the caller keeps until all is done: compiled code counts no references of it."""
+    """The array itself, which the caller keeps alive: compiled code then counts no references."""
     return array
 
 
 def pointer(members):
-    """A named tuple, or a pinned one, to hand to functions: compiled code hands its address
+    """A named tuple, or a pinned one, to pass to functions: compiled code passes its address
     (`circuitsim._pointers`)."""
     return members.members if isinstance(members, Pinned) else members
 
 
 def retain(members):
-    """Nothing; in compiled code what a `pointer` points at exists until then."""
+    """No operation; compiled code keeps the target of a `pointer` alive until here."""

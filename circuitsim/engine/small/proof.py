@@ -1,6 +1,6 @@
 """The certificate of branch currents and drops along a spanning tree: `circuitsim.certificate.certify` in a kernel.
 
-For currents that were refined, or follow from a tree: each drop is checked relative to itself or the largest in its
+For refined currents, or those that follow from a tree: each drop is checked relative to itself or the largest in its
 loop.
 """
 
@@ -14,15 +14,15 @@ from circuitsim.engine.double_double import add, multiply
 from circuitsim.engine.tree import tree_potentials
 
 AIM = 1e-10
-"""Violations, and a simple bound on the errors, below this need no sharper one."""
+"""Residuals, and a simple bound on the errors, below this need no sharper bound."""
 CANCELS = 1e-3
-"""A potential below this fraction of the largest drop between its node and node 0 is checked relative to this."""
+"""A potential below this fraction of the largest drop on its path to node 0 is checked relative to that drop."""
 AGREES = 1e-12
-"""A drop that agrees with its potentials to this fraction of itself needs no look at its loop."""
+"""A drop that agrees with its potentials to this relative accuracy needs no check of its loop."""
 
 
 def largest(relative):
-    """The largest of 7 violations."""
+    """The largest of 7 residuals."""
     error = 0.0
     for k in range(7):
         error = max(error, relative[k])
@@ -30,8 +30,8 @@ def largest(relative):
 
 
 def loop_scale(tree, drop, a, b, left, relative):
-    """The largest |drop| on the tree path from a to b, V; one of which ``left``, V, is at most the share ``relative``
-    suffices."""
+    """The largest |drop| on the tree path from a to b, V; or any one of which ``left``, V, is at most the fraction
+    ``relative``."""
     most = 0.0
     while a != b and not left <= relative * most:
         if tree.depth[a] < tree.depth[b]:
@@ -42,15 +42,15 @@ def loop_scale(tree, drop, a, b, left, relative):
 
 
 def tied_scale(e, size, local, above_first, above_second):
-    """`current_scale` of an element of the tree, A; of others ``local``: they tie nothing by themselves."""
+    """`current_scale` of an element of the tree, A; of others ``local``, since they connect nothing by themselves."""
     return current_scale(size, local) if e in (above_first, above_second) else local
 
 
 def error_bound(tree, first, second, current, largest, total, power):
-    """Bound on the error of any current against its `circuitsim.certificate.current_scale`, given the sum of the
-    residuals' currents ``total``, A, and of their powers, W.
+    """Bound on the error of any current relative to its `circuitsim.certificate.current_scale`, given the sum of the
+    residual currents ``total``, A, and of their powers, W.
 
-    A residual drives at most what it drives through its chord alone; in R it dissipates at most ``power``.
+    A residual drives at most its chord's current alone; in R it dissipates at most ``power``.
     """
     bound, by, ohms = 0.0, tree.by, tree.ohms
     for e in range(ohms.size):
@@ -64,9 +64,9 @@ def error_bound(tree, first, second, current, largest, total, power):
 
 
 def potential_bound(tree, drop, v, total, power):
-    """Bound on the error of any potential against itself (`CANCELS`); arguments as for `error_bound`.
+    """Bound on the error of any potential relative to itself (`CANCELS`); arguments as for `error_bound`.
 
-    The error at the end of a path is at most that of the currents in its resistance, Σ R ``total``, and √(Σ R
+    The error at the end of a path is at most that of the currents times its resistance, Σ R ``total``, and √(Σ R
     ``power``).
     """
     bound, path, largest = 0.0, np.zeros(v.size), np.zeros(v.size)
@@ -90,20 +90,20 @@ def prove_branches(tree, kind, first, second, value, current, low, v, drop, at_n
     current, low : (m,) float arrays
         Branch currents, A, and their low-order parts.
     v : (n_nodes,) float array
-        Filled, V: node 0 at zero.
+        Overwritten, V: node 0 at zero.
     drop : (m,) float array
-        Filled: branch voltages, V. Those of resistors are R i.
+        Overwritten: branch voltages, V. Those of resistors are R i.
     at_node : (2, n_nodes) float array
-        Work space.
+        Workspace.
     worst, relative : (7,) float arrays
-        Filled, in the order of `circuitsim.certificate.EQUATIONS`.
+        Overwritten, in the order of `circuitsim.certificate.EQUATIONS`.
 
     Returns
     -------
     float
-        Bound on the error of any current against its `circuitsim.certificate.current_scale` (`error_bound`), and of any
-        potential (`potential_bound`), for currents of the tree that follow from those of the chords in pairs of
-        doubles. Infinite where the sign of a voltage is within `circuitsim.certificate.CLEAR` of rounding.
+        Bound on the error of any current relative to its `circuitsim.certificate.current_scale` (`error_bound`), and of
+        any potential (`potential_bound`), for tree currents that follow from the chord currents in pairs of doubles.
+        Infinite where the sign of a voltage is within `circuitsim.certificate.CLEAR` of rounding.
     """
     m, n = kind.size, v.size
     worst[:] = 0.0

@@ -1,4 +1,4 @@
-"""Currents of sources, and linear responses of one circuit, one sample after the other."""
+"""Currents of sources, and linear responses of one circuit, sample by sample."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from circuitsim.engine.small.workspace import fresh
 from circuitsim.engine.steps import copy
 
 CLEAN = 1e-12
-"""A sum of source currents below this fraction of one of them has cancelled."""
+"""A sum of source currents below this fraction of its largest term has cancelled."""
 
 
 def injections(kind, first, second, value, injected):
-    """Fill in the currents that current sources push into the nodes, A; returns whether none of these sums cancels."""
+    """Fill in the currents injected by current sources, A; returns whether none of these sums cancels."""
     injected[:] = 0.0
     for e in range(kind.size):
         if kind[e] == CURRENT:
@@ -31,7 +31,7 @@ def injections(kind, first, second, value, injected):
 
 
 def signed_currents(plan, first, second, value, v, injected, flow, current):
-    """Branch currents of a linear response: sources at zero, diodes carry either sign, currents come from outside."""
+    """Branch currents of a linear response: zero sources, diode currents of either sign, external currents."""
     need = injected.copy()
     current[:] = 0.0
     for r in range(plan.resistor.size):
@@ -43,16 +43,16 @@ def signed_currents(plan, first, second, value, v, injected, flow, current):
 
 
 def respond_samples(plan, kind, first, second, value, injected, begin, end, closed, v, current):
-    """Linear responses: sources at zero, the given diodes shorts, other currents injected into the nodes.
+    """Linear responses: zero sources, the given diodes as shorts, currents injected into the nodes.
 
     Parameters
     ----------
     injected : (samples, n_nodes) float array
         A.
     closed : (samples, d) bool array
-        Left as it is.
+        Not modified.
     v, current : (samples, n_nodes), (samples, m) float arrays
-        Filled: changes of potentials, V, and of the branch currents, A.
+        Overwritten: changes of potentials, V, and of the branch currents, A.
     """
     plan, still = pointer(plan), np.zeros(plan.coordinate.size)
     memory = fresh(plan)

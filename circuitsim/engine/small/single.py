@@ -1,8 +1,8 @@
-"""One solve of one circuit at a time, for callers that count microseconds: a plan in few arrays, results in one.
+"""Solving one circuit at a time, for callers that count microseconds: a plan in few arrays, results in one.
 
-A call of compiled code costs a tenth of a microsecond for every array that it is handed, and an array costs as much to
-make. So `prepare` packs a plan and the circuit's columns, `solve_once` unpacks them (which compiled code does for
-nothing), works in memory that is there already, and fills in one block of numbers.
+A call of compiled code costs a tenth of a microsecond per array argument, as does making an array. So `prepare` packs a
+plan and the circuit's columns; `solve_once` unpacks them (at no cost in compiled code), uses existing memory, and fills
+in one block of numbers.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ from circuitsim.engine.steps import offsets
 ARRAYS = 18
 """Arrays of signed integers in a packed circuit: those of a `Plan`, then kind, first and second of the elements."""
 N, REGULAR, ENTRIES, MEMORY, PLACES, MARKS, NUMBERS, SIGNED, HEAD = range(ARRAYS + 1, ARRAYS + 10)
-"""Where its head says, after where each array begins and the last one ends: n, whether it is regular, entries of the
-factor, where the memory of a `circuitsim.engine.small.workspace.Workspace` begins, and how much it takes; whether
-resistances may be negative."""
+"""Entries of its head, after the start of each array and the end of the last one: n, whether it is regular, entries of
+the factor, start and size of the memory of a `circuitsim.engine.small.workspace.Workspace`; whether resistances may be
+negative."""
 
 PROVE = -1
-"""Iterations of `solve_once` that proves what it has found before, with currents in loops of diodes chosen since."""
+"""Value of the iterations for which `solve_once` proves its previous result, with currents in loops chosen since."""
 ALL, REST, LOOPS = range(3)
-"""What `refine_once` refines and proves: all currents; those that are no matter of choice, before currents in loops of
-diodes are chosen; what results from these."""
+"""What `refine_once` refines and proves: all currents; those that are unique, before currents in loops of diodes are
+chosen; the result of that choice."""
 
 NO_GUESS = np.zeros(0)
 NO_GUESS.flags.writeable = False  # as currents of operating points are: one kind of array, one compilation
 
 
 def prepare(kind, first, second, value, n_nodes, late_node, limit):
-    """The plan of a circuit (see `circuitsim.engine.small.plan.plan`) and its columns in one stretch of memory.
+    """The plan of a circuit (see `circuitsim.engine.small.plan.plan`) and its columns in one block of memory.
 
     Returns
     -------
     int64 array
         A head, the arrays, room for the plan's arrays of uint32 and for the workspace's ``places`` and ``marks``.
-        Nothing, if one elimination takes more updates than ``limit``.
+        Empty if one elimination takes more updates than ``limit``.
     """
     made = plan(kind, first, second, value, n_nodes, late_node, limit)
     if made.coordinate.size == 0:
@@ -101,12 +101,12 @@ def prepare(kind, first, second, value, n_nodes, late_node, limit):
 
 
 def uint32_words(count):
-    """Numbers of eight bytes that hold so many of four."""
+    """Number of eight-byte words that hold so many four-byte numbers."""
     return (count + 1) // 2
 
 
 def bool_words(count):
-    """Numbers of eight bytes that hold so many of one."""
+    """Number of eight-byte words that hold so many bytes."""
     return (count + 7) // 8
 
 
@@ -116,7 +116,7 @@ def part(packed, k):
 
 
 def unpack(packed):
-    """The plan that `prepare` packed: views of its memory."""
+    """The plan packed by `prepare`: views of its memory."""
     entries = packed[ENTRIES]
     fill = packed[packed[ARRAYS] : packed[MEMORY]].view(np.uint32)
     return Plan(
@@ -144,13 +144,13 @@ def unpack(packed):
 
 
 def work_memory(packed):
-    """The ``places`` and ``marks`` of a workspace that `prepare` laid out."""
+    """The ``places`` and ``marks`` of a workspace laid out by `prepare`."""
     marks = packed[MEMORY] + packed[PLACES]
     return packed[packed[MEMORY] : marks], packed[marks:].view(np.bool_)
 
 
 def take_values(plan, kind, values, ohms, signed):
-    """Check new element values (``CONVERGED``: good), and whether the resistances differ from ``ohms``.
+    """Check new element values (``CONVERGED``: valid), and whether the resistances differ from ``ohms``.
 
     ``signed``: resistances may be negative.
     """
@@ -175,40 +175,40 @@ def take_values(plan, kind, values, ohms, signed):
 
 
 def views(out, m, n):
-    """Of the block of `solve_once`: element values, potentials, branch currents, worst absolute and relative
-    violations."""
+    """Views of the block of `solve_once`: element values, potentials, branch currents, largest absolute and relative
+    residuals."""
     at = 2 * m + n
     return out[:m], out[m : m + n], out[m + n : at], out[at : at + 7], out[at + 7 : at + 14]
 
 
 def solve_once(packed, numbers, guess, max_iterations, merged, out):
-    """The operating point of a packed circuit for the element values in ``out``, with the certificate's word.
+    """The operating point of a packed circuit for the element values in ``out``, with its certificate.
 
     Parameters
     ----------
     packed : int64 array
-        From `prepare`; this call's own while it lasts, and the same for the next one if that has the same ``numbers``.
+        From `prepare`; not shared during the call, and reusable with the same ``numbers``.
     numbers : (packed[NUMBERS],) float array
-        Memory, kept with ``packed``: the resistances of the factors at hand, Ω, then the workspace's.
+        Memory that belongs to ``packed``: the resistances of the cached factors, Ω, then the workspace's.
     guess : (m,) float array
-        Branch currents of an operating point whose conducting diodes are the first guess; nothing: no diode conducts.
+        Branch currents of an operating point whose conducting diodes are the initial guess; empty: no diode conducts.
         With `PROVE`: currents of the diodes on loops, A, in the order of `loops_once`.
     max_iterations : int
-        Most linear circuits to solve; 0: one, since the guess is right; `PROVE`.
+        Maximum number of linear circuits; 0: one, for a correct guess; `PROVE`.
     merged : bool
-        Whether the caller chooses currents in loops of diodes; else they are those of some forest.
+        Whether the caller chooses currents in loops of diodes; otherwise they are those of some forest.
     out : (m + n_nodes + m + 15 + d,) float array
-        Element values (Ω, V, A; ignored for diodes). The rest is filled: potentials, V; where no diode's current is one
-        of several, branch currents, A, and worst absolute and relative violations, 7 each
-        (`circuitsim.certificate.worst_violations`); linear circuits solved; what each diode does
+        Element values (Ω, V, A; ignored for diodes). The rest is overwritten: potentials, V; if all diode currents are
+        unique, branch currents, A, and largest absolute and relative residuals, 7 each
+        (`circuitsim.certificate.worst_violations`); number of linear circuits; state of each diode
         (`circuitsim.engine.small.loops.IDLE`).
 
     Returns
     -------
     status : int
-        How it ended.
+        An `Outcome`.
     worst : float
-        Largest relative violation.
+        Largest relative residual.
     """
     packed, numbers, out = kept(packed), kept(numbers), kept(out)
     plan = pointer(unpack(packed))
@@ -225,7 +225,7 @@ def solve_once(packed, numbers, guess, max_iterations, merged, out):
 
 
 def found(plan, packed, space, ohms, guess, max_iterations, merged, out):
-    """The potentials and conducting diodes of `solve_once`; how it ended."""
+    """The potentials and conducting diodes of `solve_once`; returns an `Outcome`."""
     kind, first, second, stamp = part(packed, 15), part(packed, 16), part(packed, 17), space.stamp
     values, v, _, _, _ = views(out, kind.size, plan.coordinate.size)
     tail = out.size - plan.diode.size
@@ -253,9 +253,9 @@ def found(plan, packed, space, ohms, guess, max_iterations, merged, out):
 
 
 def prove(plan, packed, space, out):
-    """Fill in branch currents and their violations.
+    """Fill in branch currents and their residuals.
 
-    Returns the largest relative one, infinite where the currents may be off by more than `ACCURATE`.
+    Returns the largest relative one, infinite if the currents may be off by more than `ACCURATE`.
     """
     kind, first, second, closed = part(packed, 15), part(packed, 16), part(packed, 17), space.closed
     values, v, current, worst, relative = views(out, kind.size, plan.coordinate.size)
@@ -267,8 +267,8 @@ def prove(plan, packed, space, out):
 
 
 def loops_once(packed, numbers, out):
-    """The loops of diodes where `solve_once` has just ended with ``NONUNIQUE_CURRENTS``, or `refine_once` after it; the
-    same arguments.
+    """The loops of diodes after `solve_once`, or `refine_once` after it, ended with ``NONUNIQUE_CURRENTS``; the same
+    arguments.
 
     Returns
     -------
@@ -283,12 +283,12 @@ def loops_once(packed, numbers, out):
 
 
 def refine_once(packed, numbers, out, drop, what, shares):
-    """Refine the currents and potentials that `solve_once` has just found; the same arguments.
+    """Refine the currents and potentials just found by `solve_once`; the same arguments.
 
     Parameters
     ----------
     drop : (m,) float array
-        Branch voltages, V: filled, or with `LOOPS` as they were left.
+        Branch voltages, V: overwritten, or with `LOOPS` as they were left.
     what : int
         `ALL`, or where `solve_once` ended with `Outcome.NONUNIQUE_CURRENTS` `REST`, and after `loops_once` `LOOPS`.
     shares : (edges,) float array
@@ -297,7 +297,7 @@ def refine_once(packed, numbers, out, drop, what, shares):
     Returns
     -------
     float
-        Largest relative violation; infinite where the engine has to step in.
+        Largest relative residual; infinite if the engine is needed.
     """
     packed, numbers, out, drop = kept(packed), kept(numbers), kept(out), kept(drop)
     plan = pointer(unpack(packed))
@@ -329,8 +329,8 @@ def refine_once(packed, numbers, out, drop, what, shares):
 
 
 def share(plan, space, first, second, current):
-    """Fill in the currents of diodes, given those on loops, and of voltage constraints, A; whether these hold all
-    potentials."""
+    """Fill in the currents of diodes, given those on loops, and of voltage constraints, A; returns whether these
+    determine all potentials."""
     for d in range(plan.diode.size):
         space.carries[d] = space.flow[d] > 0.0
         current[plan.diode[d]] = max(space.flow[d], 0.0)
@@ -345,7 +345,7 @@ def share(plan, space, first, second, current):
 
 
 def forward(plan, closed, state, current):
-    """Whether no closed diode that is on no loop of equal potentials carries a reverse current."""
+    """Whether no closed diode outside loops of equal potentials carries a reverse current."""
     good = True
     for d in range(closed.size):
         good = good and (not closed[d] or state[d] >= ON_LOOP or current[plan.diode[d]] >= 0.0)
@@ -353,8 +353,7 @@ def forward(plan, closed, state, current):
 
 
 def node_demands(plan, kind, first, second, current, need, size):
-    """Current that must leave each node through voltage constraints and diodes, A, and the largest of which it is a
-    sum."""
+    """Net currents of nodes through voltage constraints and diodes, A, and the largest of their terms."""
     need[:] = 0.0
     size[:] = 0.0
     for e in range(kind.size):

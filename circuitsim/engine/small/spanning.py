@@ -1,4 +1,4 @@
-"""The spanning tree of a small circuit along which branch currents are refined (`circuitsim.engine.tree`).
+"""The spanning tree of a small circuit for refining branch currents (`circuitsim.engine.tree`).
 
 It holds voltage constraints first, conducting diodes next, then resistors ascending in magnitude.
 """
@@ -34,7 +34,7 @@ class Tree(NamedTuple):
 
 
 def by_magnitude(elements, value):
-    """Elements in the order of their values' binary exponents, ascending; infinite ones left out."""
+    """Elements ordered by the binary exponents of their values, ascending, without infinite ones."""
     start = np.zeros(HIGHEST - LOWEST + 1, np.int64)
     count = 0
     for k in range(elements.size):
@@ -53,7 +53,7 @@ def by_magnitude(elements, value):
 
 
 def candidates(plan, value, closed):
-    """The elements that the tree may hold, the preferred ones first."""
+    """Candidate elements of the tree, in order of preference."""
     ascending, fixed, count = by_magnitude(plan.resistor, value), plan.tree_edge, plan.tree_edge.size
     edges = np.empty(count + closed.size + ascending.size, np.int64)
     for k in range(count):
@@ -69,7 +69,7 @@ def candidates(plan, value, closed):
 
 
 def take_tree(plan, kind, first, second, value, closed):
-    """The tree with these diodes conducting."""
+    """The tree for these conducting diodes."""
     m, n = kind.size, plan.coordinate.size
     ohms, emf, live, inside = np.zeros(m), np.zeros(m), np.zeros(m, np.bool_), np.zeros(m, np.bool_)
     source, count = np.empty(m, np.int64), 0
@@ -98,7 +98,7 @@ def take_tree(plan, kind, first, second, value, closed):
 
 
 def outside(inside, ohms, live, chord):
-    """Fill in the ``live`` resistors outside the tree; returns how many."""
+    """Fill in the ``live`` resistors outside the tree; returns their number."""
     count = 0
     for e in range(ohms.size):
         if live[e] and ohms[e] != 0.0 and not inside[e]:

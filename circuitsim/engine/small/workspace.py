@@ -1,4 +1,4 @@
-"""The arrays that samples of one circuit share, laid out once in three blocks of memory."""
+"""Arrays shared by the samples of one circuit, allocated once in three blocks of memory."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from circuitsim._graphs import Tracks
 from circuitsim.engine.steps import Forest
 
 FACTORS, FACTOR_ENTRIES = 6, 1 << 20
-"""Most factors (one for each set of conducting diodes) kept at hand, and most numbers in them if they are more than
-two."""
+"""Maximum number of cached factors (one for each set of conducting diodes), and of numbers in them if there are more
+than two factors."""
 
 
 class Pendant(NamedTuple):
@@ -19,24 +19,24 @@ class Pendant(NamedTuple):
 
     node: np.ndarray  # (n_nodes,)
     above: np.ndarray  # (n_nodes,): the neighbour of each pendant node
-    found: np.ndarray  # (1,): 1 + how many, 0: unknown
+    found: np.ndarray  # (1,): 1 + their number, 0: unknown
     member: np.ndarray  # (n_nodes,): whether a node is one of them
     closed: np.ndarray  # the diodes that conduct
     work: np.ndarray  # (4, n_nodes)
 
 
 class Workspace(NamedTuple):
-    """Conductances, factors at hand (one per row) and scratch; sizes in `workspace`."""
+    """Conductances, cached factors (one per row) and scratch; sizes in `workspace`."""
 
     g: np.ndarray  # of plan.resistor, S
-    strength: np.ndarray  # what meets at each coordinate, S
+    strength: np.ndarray  # sum of conductances at each coordinate, S
     base: np.ndarray  # the slots' conductances without diodes, S
     weight: np.ndarray  # the last row: with a conductance in place of each diode (`guess_diodes`)
     multiplier: np.ndarray
     pivot: np.ndarray
-    factored: np.ndarray  # the diodes that each factor holds closed
+    factored: np.ndarray  # the closed diodes of each factor
     held: np.ndarray  # whether all its pivots are positive
-    reach: np.ndarray  # potentials that 1 A into each node leads to, V; 0 where every part is tied well to the others
+    reach: np.ndarray  # potentials for 1 A into each node, V; 0 where every part is tied well to the others
     reached: np.ndarray  # whether these are known
     stamp: np.ndarray  # when each factor was last used, 0: never; last: the clock
     work: np.ndarray
@@ -53,14 +53,14 @@ class Workspace(NamedTuple):
     injected: np.ndarray
     at_node: np.ndarray
     forest: Forest
-    grown: np.ndarray  # (2,): 1 + the diodes of the forest at hand, 0 if there is none; whether the last factor is
+    grown: np.ndarray  # (2,): 1 + the diodes of the current forest, 0 if there is none; whether the last factor is
     root: np.ndarray
     tracks: Tracks
     some: np.ndarray
     a: np.ndarray
     b: np.ndarray
     dirty: np.ndarray
-    spanned: np.ndarray  # the diodes of the forest at hand
+    spanned: np.ndarray  # the diodes of the current forest
     closed: np.ndarray
     wanted: np.ndarray
     carries: np.ndarray
@@ -70,7 +70,7 @@ class Workspace(NamedTuple):
 
 
 def factors(fill, n):
-    """How many factors are kept at hand."""
+    """Number of cached factors."""
     return max(2, min(FACTORS, FACTOR_ENTRIES // (2 * fill + 2 * n + 1)))
 
 
@@ -83,7 +83,7 @@ def workspace_size(plan):
 
 
 def workspace(plan, numbers, places, marks):
-    """Work arrays in stretches of memory as large as `workspace_size` says; ``places`` zero (no factors) at first."""
+    """Work arrays in blocks of memory with the sizes of `workspace_size`; ``places`` zero (no factors) at first."""
     nodes, n, fill = plan.coordinate.size, plan.n, plan.rows.size
     d, f, r, s, c = plan.diode.size, factors(fill, n), plan.resistor.size, fill + n, n + 1
     # Numbers: of resistors, slots, factors, then rows of equal lengths.
@@ -145,6 +145,6 @@ def workspace(plan, numbers, places, marks):
 
 
 def fresh(plan):
-    """A workspace of its own."""
+    """A separate workspace."""
     numbers, places, marks = workspace_size(plan)
     return workspace(plan, np.empty(numbers), np.zeros(places, np.int64), np.empty(marks, np.bool_))
