@@ -110,7 +110,7 @@ def test_a_checkpoint_of_another_run_is_refused(run):
             NoisyQuadratic(4),
             DATA,
             _plan(),
-            r"parameters are .'point': 'float64 .3,.'.*, the model's are .'point': 'float64 .4,",
+            r"parameters are .'point': 'float64 .3,.*, the model's are .*float64 .4,",
         ),
         (NoisyQuadratic(), DATA, _plan(optimizer=SGD(0.1)), "optimiser memory are"),
     ]:
