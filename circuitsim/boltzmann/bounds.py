@@ -13,7 +13,7 @@ VACUOUS = 0.99
 
 
 def max_energy_change(machine: RestrictedBoltzmannMachine) -> float:
-    """Δ: the most that the energy can change when one unit does (Fischer & Igel 2011, Theorem 3).
+    """Δ: the largest change of the energy by one unit (Fischer & Igel 2011, Theorem 3).
 
     For visible unit l the other layer adds the positive or the negative weights alone at worst:
     ϑ_l = max(|Σ_i max(w_il, 0) + b_l|, |Σ_i min(w_il, 0) + b_l|); hidden units likewise; Δ is the largest of all.

@@ -28,7 +28,7 @@ class StepRule(Protocol):
 class AdaptiveSteps:
     """One Gibbs step for every ``nats`` nats of Δ: k(Δ) = ⌈Δ / nats⌉, at least ``k`` and at most ``k_max``.
 
-    Δ, the most that the energy can change with one unit, is what makes the chain slow: the bound on the bias leaves the
+    Δ, the largest change of the energy by one unit, makes the chain slow: the bound on the bias leaves the
     share (1 − exp(−(m + n) Δ))^k of the initial distance after k steps. To hold that worst case down k would have to
     grow like exp((m + n) Δ), which is k_max from the first update on. Real chains are far faster than their worst case,
     so the rule grows in proportion instead: few steps while the weights are small and a step forgets nearly all, more
@@ -37,7 +37,7 @@ class AdaptiveSteps:
     Parameters
     ----------
     k, k_max : int
-        Least and most steps.
+        Minimum and maximum number of steps.
     nats : float
         How much of Δ one more step answers, in nats (energies are in units of the temperature). Layers of hundreds of
         units add weights that never act together and have a much larger Δ: give a fraction of its value there.

@@ -1,6 +1,6 @@
 """The experiment of Fischer & Igel (2011): bias of CD-k and both bounds, exact along training, over many runs.
 
-Training is by *expected* CD-k, the update with the chance averaged out, compiled: a loop over
+Training is by *expected* CD-k, the mean of the update over all samples of the chain, compiled; a loop over
 `exact.expected_contrastive_divergence` gives the same. The pattern sets are those of Bengio & Delalleau (2009).
 """
 
@@ -125,7 +125,7 @@ def ascend(parameters, distribution, states, rate, steps, updates):
                 for t in range(count_hidden):
                     total += over_hidden[t] * joint[s, t]
                 chain[s] = total
-        # Data minus chain, weighted by the states: what is left is the expected update.
+        # Data minus chain, weighted by the states: the expected update.
         for s in range(count):
             push = rate * (distribution[s] - chain[s])
             for i in range(hidden):

@@ -1,4 +1,4 @@
-"""Data sets: scikit-learn's bundled digits; MNIST, CIFAR and ImageNet32, fetched once or from a person's files."""
+"""Data sets: scikit-learn's bundled digits; MNIST, CIFAR and ImageNet32, downloaded once or read from local files."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def fetch(
     mirrors : sequence of str
         Addresses of folders to try instead of the default ones, in this order.
     progress : callable
-        Told what became of each file, and why a mirror failed.
+        Called with a message for each file, and for each mirror that failed.
 
     Raises
     ------

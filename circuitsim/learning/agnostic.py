@@ -19,7 +19,7 @@ class AgnosticPropagation:
     """Parameters θ are springs at knobs u: E_tot = ‖u − θ‖²/(2ε) + E(θ, v) + β cost, minimal over v *and* θ.
 
     In the free phase the knobs are turned so that θ stays where it is; then they are held and the outputs nudged. θ
-    moves to where the total energy is least:
+    moves to the minimum of the total energy:
 
         Δg = −(ε/2) [(Δv^β)² − (Δv⁰)²]        with Δv^β at the *new* g        = −ε β ∇loss + O(εβ (ε + β))
 

@@ -85,7 +85,8 @@ class Chain:
         counts it), or raise `ConvergenceError`. Such a state never enters a gradient; with ``skip`` and ``stop`` none
         is an output either.
     warm : int
-        So many samples of a batch start at the nudged states of the batch before it, slot by slot; layered blocks only.
+        Number of samples of a batch that start at the nudged states of the previous batch, in order; layered blocks
+        only.
     fingerprint : bytes
         Stored with checkpoints; a run resumes only with the same (of circuit and data).
     metrics : sequence of str

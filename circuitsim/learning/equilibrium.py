@@ -15,7 +15,7 @@ from circuitsim.learning.estimate import Estimate, GradientProblem, estimate_of
 from circuitsim.learning.nudges import CONSTANT, Nudging
 
 REDUCTION, REDUCTIONS = 0.25, 12
-"""Factor on an automatic β for each attempt, and the most attempts: down to 2e-7 of the first."""
+"""Factor on an automatic β per attempt, and the maximum number of attempts: down to 2e-7 of the first."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class EquilibriumPropagation:
     kink_share : float
         With ``beta="auto"``: largest fraction of diodes and clamped units, over the batch, that may change.
     form : {"explicit", "implicit"}
-        What goes on to the stages before a block of a chain: the difference of its two states (Nest & Ernoult 2024,
+        What is passed to the stages before a block of a chain: the difference of its two states (Nest & Ernoult 2024,
         Algorithm 4), or each state in turn (Algorithm 2).
     relative : bool
         β counts in units of the block's own stiffness (`circuitsim.blocks.propagation.unit`), and may be negative.

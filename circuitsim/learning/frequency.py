@@ -60,8 +60,8 @@ class FrequencyPropagation:
         sines = np.sin(2.0 * np.pi * np.arange(self.times) / self.times)
         states, here = [], free
         for sine in sines.tolist():
-            # Each time starts where the one before ended; the error is that of the free state all along: the pull is
-            # worked out at its output.
+            # Each time starts at the state of the previous one; the error is that of the free state throughout, as the
+            # pull is evaluated at its output.
             begin = free._replace(solution=here.solution)
             here = self.nudging.relax(problem._replace(free=begin), self.gamma * sine)  # type: ignore[assignment]
             states.append(here)

@@ -61,7 +61,7 @@ class Nudging(Protocol):
 class ResistorNudge:
     """A resistor of conductance β from each output to a source at its target: F = E + β ½ ‖o − y‖².
 
-    A negative β is a negative conductance: allowed while the energy stays convex, |β| below the least eigenvalue of
+    A negative β is a negative conductance: allowed while the energy stays convex, |β| below the smallest eigenvalue of
     the output conductance matrix S in every state of the diodes (a larger one is refused).
     """
 
@@ -135,7 +135,7 @@ class FollowingCurrent(ResistorNudge):
 
 @dataclass(frozen=True)
 class ConstantCurrent:
-    """A constant current −β ∂loss/∂o, worked out at the free state: F = E + β (loss⁰ + ∂loss/∂o⁰ · (o − o⁰)).
+    """A constant current −β ∂loss/∂o, evaluated at the free state: F = E + β (loss⁰ + ∂loss/∂o⁰ · (o − o⁰)).
 
     No denominator changes, any sign of β is allowed, and centred estimates are exact at every finite β as long as the
     same diodes conduct at ±β.

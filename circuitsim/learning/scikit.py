@@ -238,7 +238,7 @@ class CircuitRegressor(RegressorMixin, CircuitEstimator, SupervisedEstimator):
     _reading_y: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Go on with one pass over a part of the data, at ``learning_rate_init``; Adam's moments stay.
+        """Continue with one pass over part of the data, at ``learning_rate_init``; Adam's moments are kept.
 
         Features and targets are scaled by the moments of the first part.
 

@@ -1,4 +1,4 @@
-"""A progress line for long runs: rewritten in place on a terminal, a line now and then elsewhere."""
+"""A progress line for long runs: rewritten in place on a terminal, a line a minute elsewhere."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TextIO
 
 
 class ProgressLine:
-    """A line rewritten in place on a terminal or in a notebook; elsewhere (a file, a pipe) a line now and then.
+    """A line rewritten in place on a terminal or in a notebook; elsewhere (a file, a pipe) a line a minute.
 
     Parameters
     ----------

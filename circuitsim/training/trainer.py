@@ -54,7 +54,7 @@ class TrainingPlan:
     evaluate_every : int
         Epochs between two rows of the history (the last epoch always has one).
     checkpoint_seconds : float
-        Least time between two checkpoints during training; one is always written at the end and on interruption.
+        Minimum time between two checkpoints during training; one is always written at the end and on interruption.
         It has no influence on the result.
     """
 
@@ -306,7 +306,7 @@ class Trainer:
         self._at = counters
 
     def _steps(self) -> Iterator[None]:
-        """The steps of this epoch that are still to be done; comes up for air after each, or after a few short ones."""
+        """Take the remaining steps of this epoch; yields after each, or after a few short ones."""
         plan, count = self.plan, 1
         order = plan.order(self._at.epoch, self.samples) if plan.shuffle else np.arange(self.samples)
         factor = plan.schedule.factor(self._at.epoch)
