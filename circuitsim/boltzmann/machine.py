@@ -171,8 +171,8 @@ class RestrictedBoltzmannMachine:
     def pseudo_log_likelihood(self, visible: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:
         """Σ_j log p(v_j | all other v) of each row.
 
-        With a generator, the sum is estimated by m times one term drawn at random, as scikit-learn's ``score_samples`` does;
-        without, all m terms are computed at m times the cost.
+        With a generator, the sum is estimated by m times one term drawn at random, as scikit-learn's ``score_samples``
+        does; without, all m terms are computed at m times the cost.
 
         Parameters
         ----------

@@ -30,8 +30,8 @@ def scattered(block: CircuitBlock, spread: float, rng: np.random.Generator) -> C
 
 
 def default_beta(block: CircuitBlock, loss: Loss) -> float:
-    """A strength β that leaves the energy convex with either sign: a hundredth of the smallest output conductance over the
-    loss's gradient_lipschitz curvature, S for the squared error.
+    """A strength β that leaves the energy convex with either sign: a hundredth of the smallest output conductance over
+    the loss's largest curvature, S for the squared error.
 
     Raises
     ------
