@@ -1,4 +1,5 @@
-"""Arrays of any library that follows the array API (numpy, CuPy, torch), with in-place steps where those pay."""
+"""Arrays of any library that follows the array API (numpy, CuPy, torch), with in-place operations where they are
+faster."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ Array = Any
 def namespace(array: Array) -> Any:
     """The array-API namespace of an array's library."""
     if type(array) is np.ndarray:
-        # Finding it out takes 0.1 ms, as long as a sweep of a small network.
+        # The look-up takes 0.1 ms, as long as a sweep of a small network.
         return _numpy()
     return array_api_compat.array_namespace(array)
 
@@ -25,7 +26,7 @@ def _numpy() -> Any:
 
 
 def device(array: Array) -> Any:
-    """Where an array lives, as its library's constructors take it."""
+    """The device of an array, as its library's constructors take it."""
     return array_api_compat.device(array)
 
 
@@ -56,10 +57,10 @@ def product_into(xp: Any, left: Array, right: Array, out: Array) -> None:
 
 
 def for_products(array: Array) -> Array:
-    """A copy of a batch of vectors, in the order of memory in which products with matrices are quickest.
+    """A copy of a batch of vectors in the memory order that makes matrix products fastest.
 
-    With numpy in single precision the samples of a unit lie side by side: BLAS then does not pack the matrix for the
-    few rows of a batch (1.3 to 1.6 times faster for 16 samples of 1,024 units; double precision is slower).
+    With numpy in single precision, the samples of a unit are contiguous: BLAS then does not pack the matrix for the few
+    rows of a batch (1.3 to 1.6 times faster for 16 samples of 1,024 units; double precision is slower).
     """
     if isinstance(array, np.ndarray):
         return np.array(array, order="F" if array.ndim == 2 and array.dtype == np.float32 else "C")
@@ -67,10 +68,10 @@ def for_products(array: Array) -> Array:
 
 
 def to_numpy(array: Array) -> np.ndarray:
-    """A numpy array of the same values, on the processor."""
+    """A numpy array of the same values, on the CPU."""
     if isinstance(array, np.ndarray):
         return array
     if hasattr(array, "detach"):
         return np.asarray(array.detach().cpu())
-    # CuPy's arrays are copied by get(), which in tables of pandas means another thing.
+    # CuPy's arrays are copied by get(), which has another meaning in pandas.
     return np.asarray(array.get() if hasattr(array, "get") and hasattr(array, "__cuda_array_interface__") else array)

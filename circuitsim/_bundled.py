@@ -1,4 +1,4 @@
-"""Where the bundled decks are: a wheel has them inside the package, a checkout in the folder ``netlists/``."""
+"""Location of the bundled decks: inside the package in a wheel, ``netlists/`` in a checkout."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def netlists() -> str:
 
 
 def parts() -> str:
-    """The folder of the bundled sub-circuits, which every deck may include by name."""
+    """The folder of the bundled sub-circuits, which any deck can include by name."""
     return os.path.join(netlists(), "parts")

@@ -1,12 +1,12 @@
-"""Whole-program compilation of kernels: each is optimised and emitted once, together with all that it calls, and only
-constant indices count from the end of an array.
+"""Whole-program compilation of kernels: each is optimised and emitted once, together with all its callees; only
+constant indices may be negative.
 
-Numba optimises every function, emits its machine code and links the result into each caller, which is optimised and
-emitted in turn: nested kernels are compiled once a level. Here a function that a kernel calls contributes its
-unoptimised LLVM module. The module of the kernel that Python calls is linked from these, optimised and emitted.
+Numba optimises every function, emits its machine code and links it into each caller, which is optimised and emitted in
+turn: nested kernels are compiled once per level. Here, a callee contributes its unoptimised LLVM module. The module of
+the kernel that Python calls is linked from these, optimised and emitted.
 
-This rests on numba's internals, hence its upper version bound in setup.cfg. Where one of them is missing, this module
-cannot be imported, and `circuitsim._jit` takes numba's own compilation: the same results, more slowly.
+This relies on numba's internals, hence its upper version bound in setup.cfg. If one of them is missing, importing this
+module fails and `circuitsim._jit` uses numba's own compilation, which is slower.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from circuitsim._kernel_cache import KernelFiles, made_of
 from circuitsim._lowering import Lower
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
-"""What the names of numba's environments (one a function, for its exceptions) begin with."""
+"""Prefix of the names of numba's environments (one per function, for its exceptions)."""
 
 
 _PROCESSOR = " ".join(
@@ -50,21 +50,21 @@ _PROCESSOR = " ".join(
         getattr(config, "CPU_FEATURES", None) or llvm.get_host_cpu_features().flatten(),
     )
 ).encode()
-"""The processor that machine code is made for."""
+"""The target processor."""
 
 _SHARED = tuple(Path(__file__).parent / name for name in ("_graphs.py", "_jit.py", "_pointers.py", "_vectors.py"))
 
 _RUNTIME = "NRT_"
 _OURS = "10circuitsim"
-"""What the names of this package's functions contain, as numba mangles them."""
+"""Part of the mangled names of this package's functions."""
 _OWN = ".whole"
 
 PARTS, SIZE = "parts", "bytes of bitcode"
-"""Of a compiled kernel's metadata: the functions linked together, and how much there was to optimise."""
+"""Metadata of a compiled kernel: the linked functions and the size of the optimised code."""
 
 
 def _simplify(codegen: Any, module: Any) -> None:
-    """Simplify the functions of a part a little: what is left is copied and linked into each kernel that needs it."""
+    """Simplify the functions of a part slightly, as its code is copied into each kernel that needs it."""
     module.data_layout = codegen._data_layout
     for function in module.functions:
         if not function.is_declaration:
@@ -77,9 +77,9 @@ def _simplify(codegen: Any, module: Any) -> None:
 
 
 def _optimize(codegen: Any, module: Any, unroll: bool) -> None:
-    """Optimise the module of a kernel with all that it calls, as numba does, with or without unrolled loops."""
+    """Optimise the linked module of a kernel as numba does, with or without unrolled loops."""
     passes, builder = codegen._module_pass_manager(loop_vectorize=False, slp_vectorize=False, opt=0, cost="cheap")
-    passes.run(module, builder)  # functions in place of calls, for the pass that leaves out counting of references
+    passes.run(module, builder)  # inlining, for the pass that removes reference counting
     options = llvm.create_pipeline_tuning_options()
     settings: Any = config
     options.speed_level = settings.OPT
@@ -92,41 +92,41 @@ def _optimize(codegen: Any, module: Any, unroll: bool) -> None:
 
 
 class _NoAddresses:
-    """Stands for the code generator where numba writes an environment's address into a function's machine code."""
+    """A code generator that writes no address of an environment into a function's machine code."""
 
     def set_env(self, env_name: str, env: Any) -> None:
-        """Nothing: a part has no machine code; `_emit` does this for the whole."""
+        """Do nothing: a part has no machine code; `_emit` does this for the whole."""
 
 
 class WholeLibrary(JITCodeLibrary):
-    """The module of a kernel with all that it calls, which is optimised once all is linked."""
+    """The module of a kernel and its callees, optimised once linked."""
 
     unroll = False
 
     def _optimize_functions(self, module: Any) -> None:
-        """Nothing but the layout of data."""
+        """Set the data layout only."""
         module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
-        """Optimise; loops are unrolled where a kernel asks for it: a third of the code is copies of their bodies else,
-        and sparse circuits are solved as fast without."""
+        """Optimise; loops are unrolled only if a kernel requests it, as unrolling adds half as much code and does not
+        make sparse circuits faster."""
         _optimize(self._codegen, self._final_module, self.unroll)
 
 
 class PartLibrary(JITCodeLibrary):
-    """The module of one function, for linking only: it has no machine code."""
+    """The module of one function, for linking only, without machine code."""
 
     def _optimize_functions(self, module: Any) -> None:
-        """Simplify each function a little."""
+        """Simplify each function slightly."""
         _simplify(self._codegen, module)
 
     @property
     def codegen(self) -> Any:
-        """What numba hands a function's environment to."""
+        """The code generator that numba gives a function's environment to."""
         return _NoAddresses()
 
     def finalize(self) -> None:
-        """Make its functions such that each module they are linked into may drop them."""
+        """Let each module that its functions are linked into drop them."""
         self._raise_if_finalized()
         for function in self._final_module.functions:
             if not function.is_declaration and function.linkage == llvm.Linkage.external:
@@ -135,11 +135,11 @@ class PartLibrary(JITCodeLibrary):
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
-        """No address: nothing was emitted."""
+        """None: nothing was emitted."""
         return 0
 
     def parts(self, found: dict[Any, None]) -> None:
-        """Add this library and all that it needs to ``found``, each once, in the order of need."""
+        """Add this library and its dependencies to ``found``, each once, in order of need."""
         if self in found:
             return
         found[self] = None
@@ -150,7 +150,7 @@ class PartLibrary(JITCodeLibrary):
                 found[library] = None
 
     def _get_module_for_linking(self) -> Any:
-        """For callers compiled by numba's own pipeline: the module with all that it needs."""
+        """The module with its dependencies, for callers compiled by numba's own pipeline."""
         self._ensure_finalized()
         if self._shared_module is None:
             module = self._final_module.clone()
@@ -161,11 +161,11 @@ class PartLibrary(JITCodeLibrary):
 
 
 def _closure(library: Any) -> dict[Any, None]:
-    """A library, first, and all that it needs."""
+    """A library followed by its dependencies."""
     found: dict[Any, None] = {}
     if isinstance(library, PartLibrary):
         library.parts(found)
-    else:  # compiled for a caller of numba's own, before
+    else:  # already compiled for a caller in numba's own pipeline
         found[library] = None
     return found
 
@@ -179,9 +179,9 @@ _fix_integer_index = arrayobj.fix_integer_index
 
 
 def _index(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
-    """An index into an array, as numba makes it, without the test whether it counts from the end.
+    """An array index as numba makes it, without the test for negative values.
 
-    In kernels of this package only constants are negative.
+    In this package's kernels, only constant indices are negative.
     """
     if isinstance(index, ir.Constant) or _OURS not in builder.function.name:
         return _fix_integer_index(context, builder, kind, index, size)
@@ -189,7 +189,7 @@ def _index(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
 
 
 def _no_wrapper(*arguments: Any) -> None:
-    """Nothing: no part is called from C."""
+    """Do nothing: no part is called from C."""
 
 
 _STANDING_IN = (
@@ -198,12 +198,12 @@ _STANDING_IN = (
     (NativeLowering, "lowering_class", Lower),
     *_shortcuts.STANDING_IN,
 )
-"""What stands for attributes of numba's while it compiles parts."""
+"""Replacements for attributes of numba while it compiles parts."""
 
 
 @contextmanager
 def _parts_only(codegen: Any) -> Iterator[None]:
-    """While this lasts, what numba compiles are parts (the compiler's lock is held)."""
+    """A context in which numba compiles parts (the compiler's lock is held)."""
     standing_in = ((codegen, "_library_class", PartLibrary), *_STANDING_IN)
     before = [getattr(owner, name) for owner, name, _ in standing_in]
     for owner, name, other in standing_in:
@@ -217,9 +217,9 @@ def _parts_only(codegen: Any) -> Iterator[None]:
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """While this lasts, the collector of reference cycles waits: it would walk the compiler's many objects.
+    """A context without garbage collection, which would traverse the compiler's many objects.
 
-    Afterwards they count as old: it looks at them when it looks at all, not at once.
+    Afterwards these objects belong to the oldest generation, which is rarely collected.
     """
     collecting = gc.isenabled()
     gc.disable()
@@ -234,7 +234,7 @@ def _without_collection() -> Iterator[None]:
 
 
 class _Whole(_FunctionCompiler):
-    """Compiles a kernel as a part, then links, optimises and emits it with all that it needs."""
+    """Compiles a kernel as a part, then links it with its dependencies, optimises and emits the result."""
 
     def __init__(self, kernel: Kernel, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -251,7 +251,7 @@ class _Whole(_FunctionCompiler):
 
 
 def _emit(part: Any, nogil: bool, unroll: bool) -> Any:
-    """The compiled kernel, ready to be called from Python, and to be saved."""
+    """The compiled kernel, callable from Python and ready to be saved."""
     context, fndesc = part.target_context, part.fndesc
     codegen = context.codegen()
     library = WholeLibrary(codegen, fndesc.qualname)
@@ -265,10 +265,10 @@ def _emit(part: Any, nogil: bool, unroll: bool) -> Any:
         _link(module, other)
         library._reload_init.update(other._reload_init)
     for function in module.functions:
-        # LLVM's pass that leaves out needless counting of references knows numba's runtime by its names.
+        # LLVM's pass that removes redundant reference counting identifies numba's runtime by name.
         kept = function.name == fndesc.llvm_cpython_wrapper_name or function.name.startswith(_RUNTIME)
         if not function.is_declaration and not kept:
-            # Of this module alone: inlined, it goes. The linker finds such functions by name, hence a name of its own.
+            # Private to this module, and dropped once inlined. The linker finds functions by name, hence a unique name.
             function.linkage = llvm.Linkage.internal
             function.name += _OWN
     size = len(module.as_bitcode())
@@ -283,7 +283,7 @@ def _emit(part: Any, nogil: bool, unroll: bool) -> Any:
 
 
 class _Cache(FunctionCache):
-    """Compiled code on disk, of the contents of all sources in the kernel's folder and of those that it names."""
+    """Compiled code on disk, keyed by the contents of all sources in the kernel's folder and of those that it names."""
 
     def __init__(self, py_func: Any) -> None:
         super().__init__(py_func)
@@ -292,9 +292,9 @@ class _Cache(FunctionCache):
         self._files = KernelFiles(Path(self._cache_path), self._impl.filename_base, sources)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Compiled code, with the two modules of numba whose names machine code refers to.
+        """Load compiled code, and the two modules of numba that machine code refers to by name.
 
-        Numba would first import its implementations of all functions, which only compilation needs: 0.3 s a process.
+        Numba would first import its implementations of all functions (0.3 s), which only compilation needs.
         """
         rtsys.initialize(target_context)
         importlib.import_module("numba.cpython.hashing")
@@ -302,11 +302,11 @@ class _Cache(FunctionCache):
         return None if kept is None else self._impl.rebuild(target_context, kept)
 
     def holds(self) -> bool:
-        """Whether there is compiled code of these sources, for some types of arguments."""
+        """Whether compiled code of these sources exists for some argument types."""
         return self._files.holds()
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep compiled code; on a full disk, for instance, do without."""
+        """Save compiled code; ignore failures such as a full disk."""
         if not self._impl.check_cachable(data):
             return
         try:
@@ -321,12 +321,12 @@ class _Cache(FunctionCache):
 
 @cache
 def _sources(folder: Path) -> tuple[Path, ...]:
-    """The sources in a folder, whose kernels call each other, and those that all folders share."""
+    """The sources in a folder, whose kernels call each other, and the shared ones."""
     return (*sorted(folder.glob("*.py")), *_SHARED)
 
 
 class Kernel(CPUDispatcher):
-    """A function that Python calls compiled as a whole, its loops unrolled or not, and other kernels as a part."""
+    """A function compiled as a whole for Python, with or without unrolled loops, and as a part for other kernels."""
 
     def __init__(
         self, py_func: Callable[..., Any], targetoptions: dict[str, Any], unroll: bool = False, **others: Any
@@ -337,13 +337,13 @@ class Kernel(CPUDispatcher):
         self._compiler: Any = _Whole(self, py_func, self.targetdescr, targetoptions, {}, Compiler)
 
     def enable_caching(self) -> None:
-        """Keep compiled code on disk."""
+        """Cache compiled code on disk."""
         self._cache: Any = _Cache(self.py_func)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """What a kernel that calls this one is typed with."""
+        """The call template for typing a kernel that calls this one."""
         return self.part.get_call_template(args, kws)
 
     def get_overload(self, sig: Any) -> Any:
-        """What a kernel that calls this one is linked with."""
+        """The part to link into a kernel that calls this one."""
         return self.part.get_overload(sig)

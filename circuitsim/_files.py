@@ -1,4 +1,4 @@
-"""Atomic file replacement: a file is the old or the new one, never half of either; errors name the file."""
+"""Atomic file replacement: a file is old or new, never a mixture; errors name the file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import BinaryIO
 from circuitsim.errors import UsageError
 
 TEMPORARY = ".part"
-"""How the names of temporary files end."""
+"""Suffix of temporary files."""
 
 
 def atomic_write(path: Path, content: bytes) -> None:
@@ -22,7 +22,7 @@ def atomic_write(path: Path, content: bytes) -> None:
 
 
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """`atomic_write` for a name that a person gave: the file behind a link; devices and pipes as they are."""
+    """`atomic_write` to a user's path, following links; devices and pipes are written directly."""
     if os.path.exists(path) and not os.path.isfile(path):
         with naming(path), open(path, "wb") as file:
             file.write(content)
@@ -33,18 +33,18 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
 
 @contextlib.contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write, which becomes ``path`` when all is written and the old one stays until then.
+    """A file to write, which replaces ``path`` when complete.
 
-    The bytes go to a temporary file beside it, are flushed to the disk, and take the name in one rename. Each writing
-    has a temporary file of its own: of several at once the last one counts. A killed process leaves its temporary file
-    (`remove_abandoned`); a failure removes it.
+    The bytes are written to a temporary file in the same folder and flushed to disk; one rename then replaces ``path``.
+    Each writer has its own temporary file: of several at once, the last rename wins. A killed process leaves its
+    temporary file (`remove_abandoned`); a failure removes it.
 
     Raises
     ------
     OSError
         With ``path`` as its file name.
     """
-    # The name is cut so that a long one plus the rest is still a name the system takes (255 bytes).
+    # The name is cut so that the whole remains within the system's limit (255 bytes).
     temporary = path.with_name(f".{path.name[:48]}.{os.urandom(8).hex()}{TEMPORARY}")
     with naming(path):
         try:
@@ -62,7 +62,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Give ``path`` to the system's complaints: those about a full disk or a temporary file do not name it."""
+    """Add ``path`` to operating-system errors: those about a full disk or a temporary file do not name it."""
     try:
         yield
     except OSError as error:
@@ -72,13 +72,13 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def remove_abandoned(directory: Path) -> None:
-    """Remove the temporary files that a killed process left in a directory which no other process writes to."""
+    """Remove temporary files left by a killed process in a directory that no other process writes to."""
     for left in directory.glob(f".*.{'[0-9a-f]' * 16}{TEMPORARY}"):
         left.unlink(missing_ok=True)
 
 
 def _sync_directory(directory: Path) -> None:
-    """Make the rename itself survive a power cut, where the system can sync directories."""
+    """Make the rename survive a power failure, if the system can sync directories."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
@@ -89,17 +89,17 @@ def _sync_directory(directory: Path) -> None:
 
 
 def no_data(path: Path) -> str:
-    """Why there are no data at a path, as a message."""
+    """The error message for missing data at a path."""
     return f"no data file {str(path)!r}: {'it is a folder' if path.is_dir() else 'there is no such file'}"
 
 
 def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV file that are not blank, each with its line number; cells without blanks around them.
+    """The non-blank rows of a CSV file with their line numbers, cells stripped.
 
     Raises
     ------
     UsageError
-        A quoted cell that does not end, or another fault of the format, by file and line.
+        An unterminated quoted cell or another format error, with file and line.
     """
     with open(path, encoding="utf-8-sig", newline="", errors="surrogateescape") as file:
         reader = csv.reader(file, strict=True)

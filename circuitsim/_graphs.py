@@ -1,4 +1,4 @@
-"""Graph primitives on arrays, interpreted or part of compiled kernels: union–find, adjacency, spanning forests."""
+"""Graph primitives on arrays, interpreted or compiled: union–find, adjacency, spanning forests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Tracks(NamedTuple):
 
 
 def find(leader, k):
-    """The representative of the set of ``k``; paths are halved on the way."""
+    """The representative of the set of ``k``, with path halving."""
     while leader[k] != k:
         leader[k] = leader[leader[k]]
         k = leader[k]
@@ -25,15 +25,15 @@ def find(leader, k):
 
 
 def unite(leader, a, b):
-    """Unite the sets of two elements, the smaller representative for both; whether they were apart."""
+    """Unite the sets of two elements under the smaller representative; returns whether they were disjoint."""
     a, b = find(leader, a), find(leader, b)
     leader[max(a, b)] = min(a, b)
     return a != b
 
 
 def choose_forest(n, first, second, edges, kept):
-    """Fill in the edges of a spanning forest over n nodes, the earlier of ``edges`` where there is a choice (Kruskal
-    1956); returns their number."""
+    """Fill in the edges of a spanning forest over n nodes, preferring earlier ``edges`` (Kruskal 1956); returns their
+    number."""
     leader, count = np.empty(n, np.int64), 0
     for k in range(n):
         leader[k] = k
@@ -45,7 +45,7 @@ def choose_forest(n, first, second, edges, kept):
 
 
 def incident(n, m, first, second, tracks):
-    """The first m edges at each of n nodes: fills in pointers and edge numbers, ascending at every node."""
+    """Fill in, for the first m edges, pointers and edge numbers at each of n nodes, in ascending order."""
     ptr, put, edge = tracks.ptr, tracks.put, tracks.edge
     for k in range(n + 1):
         ptr[k] = 0
@@ -68,17 +68,17 @@ def grow_forest(n, m, first, second, start, strength, tracks, node, parent, edge
     Parameters
     ----------
     strength : (n,) float array
-        The strongest node of each other tree is its root; the smallest number on a tie.
+        The strongest node of each other tree is its root; ties go to the smallest number.
     tracks : Tracks
     node, parent, edge : int arrays
-        Filled in the order found: each node that is not a root, its parent, the edge between them.
+        Filled in the order of discovery: each non-root node, its parent, the edge between them.
     root : (n,) int array
         Filled: root of each node's tree.
 
     Returns
     -------
     int
-        Nodes that are not roots.
+        Number of non-root nodes.
     """
     if m == 0:
         for k in range(n):
@@ -124,9 +124,10 @@ def grow_forest(n, m, first, second, start, strength, tracks, node, parent, edge
 
 
 def least_at_nodes(first, second, weight, least, holder):
-    """Fill in the least and the next |weight| of the edges at each node (2, n), and which has the least (n,; −1: none).
+    """Fill in the smallest and second smallest |weight| of the edges at each node (2, n), and the edge of the smallest
+    (n,; −1: none).
 
-    A caller that needs them for few edges would count references of arrays returned here for every edge.
+    Returning arrays would cost callers reference counting for every edge.
     """
     least[:] = np.inf
     holder[:] = -1

@@ -1,6 +1,6 @@
-"""One place that decides how kernels are compiled.
+"""How kernels are compiled.
 
-Importing this module imports numba; only kernel modules do so, so that small circuits never pay for it.
+Importing this module imports numba; only kernel modules do so, to keep small circuits fast.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from numba.extending import intrinsic
 
 try:
     from circuitsim._compile import Kernel
-except ImportError:  # another numba than setup.cfg asks for: its own compilation, which takes longer
+except ImportError:  # a version of numba that setup.cfg excludes: use its own, slower compilation
     Kernel = None  # type: ignore[assignment, misc]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 logger = logging.getLogger("circuitsim.compilation")
-"""Says once per process, as a warning (on stderr unless a program decides otherwise), that compilation begins."""
+"""Warns once per process (on stderr by default) that compilation begins."""
 
 #: What every kernel is compiled with. No fast-math but contraction (a·b + c in one rounding): reassociation or
 #: "no infinities" would break the sign and range arguments the kernels rest on. No entry for callers in C.
@@ -37,7 +37,7 @@ _kernels: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def jit(**options: Any) -> Callable[[F], F]:
-    """Compile a kernel with the defaults of circuitsim, cached on disk where a cache directory can be written.
+    """Compile a kernel with circuitsim's defaults and cache it on disk if a cache directory is writable.
 
     Parameters
     ----------
@@ -48,12 +48,12 @@ def jit(**options: Any) -> Callable[[F], F]:
     Returns
     -------
     callable
-        A decorator. The plain Python function stays reachable as ``.py_func``.
+        A decorator. The plain Python function is available as ``.py_func``.
 
     Notes
     -----
-    Numba looks for a writable cache beside the source file, then in the user's cache directory, and refuses to
-    decorate when it finds neither (read-only container without a home). Such a place compiles anew in each process.
+    Numba looks for a writable cache beside the source file, then in the user's cache directory. Without either (a
+    read-only container without a home), each process compiles anew.
     """
     settings = {**DEFAULTS, **options}
     unroll = settings.pop("unroll", False)
@@ -61,7 +61,7 @@ def jit(**options: Any) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         if getattr(config, "DISABLE_JIT", False):
             return function
-        if Kernel is None or "inline" in settings:  # numba's own pipeline inlines before types are known
+        if Kernel is None or "inline" in settings:  # numba's own pipeline inlines before typing
             kernel = numba.njit(**settings)(function)
         else:
             kernel = Kernel(function, {**settings, "nopython": True, "boundscheck": None}, unroll=unroll)
@@ -73,7 +73,7 @@ def jit(**options: Any) -> Callable[[F], F]:
 
 
 def _keep(kernel: Any) -> None:
-    """Keep what is compiled on disk, if there is a place for it."""
+    """Cache compiled code on disk if a directory is writable."""
     try:
         kernel.enable_caching()
     except RuntimeError as error:
@@ -82,34 +82,34 @@ def _keep(kernel: Any) -> None:
 
 
 def cached(kernel: Any) -> bool:
-    """Whether compiled code of a kernel, for some types of arguments, is at hand: in this process or on disk."""
+    """Whether compiled code of a kernel, for some argument types, is in this process or on disk."""
     if getattr(config, "DISABLE_JIT", False) or kernel.signatures:
         return True
     try:
         return bool(kernel._cache.holds())
-    except (AttributeError, OSError):  # no cache on disk, or one that cannot be read
+    except (AttributeError, OSError):  # no cache on disk, or an unreadable one
         return False
 
 
 class _Announcement(event.Listener):
-    """Says that compilation begins, once per process."""
+    """Announces compilation once per process."""
 
     def __init__(self) -> None:
         self._said = False
 
     def on_start(self, event: Any) -> None:
-        """A function is about to be compiled, perhaps not one of ours."""
+        """Called before any function is compiled, by this package or another."""
         kernel = event.data["dispatcher"]
         if not self._said and kernel in _kernels:
             self._said = True
             logger.warning(announcement(kernel.stats.cache_path is not None))
 
     def on_end(self, event: Any) -> None:
-        """Nothing to say."""
+        """Do nothing."""
 
 
 def announcement(kept: bool) -> str:
-    """What is said when compilation begins; where nothing can be kept, also how to change that."""
+    """The message when compilation begins; if there is no cache, also how to set one."""
     if kept:
         return "note: compiling kernels once (circuitsim warm-up does it ahead)"
     return "note: compiling kernels in every process, because none of its folders can be written: set NUMBA_CACHE_DIR"
@@ -119,7 +119,7 @@ event.register("numba:compile", _Announcement())
 
 
 def with_threads(threads: int, kernel: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a parallel kernel with at most so many of the threads numba may use now, and put the setting back."""
+    """Call a parallel kernel with a maximum number of numba's threads, then restore the setting."""
     before = numba.get_num_threads()
     numba.set_num_threads(max(1, min(threads, before)))
     try:
@@ -130,7 +130,7 @@ def with_threads(threads: int, kernel: Callable[..., Any], *arguments: Any) -> A
 
 @intrinsic
 def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """a · b + c of doubles in one rounding, whatever fast-math a kernel has."""
+    """a · b + c of doubles in one rounding, whatever the kernel's fast-math flags."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.fma(*arguments)

@@ -1,9 +1,9 @@
 """On-disk cache of compiled kernels, keyed by the content of their sources and verified before use.
 
-A file's name holds a digest of the contents of the sources, the processor and the version of the compiler, and one of
-the types of the arguments; its first bytes are a digest of this name and of the code. So a file of other sources or of
-another processor is not found, and one that is damaged, cut short or exchanged for another is removed. There is no
-index that several processes could write at once.
+A file's name contains a digest of the sources' contents, the processor and the compiler's version, and a digest of the
+argument types; its first bytes are a digest of this name and of the code. A file of other sources or another processor
+is therefore not found, and a damaged, truncated or exchanged one is removed. There is no index for processes to contend
+for.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class KernelFiles:
     ----------
     folder : Path
     base : str
-        What the names of the kernel's files begin with.
+        Prefix of the kernel's file names.
     made_of : bytes
-        Digest of everything that decides what its code does, except for the types of its arguments.
+        Digest of everything that determines its code, except for the argument types.
     """
 
     def __init__(self, folder: Path, base: str, made_of: bytes) -> None:
@@ -45,18 +45,18 @@ class KernelFiles:
         return self.folder / f"{self._begin}{_digest(repr(key).encode()).hex()[:20]}{ENDING}"
 
     def holds(self) -> bool:
-        """Whether there is code of these sources, for some types of arguments."""
+        """Whether code of these sources exists for some argument types."""
         return any(self.folder.glob(f"{glob.escape(self._begin)}*{ENDING}"))
 
     def load(self, key: tuple[object, ...]) -> Any:
-        """What was kept under a key; None where there is nothing, or nothing that can be used, which is removed."""
+        """The code saved under a key, or None; an unusable file is removed."""
         path = self._path(key)
         try:
             content = path.read_bytes()
         except OSError:
             return None
         if content[:DIGEST] == _digest(path.name.encode(), content[DIGEST:]):
-            # A class of an argument's type may be gone although the sources are the same: it is another program's.
+            # The class of an argument's type may belong to another program and be missing.
             with contextlib.suppress(AttributeError, ImportError, TypeError, ValueError, pickle.UnpicklingError):
                 return pickle.loads(content[DIGEST:])
         with contextlib.suppress(OSError):
@@ -64,7 +64,7 @@ class KernelFiles:
         return None
 
     def save(self, key: tuple[object, ...], data: bytes) -> None:
-        """Keep pickled code under a key, and remove this kernel's code of other sources."""
+        """Save pickled code under a key and remove this kernel's code of other sources."""
         path = self._path(key)
         atomic_write(path, _digest(path.name.encode(), data) + data)
         for other in self.folder.glob(f"{glob.escape(self.base)}.*{ENDING}"):
@@ -86,5 +86,5 @@ def contents(path: Path) -> bytes:
 
 
 def made_of(paths: Iterable[Path], *more: bytes) -> bytes:
-    """Digest of names and contents of sources, and of more."""
+    """Digest of the names and contents of sources, and of further data."""
     return _digest(*(part for path in paths for part in (path.name.encode(), contents(path))), *more)

@@ -1,7 +1,7 @@
-"""Numba's lowering of kernels without counting references to arrays that the caller keeps.
+"""Numba's lowering of kernels without reference counting of arrays that the caller keeps alive.
 
-Compiled code counts atomically, every array of a tuple at every call and each time its size or a member is read:
-several microseconds a solve. This rests on numba's internals, like `circuitsim._compile`.
+Compiled code counts atomically every array of a tuple at every call and each time its size or a member is read: several
+microseconds per solve. This relies on numba's internals, like `circuitsim._compile`.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from circuitsim._pointers import Pointed
 
 
 class Lower(NumbaLower):
-    """Numba's lowering of a function, which counts no references of borrowed arrays."""
+    """Numba's lowering of a function, without reference counting of borrowed arrays."""
 
     def init(self) -> None:
-        """Before the first statement."""
+        """Prepare for the first statement."""
         super().init()
         self._counting = True
         self._borrowed = set[str]() if self.func_ir.func_id.is_generator else self._without_references()
 
     def _without_references(self) -> set[str]:
-        """Variables whose references need not be counted: those without arrays, and those of arrays that arguments
-        (or tuples in arguments) hold, which the caller keeps."""
+        """Variables that need no reference counting: those without arrays, and those whose arrays belong to arguments
+        (or tuples in arguments), which the caller keeps alive."""
         sources: dict[str, list[Any]] = {}
         for block in self.blocks.values():
             for statement in block.find_insts(numba_ir.Assign):
@@ -42,7 +42,7 @@ class Lower(NumbaLower):
         return bool(self.context.data_model_manager[self.typeof(name)].contains_nrt_meminfo())
 
     def _borrows(self, value: Any, borrowed: set[str]) -> bool:
-        """Whether what is assigned holds references that something else keeps."""
+        """Whether the assigned value borrows its references."""
         if isinstance(value, numba_ir.Arg):
             return True
         if isinstance(value, numba_ir.Var):
@@ -55,7 +55,7 @@ class Lower(NumbaLower):
         return isinstance(of, Pointed) or (isinstance(of, types.BaseTuple) and value.value.name in borrowed)
 
     def lower_inst(self, inst: Any) -> None:
-        """One statement."""
+        """Lower one statement."""
         if isinstance(inst, numba_ir.Del) and inst.value in self._borrowed:
             return
         self._counting = not (isinstance(inst, numba_ir.Assign) and inst.target.name in self._borrowed)
@@ -68,7 +68,7 @@ class Lower(NumbaLower):
             super().incref(typ, val)
 
     def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
-        """Assign to a variable."""
+        """Lower an assignment to a variable."""
         if name in self._borrowed and name not in self._singly_assigned_vars:
             self._alloca_var(name, self.typeof(name))
             self.builder.store(value, self.getvar(name))
@@ -76,12 +76,12 @@ class Lower(NumbaLower):
             super().storevar(value, name, argidx)
 
     def lower_expr(self, resty: Any, expr: Any) -> Any:
-        """An expression."""
+        """Lower an expression."""
         found = self._member(expr) if expr.op in ("getattr", "static_getitem") else None
         return super().lower_expr(resty, expr) if found is None else found
 
     def _member(self, expr: Any) -> Any:
-        """An array's size or shape, or a member of a tuple that something else keeps; nothing if it is another."""
+        """Lower an array's size or shape, or a member of a borrowed tuple; None for anything else."""
         of: Any = self.typeof(expr.value.name)
         if isinstance(of, types.Array) and expr.op == "getattr" and expr.attr in ("size", "shape"):
             return self._of_array(of, self.loadvar(expr.value.name), "nitems" if expr.attr == "size" else "shape")

@@ -1,4 +1,4 @@
-"""Commands, options and public names that went or changed, and what to write now; the hints stay through 0.3.x."""
+"""Removed or renamed commands, options and public names, with their replacements; the hints remain through 0.3.x."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ MOVED = {
     "circuitsim.transfer_function": "kept",
     "circuitsim.waveform_gradient": "kept",
 }
-"""Old spelling → what to write now. Commands and options as they are typed, ``COMMAND`` for any command, Python names
-with their module; ``kept`` is still there."""
+"""Old spelling → replacement. Commands and options as typed, ``COMMAND`` for any command, Python names with their
+module; ``kept`` still exists."""
 
 
 def hint(old: str) -> str | None:
-    """What to write now in place of ``old``, as a sentence; None for what never was, or still is.
+    """The replacement of ``old``, as a sentence; None if ``old`` never existed or still exists.
 
     >>> hint("circuitsim forms")
     'circuitsim forms was removed: see the table in docs/dialects.md'
@@ -52,5 +52,5 @@ def hint(old: str) -> str | None:
 
 
 def missing(module: str, name: str) -> AttributeError:
-    """The error of a module without such an attribute, with what to write now where it had it."""
+    """The error for a missing attribute of a module, with the replacement of a former one."""
     return AttributeError(hint(f"{module}.{name}") or f"module {module!r} has no attribute {name!r}")

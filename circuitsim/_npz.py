@@ -1,4 +1,4 @@
-"""Safe reading of npz files: no pickles, and memory bounded by the content of the file."""
+"""Safe reading of npz files: no pickles, and memory bounded by the file's content."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from circuitsim.errors import UsageError
 
-# Deflate packs at most 1032 bytes into one: an archive that promises more is damaged or hostile.
+# Deflate compresses at most 1032 bytes into one: an archive that claims more is damaged or hostile.
 _PACKED_AT_MOST = 1040
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
@@ -22,7 +22,7 @@ Header = tuple[tuple[int, ...], np.dtype[Any]]
 
 
 def read_npz(path: Path, names: Sequence[str] | None = None) -> dict[str, np.ndarray]:
-    """Arrays of an npz file by name, each held against the archive's checksum.
+    """Arrays of an npz file by name, each verified against the archive's checksum.
 
     Parameters
     ----------
@@ -34,8 +34,7 @@ def read_npz(path: Path, names: Sequence[str] | None = None) -> dict[str, np.nda
     Raises
     ------
     UsageError
-        The file is missing, damaged, or has no such array. Sizes are compared with what is stored before memory is
-        taken.
+        The file is missing, damaged, or has no such array. Sizes are checked before memory is allocated.
     """
     with _opened(path) as archive:
         found = {}
@@ -47,7 +46,7 @@ def read_npz(path: Path, names: Sequence[str] | None = None) -> dict[str, np.nda
 
 
 def npz_headers(path: Path, names: Sequence[str]) -> list[Header]:
-    """Shapes and types of arrays of an npz file; what `read_npz` would refuse is refused.
+    """Shapes and types of arrays of an npz file; raises like `read_npz`.
 
     Raises
     ------
@@ -60,7 +59,7 @@ def npz_headers(path: Path, names: Sequence[str]) -> list[Header]:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
-    """The archive; whatever the parsers of zip, deflate and npy headers raise becomes a `UsageError`."""
+    """Open the archive; errors of the zip, deflate and npy parsers become a `UsageError`."""
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
@@ -86,7 +85,7 @@ def _header(archive: zipfile.ZipFile, name: str, path: Path) -> Header:
     Raises
     ------
     ValueError
-        Its content is pickled, or not as long as its header says.
+        Its content is pickled, or its length differs from its header.
     """
     info = archive.getinfo(name)
     with archive.open(name) as file:

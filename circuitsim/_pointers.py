@@ -1,8 +1,8 @@
-"""Named tuples of arrays handed from kernel to kernel by one pointer.
+"""Named tuples of arrays passed between kernels by one pointer.
 
-Compiled code hands a tuple of sixty arrays to a function as four hundred numbers, and most of a compiler's time goes
-into packing and unpacking them. `pointer` stores such a tuple once, on the stack of the kernel that owns it; the
-functions it calls read from there what they name.
+Compiled code passes a tuple of sixty arrays as four hundred numbers, and packing them takes most of the compile time.
+`pointer` stores such a tuple once, on the stack of the kernel that owns it; its callees read the members that they
+name.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ class Pointed(types.Type):
 
     def __init__(self, members: Any) -> None:
         self.members = members
-        # What names of compiled functions contain: of hundreds of characters for all members, else.
+        # Part of the names of compiled functions; listing all members would take hundreds of characters.
         digest = hashlib.sha256(str(members).encode()).hexdigest()[:16]
         super().__init__(name=f"Pointed({digest})")
 
     @property
     def literal_type(self) -> Pointed:
-        """Itself: numba asks for it where a branch on ``argument is None`` is to be left out."""
+        """Itself: numba needs it to prune a branch on ``argument is None``."""
         return self
 
 
 @register_default(Pointed)
 class _PointedModel(models.PrimitiveModel):
-    """In memory: the address of the tuple."""
+    """Data model: the address of the tuple."""
 
     def __init__(self, manager: Any, pointed: Pointed) -> None:
         super().__init__(manager, pointed, manager.lookup(pointed.members).get_value_type().as_pointer())
 
     def from_argument(self, builder: Any, value: Any) -> Any:
-        """An argument: what it points at never changes, so a store elsewhere makes no reading of it stale."""
+        """Load an argument; its target never changes, so no store elsewhere invalidates a load."""
         value.add_attribute("noalias")
         return value
 
@@ -72,15 +72,14 @@ _PINNED: dict[object, Pointed] = {}
 
 
 def pinned_type(members: Any, kinds: tuple[object, ...]) -> Pointed:
-    """The type of a pinned tuple, of which ``kinds`` are all that it depends on: see
-    `circuitsim.engine.small.pointers.Pinned`."""
+    """The type of a pinned tuple, determined by ``kinds``: see `circuitsim.engine.small.pointers.Pinned`."""
     if kinds not in _PINNED:
         _PINNED[kinds] = Pointed(_in_words(typeof(members)))
     return _PINNED[kinds]
 
 
 def _in_words(kind: Any) -> Any:
-    """The type of a tuple with integers of 64 bits in place of truth values: all members are words of eight bytes."""
+    """The type of a tuple with 64-bit integers in place of booleans, so that all members are words of eight bytes."""
     if isinstance(kind, types.Array) or kind is types.float64:
         return kind
     if isinstance(kind, types.BaseNamedTuple):
@@ -102,7 +101,7 @@ def _address(kind: Any, value: Any, c: Any) -> NativeValue:
 
 
 def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """The value with all its arrays as views without reference counting."""
+    """The value with its arrays as views without reference counting."""
     if isinstance(kind, types.Array):
         model = context.data_model_manager[kind]
         for member in ("meminfo", "parent"):
@@ -120,15 +119,15 @@ def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 
 @cache
 def register(pointer: Callable[[Any], Any], retain: Callable[[Any], None]) -> None:
-    """Compile two functions of one argument in place (a call would end the life of what is on its stack).
+    """Compile two functions of one argument inline (a call would free its stack).
 
     Parameters
     ----------
     pointer
-        Of a named tuple: a pointer to it, valid in the calling function and those it calls while the tuple's arrays
-        exist; of None: None.
+        Returns a pointer to a named tuple, valid in the calling function and its callees while the tuple's arrays
+        exist; None of None.
     retain
-        Of anything: nothing; the argument exists until then.
+        Keeps its argument alive up to this call.
     """
 
     @infer_global(pointer)
@@ -167,10 +166,10 @@ def register(pointer: Callable[[Any], Any], retain: Callable[[Any], None]) -> No
 
 @cache
 def register_kept(kept: Callable[[Any], Any]) -> None:
-    """Compile a function in place: of an array, a view without counted references, for kernels whose caller
-    keeps the array.
+    """Compile inline a function that returns a view of an array without reference counting, for kernels whose caller
+    keeps the array alive.
 
-    Compiled code counts atomically, every array of a tuple at every call: several microseconds a solve.
+    Compiled code counts atomically every array of a tuple at every call: several microseconds per solve.
     """
 
     @infer_global(kept)

@@ -1,9 +1,9 @@
-"""The parts of scikit-learn that estimators are made of: an optional dependency, imported in this one place.
+"""The parts of scikit-learn that estimators use: an optional dependency, imported only here.
 
 Raises
 ------
 ImportError
-    With the installation command, where scikit-learn is missing.
+    scikit-learn is missing; the message gives the installation command.
 """
 
 try:

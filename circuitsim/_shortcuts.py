@@ -1,6 +1,6 @@
-"""What numba does again and again for each function, done once or where it is needed: the same code in less time.
+"""Numba's repeated work per function, done once or on demand: the same code in less time.
 
-This rests on numba's internals, like `circuitsim._compile`.
+This relies on numba's internals, like `circuitsim._compile`.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _counted: dict[Any, bool] = {}
 
 
 def _flags_hash(flags: TargetConfig) -> int:
-    """A hash of compiler flags. Numba's lists, sorts and hashes all options, at each look-up of an overloaded function
-    (an eighth of the time of compilation); all but a few functions of one kernel have equal flags."""
+    """A hash of compiler flags. Numba's own sorts and hashes all options at each look-up of an overloaded function (an
+    eighth of the compile time); nearly all functions of one kernel have equal flags."""
     return hash(type(flags))
 
 
 def _same_flags(one: TargetConfig, other: Any) -> bool:
-    """Whether compiler flags are equal: only options that one of them sets can differ (numba lists all)."""
+    """Whether compiler flags are equal; compares only the options that one of them sets (numba compares all)."""
     if type(other) is not type(one):
         return _equal_flags(one, other) is True
     mine, its = one._values, other._values
@@ -54,9 +54,9 @@ def _same_flags(one: TargetConfig, other: Any) -> bool:
 
 
 def _variables(statement: Any, value: Any) -> list[Any]:
-    """The variables in a member of a statement, as numba lists them, with one look at the type of each object.
+    """The variables in a member of a statement, as numba lists them, with one type test per object.
 
-    Every pass over a function asks for those of all its statements, eleven times in all.
+    All eleven passes over a function need those of all its statements.
     """
     kind = type(value)
     if kind is numba_ir.Var:
@@ -77,10 +77,10 @@ def _variables(statement: Any, value: Any) -> list[Any]:
 
 
 def _known_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
-    """The signature of a function for types of arguments: of Python's operators and built-in functions looked for once.
+    """The signature of a function for argument types, cached for Python's operators and built-in functions.
 
-    Numba tries all implementations in turn for each expression, again in each pass over the function's types. New
-    implementations make another function of its own.
+    Numba tries all implementations for each expression, again in each typing pass. New implementations create a new
+    function object.
     """
     if kws or getattr(function.key[0], "__module__", None) not in _BUILT_IN:
         return _call_type(function, context, args, kws)
@@ -91,9 +91,9 @@ def _known_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
 
 
 def _post_process(processor: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
-    """Numba's work after each pass over a function, but lifetimes of variables only where something asks for them.
+    """Numba's work after each pass over a function, with lifetimes of variables computed on demand.
 
-    Nine passes of one function have them computed; only generators and the last pass use them.
+    Nine passes compute them; only generators and the last pass use them.
     """
     function = processor.func_ir
     if function.is_generator:
@@ -107,12 +107,12 @@ def _post_process(processor: Any, emit_dels: bool = False, extend_lifetimes: boo
 
 
 def _plain(colours: Any, message: str) -> str:
-    """A message without colours, of which numba makes one for each expression (slowly, where colorama is installed)."""
+    """A message without colours; numba makes one for each expression (slowly if colorama is installed)."""
     return message
 
 
 class _Untimed:
-    """Stands for numba's events in its dispatcher: no timers, which each function would install for those it calls."""
+    """Replaces numba's events in its dispatcher, where each function would install timers for its callees."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(event, name)
@@ -123,7 +123,7 @@ class _Untimed:
 
 
 def _contains(model: Any) -> bool:
-    """Whether values of a type hold counted references: looked for once a type."""
+    """Whether values of a type hold counted references, cached by type."""
     if model not in _counted:
         _counted[model] = _contains_meminfo(model)
     return _counted[model]
@@ -140,7 +140,7 @@ def _expressions(state: Any) -> list[Any]:
 
 
 def _inline_closures_if_any(own: Any, state: Any) -> bool:
-    """Numba's pass that puts functions within functions, list comprehensions, `reduce` and stencils in place."""
+    """Numba's pass that inlines closures, list comprehensions, `reduce` and stencils."""
     if any(one.value.op in ("make_function", "build_list") for one in _expressions(state)) or any(
         one.value.name in ("reduce", "stencil")
         for block in state.func_ir.blocks.values()
@@ -154,7 +154,7 @@ def _inline_closures_if_any(own: Any, state: Any) -> bool:
 
 
 def _rewrite_if_any(own: Any, state: Any) -> bool:
-    """Numba's pass that rewrites sums and products of whole arrays, arrays of constants and text as an index."""
+    """Numba's pass that rewrites whole-array sums and products, arrays of constants and text indices."""
     if any(isinstance(kind, types.StringLiteral) for kind in state.typemap.values()) or any(
         _of_whole_arrays(one, state.typemap) for one in _expressions(state)
     ):
@@ -163,7 +163,7 @@ def _rewrite_if_any(own: Any, state: Any) -> bool:
 
 
 def _of_whole_arrays(statement: Any, kinds: Any) -> bool:
-    """Whether an expression makes a list, or an array by an operator or a universal function."""
+    """Whether an expression creates a list, or an array by an operator or a universal function."""
     value = statement.value
     if value.op == "build_list":
         return True
@@ -184,6 +184,6 @@ STANDING_IN: tuple[tuple[Any, str, Any], ...] = (
     (DataModel, "contains_nrt_meminfo", _contains),
     (InlineClosureLikes, "run_pass", _inline_closures_if_any),
     (NopythonRewrites, "run_pass", _rewrite_if_any),
-    (ffi.lib._lock, "_cblist", []),  # a note of each call of LLVM
+    (ffi.lib._lock, "_cblist", []),  # logging of each LLVM call
 )
-"""What stands for attributes of numba's while it compiles parts."""
+"""Replacements for attributes of numba while it compiles parts."""

@@ -2,8 +2,8 @@
 
 Numba's own vectoriser reorders sums only under fast-math, keeps no tile in registers and prefers 256 bits. Here a
 vector is a value: `load` and `store` move it, `fma`, `add`, `sub`, `mul`, `div`, `maximum`, `minimum`, `magnitude` act
-lane by lane, `total`, `largest` fold its lanes in a fixed order. LLVM splits a vector over as many registers as the
-processor needs, so the same kernel gives the same bits on every machine with a fused multiply-add.
+lane by lane, `total`, `largest` reduce its lanes in a fixed order. LLVM splits a vector over as many registers as the
+processor needs, so a kernel gives identical results on every machine with a fused multiply-add.
 
 Arrays are one-dimensional and contiguous; indices count elements; there are no bounds checks.
 """
@@ -25,13 +25,13 @@ Codegen = Callable[..., Any]
 
 
 def kernel(parallel: bool = False, **options: Any) -> Callable[[Any], Any]:
-    """Compile a function that only touches memory it is given, without numba's counting of references to it."""
+    """Compile a function that accesses only the memory of its arguments, without reference counting."""
     settings = {"_nrt": False, "unroll": True, **options}
     return jit(parallel=True, **settings) if parallel else jit(**settings)
 
 
 def _primitive(literal: bool = False) -> Callable[[Any], Any]:
-    """An operation of kernels; with ``literal``, numbers written out in the kernel reach it as such."""
+    """An operation for kernels; with ``literal``, it receives literal numbers as constants."""
     return intrinsic(prefer_literal=literal)
 
 
@@ -54,7 +54,7 @@ class _VectorModel(models.PrimitiveModel):
 
 
 def _place(context: Any, builder: Any, kind: Any, array: Any, index: Any, vector: Vector) -> Any:
-    """The address of an element, as one of a vector."""
+    """The address of an element, as a pointer to a vector."""
     data = cgutils.create_struct_proxy(kind)(context, builder, value=array).data
     return builder.bitcast(builder.gep(data, [index]), vector.llvm().as_pointer())
 
@@ -73,7 +73,7 @@ def load(typing: Any, array: Any, index: Any, lanes: Any) -> tuple[Any, Codegen]
 
 
 def _loading(vector: Vector) -> Codegen:
-    """Code that loads a vector from the array and the index that are the first two arguments."""
+    """Code that loads a vector from the first two arguments, array and index."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         index = context.cast(builder, arguments[1], signature.args[1], types.intp)
@@ -109,7 +109,7 @@ def splat(typing: Any, scalar: Any, lanes: Any) -> tuple[Any, Codegen] | None:
 
 
 def _filling(vector: Vector) -> Codegen:
-    """Code that fills a vector with the number that is the first argument."""
+    """Code that fills a vector with its first argument."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         empty = ir.Constant(vector.llvm(), ir.Undefined)
@@ -136,7 +136,7 @@ def _lanewise(build: Callable[[Any, Any, Any], Any], what: str) -> Any:
 
 
 def _maximum(builder: Any, a: Any, b: Any) -> Any:
-    # In this order of comparison a NaN lane of `a` stays NaN: no silent divergence.
+    # This order of comparison propagates NaN lanes of `a`: no silent divergence.
     return builder.select(builder.fcmp_ordered(">", b, a), b, a)
 
 
@@ -193,7 +193,7 @@ def _zipped(builder: Any, a: Any, b: Any, half: int) -> Any:
 
 
 def _folding(fold: Callable[[Any, Any, Any], Any], what: str) -> Any:
-    """An operation on the lanes of one vector: upper half onto lower half until one is left."""
+    """A reduction of the lanes of one vector by halves."""
 
     def operation(typing: Any, a: Any) -> tuple[Any, Codegen] | None:
         if not isinstance(a, Vector):
@@ -220,7 +220,7 @@ largest = _folding(_maximum, "The largest of the lanes.")
 
 
 def aligned(size: int, dtype: Any) -> np.ndarray:
-    """Zeros whose first element lies at a multiple of 64 bytes, so that no vector straddles two cache lines."""
+    """Zeros aligned to 64 bytes, so that no vector straddles two cache lines."""
     itemsize = np.dtype(dtype).itemsize
     memory = np.zeros(size * itemsize + 64, np.uint8)
     start = -memory.ctypes.data % 64

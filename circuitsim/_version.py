@@ -1,3 +1,3 @@
-"""The one place the version is written."""
+"""The version."""
 
 __version__ = "0.2.0"

@@ -1,9 +1,8 @@
-"""Interpreted or compiled, the same bits: which form of the large kernels of one job a call gets.
+"""Whether the large kernels of one job run interpreted or compiled.
 
-Importing numba and compiled kernels takes half a second, which a single small circuit is not worth; compiling them,
-where no cache has them yet, ten to thirty. So a process runs them interpreted until it has done enough of it. The
-arithmetic is the same to the last bit (no contraction, no reassociation; a test compares), so only the time
-differs.
+Importing numba and compiled kernels takes half a second, which a single small circuit is not worth; compiling them, if
+no cache has them, ten to thirty. A process therefore interprets them until the work justifies compiled code. Both forms
+agree to 1e-12.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ PATIENCE = 400
 """Nodes that a process plans or solves interpreted (about half a second) before it loads compiled kernels."""
 
 LONGEST = 20_000
-"""Nodes that it hands to one kernel interpreted (some seconds) before it compiles what no cache has."""
+"""Nodes that a process gives to one interpreted kernel (some seconds) before it compiles a kernel that no cache has."""
 
 NOTED = 0.25
-"""Fraction of it (a second or more) after which a note says how compiled kernels are had."""
+"""Fraction of `LONGEST` (a second or more) after which a note recommends compilation."""
 
 
 class KernelFamily:
@@ -36,15 +35,15 @@ class KernelFamily:
     names : tuple of str
         The available kernels.
     homes : tuple of module
-        Where they are defined; the first that has a name counts.
+        Where they are defined; the first definition of a name applies.
     register : callable
-        Lets compiled kernels call the functions that they are made of.
+        Makes the functions that the kernels call available to compiled code.
     sources : callable
-        Paths of all files that these functions come from: machine code in the cache is of these very files.
+        Paths of the source files of these functions, part of the cache key.
     patience, longest : int
-        Work, in the units of calls, as `PATIENCE` and `LONGEST` are in nodes.
+        Limits like `PATIENCE` and `LONGEST`, in the units of work that calls state.
     soon : mapping of str to int, optional
-        The same as ``longest``, of kernels that take less time to compile than most.
+        ``longest`` of kernels that compile faster than most.
     """
 
     def __init__(
@@ -60,14 +59,14 @@ class KernelFamily:
         self._patience, self._longest, self._soon = patience, longest, soon
         self.names, self._homes, self._register, self._sources = names, homes, register, sources
         self._work: Counter[str] = Counter()
-        self._missed: dict[str, int] = {}  # work when no cache had a kernel
+        self._missed: dict[str, int] = {}  # work at the last look for a kernel in the cache
         self._ready: dict[str, Callable[..., Any]] = {}
         self._compiled: dict[str, Callable[..., Any]] = {}
         self._plain: dict[str, Callable[..., Any]] = {}
 
     def __call__(self, name: str, size: int, ahead: float = 0.0) -> Callable[..., Any]:
-        """The kernel ``name`` for work on ``size`` nodes or devices in all, or of so many units of the family; as much
-        as ``ahead`` is expected to follow."""
+        """The kernel ``name`` for work on ``size`` nodes, devices or other units of the family; ``ahead`` units are
+        expected to follow."""
         ready = self._ready.get(name)
         if ready is not None:
             return ready
@@ -82,11 +81,11 @@ class KernelFamily:
         return self._ready.setdefault(name, self.compiled(name))
 
     def count(self, name: str, size: int) -> None:
-        """Count work that only what was done could tell; then the kernel is asked for with a size of 0."""
+        """Count work whose size is known only afterwards; the kernel is then requested with size 0."""
         self._work[name] += size
 
     def load(self) -> None:
-        """Compile or load the kernels from here on, however small the work."""
+        """Compile or load all kernels now."""
         for name in self.names:
             self._ready[name] = self.compiled(name)
 
@@ -101,14 +100,14 @@ class KernelFamily:
         return self._compiled[name]
 
     def plain(self, name: str) -> Callable[..., Any]:
-        """The kernel as Python; infinities and divisions by zero are part of its results, as in compiled code."""
+        """The interpreted kernel; it returns infinities and NaN without warnings, like compiled code."""
         if name not in self._plain:
             self._plain[name] = np.errstate(all="ignore")(self._find(name))
         return self._plain[name]
 
     def _at_hand(self, name: str) -> bool:
-        """Whether compiled code of a kernel is in this process or in a cache, where others may put it: looked for again
-        when the work so far has doubled."""
+        """Whether compiled code of a kernel is in this process or in the cache, which is searched each time the work
+        has doubled."""
         from circuitsim._jit import cached
 
         if self._work[name] < 2 * self._missed.get(name, 0):
@@ -126,14 +125,14 @@ class KernelFamily:
 
 @cache
 def _note_interpretation() -> None:
-    """Say once per process that interpreted kernels take long, and what makes the next run fast."""
+    """Recommend compilation, once per process."""
     logging.getLogger("circuitsim.compilation").warning(
         "note: running uncompiled code; run circuitsim warm-up once (about two minutes) to speed this up"
     )
 
 
 def _keyed(function: Callable[..., Any], sources: tuple[Path, ...]) -> Callable[..., Any]:
-    """A copy of a function whose cached machine code is of these very sources, beside those of its own folder."""
+    """A copy of a function whose cache key includes these sources."""
     kernel = FunctionType(function.__code__, function.__globals__, function.__name__)
     kernel.__dict__["sources"] = sources
     return kernel

@@ -1,9 +1,8 @@
-"""Loops over arrays that run as Python on small circuits and compiled on large ones, with the same bits.
+"""Loops over arrays, interpreted for small circuits and compiled for large ones.
 
-A kernel here is an ordinary Python function on numpy arrays. Small circuits call it directly, so that they never wait
-for numba; beyond `COMPILED` nodes or edges, or after `OFTEN` in small calls, its compiled form is loaded from the cache
-on disk. Where no cache has it yet, it is compiled once a process has given it more than `INTERPRETED`. Both forms agree
-to the last bit (nothing is contracted; a test compares).
+A kernel is a Python function on numpy arrays. Small circuits call it directly and never wait for numba; beyond
+`COMPILED` nodes or edges, or after `OFTEN` in small calls, its compiled form is loaded from the cache on disk. A kernel
+that no cache has is compiled once a process has given it more than `INTERPRETED` items. Both forms agree to 1e-12.
 """
 
 from __future__ import annotations
@@ -20,19 +19,20 @@ import numpy as np
 from circuitsim import _graphs
 
 KEPT = 31 << 20
-"""A freed array of so many bytes, the most that counts, tells the C library to keep what smaller ones give back."""
+"""Size, in bytes, of a freed array after which the C library keeps the memory of smaller ones: the maximum that glibc
+honours."""
 
 COMPILED = 400
 """Number of nodes or edges beyond which loading compiled kernels (half a second) is cheaper than interpreting."""
 
 INTERPRETED = 300_000
-"""Items that a process hands to one kernel interpreted (about as long as a compilation) before it is compiled."""
+"""Items that a process gives to one interpreted kernel (about as long as a compilation) before it is compiled."""
 
 OFTEN = 100_000
 """Items of small calls of one kernel after which loading its compiled form is cheaper than interpreting."""
 
 SOON = 4_000
-"""The same where numba is loaded already."""
+"""`OFTEN` if numba is loaded already."""
 
 _patience = INTERPRETED
 _items: Counter[Callable[..., Any]] = Counter()
@@ -40,10 +40,9 @@ _loaded: set[Callable[..., Any]] = set()
 
 
 def kernel(function: Callable[..., Any], size: int, bitwise_stable: bool = False) -> Callable[..., Any]:
-    """``function`` itself for few items, its compiled form for many: see above.
+    """``function`` itself for few items, its compiled form for many.
 
-    The compiled form of a ``bitwise_stable`` kernel, whose two forms agree to the last bit, serves few items too, once
-    others are loaded, or after many calls.
+    A ``bitwise_stable`` kernel is also compiled for few items, after many calls or once other kernels are loaded.
     """
     if size <= COMPILED and not bitwise_stable:
         return function
@@ -58,13 +57,13 @@ def kernel(function: Callable[..., Any], size: int, bitwise_stable: bool = False
 
 
 def compile_all() -> None:
-    """Compile, from here on, every kernel of more than `COMPILED` items at its first use."""
+    """From now on, compile every kernel of more than `COMPILED` items at its first use."""
     global _patience
     _patience = 0
 
 
 def wanted(function: Callable[..., Any], size: int) -> bool:
-    """Whether `kernel` looks for the compiled form of a kernel that is ``bitwise_stable``."""
+    """Whether `kernel` looks for the compiled form of a ``bitwise_stable`` kernel."""
     return size > COMPILED or loaded() or _items[function] + size > _often()
 
 
@@ -73,7 +72,7 @@ def _often() -> int:
 
 
 def loaded() -> bool:
-    """Whether this process has compiled kernels, so that the next one comes at once."""
+    """Whether this process has loaded compiled kernels."""
     return bool(_loaded)
 
 
@@ -85,7 +84,7 @@ def register() -> None:
 
 @cache
 def register_module(module: ModuleType) -> None:
-    """Let compiled kernels call the functions of a module, which stay ordinary Python."""
+    """Let compiled kernels call the functions of a module, which remain ordinary Python."""
     from numba.extending import register_jitable
 
     for function in vars(module).values():
@@ -95,7 +94,7 @@ def register_module(module: ModuleType) -> None:
 
 @cache
 def _at_hand(function: Callable[..., Any]) -> bool:
-    """Whether a cache on disk has the kernel, as of the first time this is asked."""
+    """Whether the cache on disk had the kernel at the first call."""
     from circuitsim._jit import cached
 
     return cached(_compiled(function))
@@ -113,11 +112,10 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @cache
 def keep_memory() -> None:
-    """Let this process keep the memory of freed arrays of up to 31 MiB for the next ones.
+    """Let this process reuse the memory of freed arrays of up to 31 MiB.
 
-    glibc hands arrays of more than 128 kiB back to the system until one of them is freed: from then on arrays up to its
-    size come from memory that is there already. Without it a third of a solve of tens of thousands of nodes goes into
-    pages that are given back and asked for again (a test counts them). The array made here is never touched; with other
-    C libraries this changes nothing.
+    glibc returns arrays of more than 128 kiB to the system until one of them has been freed; from then on, arrays up to
+    its size reuse memory. Without this call, page faults take a third of a solve of tens of thousands of nodes (a test
+    counts them). The array allocated here is never touched. Other C libraries are not affected.
     """
     np.empty(KEPT, np.uint8)
