@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import math
-import operator
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,9 @@ class TrainingPlan:
     def __post_init__(self) -> None:
         for name, least in (("epochs", 0), ("batch", 1), ("seed", 0), ("evaluate_every", 1)):
             value = getattr(self, name)
-            if operator.index(value) < least:
+            if isinstance(value, bool) or not isinstance(value, Integral):
+                raise UsageError(f"{name} must be a whole number, not {value!r}")
+            if value < least:
                 raise UsageError(f"{name} must be at least {least}, not {value}")
 
     def order(self, epoch: int, samples: int) -> np.ndarray:
