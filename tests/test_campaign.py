@@ -16,7 +16,7 @@ COUNTS = {
     "large": 40,
     "values": 80,
     "devices": 150,
-    "controlled": 80,
+    "controlled": 50,
     "hard": 200,
     "tables": 20,
     "waveforms": 10,

@@ -122,7 +122,7 @@ def test_samples_without_a_steady_state_are_counted() -> None:
 def test_contributions_are_the_shares_of_the_variance(
     cards: str, tolerances: list[str], node: str, deviation: float, shares: dict[str, float]
 ) -> None:
-    found = circuitsim.montecarlo(loads(f"t\n{cards}\n"), tolerances, f"v({node})", 20_000)[f"v({node})"]
+    found = circuitsim.montecarlo(loads(f"t\n{cards}\n"), tolerances, f"v({node})", 8_000)[f"v({node})"]
     assert found.deviation == pytest.approx(deviation, rel=0.03) and found.unexplained < 0.02
     assert dict(found.contributions) == pytest.approx(shares, abs=0.02)
 
