@@ -17,7 +17,7 @@ from typing import Any
 
 from circuitsim._version import __version__
 
-# Name → module that defines it. Loaded on first use, so that `import circuitsim` and the command line start at once.
+# Name → module that defines it. Loaded on first use, so that `import circuitsim` and the command line start fast.
 _HOMES = {
     "Circuit": "circuitsim.circuit",
     "CircuitError": "circuitsim.errors",
@@ -61,7 +61,7 @@ _HOMES = {
     "worst_case": "circuitsim.tolerance",
 }
 
-# Packages and modules, imported on first use too.
+# Packages and modules, also imported on first use.
 _PARTS = frozenset(
     {
         "analysis",

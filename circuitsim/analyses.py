@@ -40,11 +40,11 @@ def run(deck: Deck, leave: Collection[str] = (), **options: Any) -> Results:
     ----------
     deck : Deck
         ``.step`` and a ``.temp`` of several values are outer loops of ``.dc``, ``.tran`` and ``.ac``; all other
-        analyses are of the values as written.
+        analyses use the values as written.
     leave : collection of str, optional
-        Analyses to leave out, by the words of their cards.
+        Analyses to skip, by the names of their cards.
     **options
-        For all of them: ``tolerance``.
+        ``tolerance``, for all analyses.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def run(deck: Deck, leave: Collection[str] = (), **options: Any) -> Results:
     Raises
     ------
     CircuitError
-        The first of the errors that ended analyses; its ``partial_result`` has the results of all others.
+        The first error of an analysis; its ``partial_result`` has the results of all others.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def run(deck: Deck, leave: Collection[str] = (), **options: Any) -> Results:
 
 
 def _over_time(deck: Deck, **options: Any) -> Any:
-    """Waveforms, of several runs inside ``.step``."""
+    """Waveforms, one run per value of ``.step``."""
     steps = steps_of(deck)
     if steps:
         return transient_sweep(deck, steps, columns_of(deck, OVER_TIME), **options)
@@ -108,7 +108,7 @@ def _over_time(deck: Deck, **options: Any) -> Any:
 
 
 def _over_frequency(deck: Deck, **options: Any) -> Any:
-    """Responses, of several runs inside ``.step``."""
+    """Responses, one run per value of ``.step``."""
     return ac_sweep(deck, failed=_warn, **options) if steps_of(deck) else ac(deck, **options)
 
 
@@ -127,23 +127,23 @@ def measured(
     asked: Sequence[str] = (),
     failed: Callable[[UsageError], None] = _warn,
 ) -> dict[str, float | None]:
-    """Measurements over what an analysis found.
+    """Measurements of an analysis result.
 
     Parameters
     ----------
     deck : Deck
     found : TransientResult, AcResult or Sweep
     own : sequence of str
-        Those of the deck: one without an answer is None, and ``failed`` is called with its error.
+        Those of the deck: a failed one is None, and ``failed`` is called with its error.
     asked : sequence of str
-        Others, which may read those of the deck.
+        Further ones, which may refer to those of the deck.
     failed : callable, optional
         A warning by default.
 
     Raises
     ------
     UsageError
-        One of ``asked`` has no answer.
+        One of ``asked`` failed.
     """
     if isinstance(found, Sweep):
         return measure_sweep(deck, found, own, failed) | measure_sweep(deck, found, asked)

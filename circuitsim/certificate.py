@@ -1,9 +1,9 @@
 """The certificate of a solution, recomputed from elements, branch currents, branch drops and potentials.
 
-Nothing here is shared with the program or the solvers. Branch currents and drops are quantities of their own: node
-voltages are what is printed for people. Each equation is checked on its own scale: Kirchhoff's current law against
-the largest current at the node, Kirchhoff's voltage law against the largest drop in the loop. So a picoohm beside a
-kiloohm, or a nanoampere part beside a kiloampere part, must be accurate on its own scale.
+Nothing here is shared with the program or the solvers. Branch currents and drops are independent of the printed node
+voltages. Each equation is checked on its own scale: Kirchhoff's current law against the largest current at the node,
+Kirchhoff's voltage law against the largest drop in the loop. A picoohm beside a kiloohm, or a nanoampere part beside a
+kiloampere part, must therefore be accurate on its own scale.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ __all__ = ["EQUATIONS", "TOLERANCE", "Certificate", "certify"]
 TOLERANCE = 1e-9
 
 EQUATIONS = ("kcl", "kvl", "source", "diode_drop", "diode_reverse", "complementarity", "energy_gap")
-"""What a certificate measures, in the order of `worst_violations`."""
+"""The equations that a certificate checks, in the order of `worst_violations`."""
 
 CLEAR = 1e-9
-"""A voltage above this fraction of its scale has a sign that rounding cannot change."""
+"""Fraction of its scale above which rounding cannot change a voltage's sign."""
 
 WEAK = 1e-7
-"""A current below this share of the largest at its ends must be accurate on its own scale: it may set a voltage."""
+"""A current below this fraction of the largest at its ends must be accurate on its own scale, because it may set a
+voltage."""
 
 RESOLUTION = 1e-13
 """Fraction of the largest current in a biconnected component that is the scale of smaller ones (1e-22 at 1e-9)."""
 
 ROUNDING = 4.0 * np.finfo(float).eps
-"""Fraction of the largest current at a node that the computed sum of its currents may be off by."""
+"""Rounding error of the sum of a node's currents, as a fraction of the largest."""
 
 
 class Certificate(NamedTuple):
@@ -60,14 +61,14 @@ class Certificate(NamedTuple):
     complementarity : float
         Largest |i v| of a diode, W; scale: the product of the two.
     energy_gap : float
-        −Σ i v over the diodes, W: how far E(v) can lie above its minimum (THEORY §1).
+        −Σ i v over the diodes, W: bound on E(v) above its minimum (THEORY §1).
     relative : dict of str to float
-        Each of these against its scale.
+        Each of these relative to its scale.
     tolerance : float
-        The largest value of ``relative`` that is allowed.
+        Largest allowed value of ``relative``.
     device_gap : float
         With smooth devices: Σ |v − v'| |i − i'|, W, over the nearest points (v', i') of their curves; ``relative`` then
-        holds under ``devices`` the largest distance from these, as a fraction of voltage and current.
+        holds under ``devices`` the largest relative distance from these points.
     """
 
     kcl: float
@@ -88,7 +89,7 @@ class Certificate(NamedTuple):
         Parameters
         ----------
         found : list of float
-            Violations in their units, then against their scales, each in the order of `EQUATIONS`.
+            Absolute, then relative violations, each in the order of `EQUATIONS`.
         tolerance : float
             The largest relative violation allowed.
         """
@@ -117,7 +118,7 @@ class Certificate(NamedTuple):
 
 
 def worst_violations(kind, first, second, resistance_pattern, value, v, low, still, i, at_node, worst, relative):
-    """The certificate of potentials and currents alone, where the potentials resolve every drop.
+    """The certificate from potentials and currents alone, if the potentials resolve every drop.
 
     Fills in the worst absolute and relative violations, in the order of `EQUATIONS`. The drop of each branch is the
     difference of its potentials, on its own scale: a sufficient condition, with no loops to sum. Runs interpreted
@@ -133,7 +134,7 @@ def worst_violations(kind, first, second, resistance_pattern, value, v, low, sti
     v, low : (n_nodes,) float arrays
         Potentials, V, and their low-order parts.
     still : (n_nodes,) bool array
-        Nodes beyond which the circuit ends: a resistor there carries nothing whatever the values are.
+        Pendant nodes: a resistor there carries no current, whatever the values are.
     i : (m,) float array
         Branch currents, A.
     at_node : (2, n_nodes) float array
@@ -144,9 +145,8 @@ def worst_violations(kind, first, second, resistance_pattern, value, v, low, sti
     Returns
     -------
     float
-        Bound on the error of any current against its `current_scale`: an error of a passive network's currents is at
-        most the sum of the residuals at its nodes. Infinite where the sign of a voltage is within `CLEAR` of
-        rounding.
+        Bound on the error of any current relative to its `current_scale`: in a passive network, at most the sum of the
+        residuals at its nodes. Infinite if rounding may change the sign of a voltage (`CLEAR`).
     """
     worst[0], relative[0], total = net_currents(first, second, i, at_node)
     return branch_violations(
@@ -157,7 +157,7 @@ def worst_violations(kind, first, second, resistance_pattern, value, v, low, sti
 def net_currents(first, second, i, at_node):
     """Fill in the net current of each node and the largest |current| there, A, in two rows.
 
-    Returns the worst net current, A, its largest fraction of the latter, and a bound on the sum of all net currents, A.
+    Returns the worst net current, A, the worst relative to the latter, and a bound on the sum of all net currents, A.
     """
     at_node[:] = 0.0
     for e in range(first.size):
@@ -166,7 +166,7 @@ def net_currents(first, second, i, at_node):
             a, b = first[e], second[e]
             at_node[0, a] += c
             at_node[0, b] -= c
-            # No branches: which current is the larger one cannot be foretold.
+            # Branch-free: which current is larger is unpredictable.
             at_node[1, a] = max(at_node[1, a], abs(c))
             at_node[1, b] = max(at_node[1, b], abs(c))
     worst = share = total = 0.0
@@ -186,7 +186,7 @@ def branch_violations(
     kind, first, second, resistance_pattern, value, v, low, still, i, at_node, total, worst, relative
 ):
     """What `worst_violations` fills in for branches, after `net_currents`; returns the same."""
-    # In scalars, not in the arrays: the next element need not wait for what the last one stored.
+    # Scalars, not arrays: the next element need not wait for the last one's stores.
     kvl = source = forward = reverse = both = 0.0
     kvl_relative = source_relative = forward_relative = reverse_relative = both_relative = 0.0
     gap, gap_scale, least, clear = 0.0, 0.0, np.inf, True
@@ -197,9 +197,9 @@ def branch_violations(
         if size > 0.0:
             least = min(least, current_scale(size, local))
         elif local == 0.0 and kind[e] != DIODE and resistance_pattern[e] != 0.0 and abs(resistance_pattern[e]) < np.inf:
-            clear = clear and (still[a] or still[b])  # else by balance or by rounding: potentials do not tell
+            clear = clear and (still[a] or still[b])  # else from Kirchhoff's current law or rounding
         if kind[e] == RESISTOR and resistance_pattern[e] != 0.0:
-            if c != 0.0 or abs(value[e]) < np.inf:  # an open circuit has any drop
+            if c != 0.0 or abs(value[e]) < np.inf:  # an open circuit may have any drop
                 kvl, kvl_relative = update_maximum(kvl, kvl_relative, abs(value[e] * c - drop), abs(drop))
         elif kind[e] == VOLTAGE or kind[e] == INDUCTOR or kind[e] == RESISTOR:
             target = value[e] if kind[e] == VOLTAGE else 0.0
@@ -224,10 +224,10 @@ def branch_violations(
 
 
 def update_maximum(worst, relative, amount, scale):
-    """The largest amount so far, absolute and relative to its scale; without a scale any amount is infinite."""
+    """The running maximum, absolute and relative to its scale; any amount without a scale counts as infinite."""
     if not amount < np.inf:
         return np.inf, np.inf
-    # Most are far from the worst, which a product tells faster than the quotient.
+    # Most are far from the worst; a product decides that faster than the quotient.
     if not amount < 0.5 * relative * scale and amount > 0.0:
         relative = max(relative, amount / scale if scale > 0.0 else np.inf)
     return max(worst, amount), relative
@@ -249,18 +249,17 @@ def certify(
     ----------
     arrays : CircuitArrays
     value : (m,) float array
-        Element values (Ω, V, A); zero ohms where, and only where, ``arrays`` has them.
+        Element values (Ω, V, A); zero ohms exactly where ``arrays`` has them.
     voltages : (n_nodes,) float array
         Node voltages, V.
     currents, drops : (m,) float arrays
         Branch currents in SPICE signs, A, and voltages first − second, V.
     tolerance : float
     low : (n_nodes,) float array, optional
-        Low-order parts of the potentials, V: where the sum of both resolves all drops, no loop needs
-        to be walked.
+        Low-order parts of the potentials, V: if the sum of both resolves all drops, no loops need to be summed.
     tied : callable, optional
-        To two (t,) int arrays: elements and others whose currents control them. Their components share the scale of
-        small currents, and potentials are printed to the same fraction of the largest one.
+        Returns two (t,) int arrays: elements and the elements whose currents control them. Their components share the
+        scale of small currents and of printed potentials.
     """
     low = np.zeros(voltages.size) if low is None else low
     clear = _resolved(arrays, value, voltages, currents, drops, low, tolerance)
@@ -276,7 +275,7 @@ def certify(
     return _certificate(arrays, value, voltages, currents, drops, carried, least, low, tolerance)
 
 
-# A violation without a scale is infinite, also times a scale of zero: the interpreted form would warn.
+# A violation without a scale is infinite, and infinity times zero would warn in interpreted code.
 @np.errstate(invalid="ignore")
 def _resolved(
     arrays: CircuitArrays,
@@ -287,7 +286,7 @@ def _resolved(
     low: np.ndarray,
     tolerance: float,
 ) -> Certificate | None:
-    """`certify` in one pass where the potentials resolve every drop and all equations hold, else None."""
+    """`certify` in one pass if the potentials resolve every drop and all equations hold, else None."""
     worst, relative, at_node = np.zeros(7), np.zeros(7), np.zeros((2, arrays.n_nodes))
     kind, first, second, zeroable, value = map(read_only, (*arrays[:4], value))
     if not kernel(resolved_violations, kind.size, bitwise_stable=True)(
@@ -299,7 +298,7 @@ def _resolved(
 
 
 def resolved_violations(kind, first, second, zeroable, value, v, low, i, drops, resolution, at_node, worst, relative):
-    """The certificate of potentials that resolve every drop to ``resolution`` of itself; False where they do not.
+    """The certificate of potentials that resolve every drop to a relative ``resolution``; False if they do not.
 
     Fills in the worst absolute and relative violations, in the order of `EQUATIONS`; see `certify` for the arguments.
     """
@@ -320,7 +319,7 @@ def resolved_violations(kind, first, second, zeroable, value, v, low, i, drops, 
         off = abs(drop - ((v[a] - v[b]) + (low[a] - low[b])))
         reach = size
         if not off <= resolution * size:
-            # A loop through it leaves both its ends by other elements: its largest drop is at least the least of these.
+            # A loop through it has other elements at both ends: its largest drop is at least the smallest of these.
             if not looked:
                 least_at_nodes(first, second, drops, least, holder)
                 looked = True
@@ -399,7 +398,7 @@ def _certificate(
 
 
 def _worst_ratio(amount: np.ndarray, scale: np.ndarray) -> float:
-    """Largest amount / scale; an amount without a scale counts as infinite, nothing over nothing as zero."""
+    """Largest amount / scale; a nonzero amount over zero counts as infinite, zero over zero as zero."""
     wrong = amount > 0.0
     if not np.isfinite(amount).all():
         return float("inf")

@@ -1,6 +1,7 @@
-"""Kirchhoff's voltage law for the certificate where potentials are too coarse: sums of drops round loops.
+"""Kirchhoff's voltage law for the certificate by sums of drops around loops, for drops that the potentials do not
+resolve.
 
-Like the certificate it belongs to, nothing here is shared with the program or the solvers.
+Nothing here is shared with the program or the solvers.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.kernels import kernel
 
 Tied = tuple[np.ndarray, np.ndarray]
-"""Elements, and others whose currents control them (t,)."""
+"""Elements, and the elements whose currents control them (t,)."""
 
 
 def largest_in_block(arrays: CircuitArrays, carried: np.ndarray, tied: Tied | None = None) -> np.ndarray:
-    """Largest |current| in the biconnected component of each element (m,), A, and in those that are ``tied`` to it.
+    """Largest |current| in the biconnected component of each element (m,), A, and in the components ``tied`` to it.
 
-    Currents inside a super-node, between nodes that voltage sources and shorts join, count as zero: they return there,
-    however large they are, and no other current depends on them.
+    Currents inside a super-node, between nodes joined by voltage sources and shorts, count as zero, because no other
+    current depends on them.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -40,8 +41,8 @@ def largest_in_block(arrays: CircuitArrays, carried: np.ndarray, tied: Tied | No
 
 @lru_cache(maxsize=4)
 def _blocks(first: bytes, second: bytes) -> np.ndarray:
-    """The biconnected component of each element (m,), −1 for an element between equal nodes; kept for few circuits:
-    the steps of a run share one."""
+    """The biconnected component of each element (m,), −1 for an element between equal nodes; cached, as the steps of a
+    run share it."""
     import networkx
 
     ends = list(zip(*(np.frombuffer(nodes, dtype=np.int64).tolist() for nodes in (first, second))))
@@ -59,7 +60,7 @@ def _blocks(first: bytes, second: bytes) -> np.ndarray:
 
 @lru_cache(maxsize=4)
 def _joined(first: bytes, second: bytes, tied: bytes, controls: bytes) -> np.ndarray:
-    """Labels of components (m,) that are equal where elements are tied; kept as `_blocks` are."""
+    """Component labels (m,), equal for tied elements; cached."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -74,8 +75,8 @@ def _joined(first: bytes, second: bytes, tied: bytes, controls: bytes) -> np.nda
 
 
 class LoopViolations(NamedTuple):
-    """Per element: the sum of drops round its loop, V, and the largest drop there, V; where loops were walked, also
-    what the drop and the printed potentials differ by, V, and the larger of them, V."""
+    """Per element: the sum of drops around its loop, V, and the largest drop there, V; if loops were summed, also the
+    difference between the drop and the printed potentials, V, and the larger of them, V."""
 
     violation: np.ndarray
     scale: np.ndarray
@@ -96,9 +97,9 @@ def loop_violations(
 ) -> LoopViolations:
     """Kirchhoff's voltage law for all elements, with the scale ``size`` of each drop (m,), V.
 
-    An element whose drop agrees with the difference of its potentials to ``tolerance`` of itself needs no loop: the
-    differences add up to zero round every loop. Others are summed up round their fundamental loop of a spanning tree of
-    fixed voltages, conducting diodes and the smallest resistances.
+    An element whose drop agrees with its potential difference to a relative ``tolerance`` needs no loop, because the
+    differences sum to zero around every loop. For the others, drops are summed around the fundamental loop of a
+    spanning tree of fixed voltages, conducting diodes and the smallest resistances.
     """
     first, second = arrays.first, arrays.second
     difference = (voltages[first] - voltages[second]) + (low[first] - low[second])
@@ -138,7 +139,7 @@ class _Tree:
         from scipy.sparse.csgraph import breadth_first_order, connected_components, minimum_spanning_tree
 
         low, high = np.minimum(first, second)[order], np.maximum(first, second)[order]
-        # Of parallel edges the first one in the order; its place in the order, from 1 on, is its weight.
+        # Of parallel edges, the first in order; its position, from 1 on, is its weight.
         places = np.unique(low * n + high, return_index=True)[1]
         places = places[low[places] != high[places]]
         weights = csr_array((places + 1.0, (low[places], high[places])), shape=(n, n))
@@ -147,7 +148,7 @@ class _Tree:
         self.inside = np.zeros(first.size, dtype=bool)
         self.inside[taken] = True
         component = connected_components(grown, directed=False)[1]
-        # One more node, beside the first one of each component, begins the search.
+        # An extra node, connected to the first node of each component, starts the search.
         roots = np.unique(component, return_index=True)[1]
         ends = np.append(first[taken], np.full(roots.size, n)), np.append(second[taken], roots)
         above = breadth_first_order(csr_array((np.ones(ends[0].size), ends), shape=(n + 1, n + 1)), n, directed=False)
@@ -160,14 +161,14 @@ class _Tree:
 
 
 def depths(order, parent, depth):
-    """Fill in how many edges lead from the root to each node; ``order`` has each node behind its parent."""
+    """Fill in the depth of each node; ``order`` has each node after its parent."""
     for node in order:
         depth[node] = depth[parent[node]] + 1
 
 
 def loop_sums(unclear, first, second, drops, size, inside, root, depth, parent, edge, violation, scale):
-    """Fill in the |sum| of drops round the loop of each unclear element, V, and the largest scale of them; 0 where no
-    loop closes. Sums are in pairs of doubles.
+    """Fill in the |sum| of drops around the loop of each unclear element, V, and their largest scale; 0 if no loop
+    closes. Sums are in double-double arithmetic.
     """
     for element in unclear:
         u, v = first[element], second[element]

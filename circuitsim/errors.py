@@ -15,8 +15,8 @@ class CircuitError(Exception):
     Attributes
     ----------
     partial_result : object or None
-        What a run over time had computed when it ended with this error, a certified
-        `circuitsim.time_domain.TransientResult` up to that time; None of all other errors.
+        The certified `circuitsim.time_domain.TransientResult` of a transient analysis up to this error; None for all
+        other errors.
     """
 
     exit_code = 2
@@ -28,15 +28,15 @@ class UsageError(CircuitError):
 
 
 class RuleError(UsageError):
-    """A learning rule that a block or a loss does not fit."""
+    """A learning rule that a block or a loss does not support."""
 
 
 class NoEnergyError(UsageError):
-    """A method that needs an energy function, applied to a circuit that has none."""
+    """A method that needs an energy function, applied to a circuit without one."""
 
 
 class TopologyError(CircuitError, ValueError):
-    """A circuit that cannot be built as asked: unknown or repeated names, values out of range."""
+    """A circuit that cannot be built: unknown or repeated names, values out of range."""
 
 
 class AmplifierError(TopologyError):
@@ -63,7 +63,7 @@ class DownloadError(CircuitError):
 
 
 class WorkerError(CircuitError):
-    """A worker process or machine of a run was killed."""
+    """A worker process or machine was killed."""
 
     exit_code = 3
 
@@ -100,9 +100,9 @@ class Problem:
     message : str
         One sentence, naming the element or card.
     location : Location or None
-        Where; None for a problem of the circuit as a whole.
+        Its place; None for a problem of the whole circuit.
     hint : str
-        What to do next; may be empty.
+        The suggested next step; may be empty.
     names : tuple of str
         Names of the elements and nodes concerned, as first written.
     """
@@ -136,7 +136,8 @@ class Problem:
 
 
 def _window(text: str, column: int, width: int = 100) -> tuple[str, int]:
-    """The part of a long line around ``column``, tabs and control characters as blanks; the column within it."""
+    """The part of a long line around ``column``, with tabs and control characters as blanks, and the column within
+    it."""
     start = max(0, column - 1 - width // 2) if len(text) > width else 0
     shown = "".join(c if c.isprintable() else " " for c in text[start : start + width])
     return shown, column - start
@@ -163,7 +164,7 @@ class NoSteadyStateError(CircuitError):
     Attributes
     ----------
     kind : {"cycle", "cut"}
-        A cycle of elements whose voltages contradict each other, or a cut of nodes whose net current has no path.
+        A cycle of elements with contradictory voltages, or a cut whose net current has no path.
     """
 
     exit_code = 3
@@ -198,9 +199,9 @@ class NoOperatingPointError(NoSteadyStateError):
     Attributes
     ----------
     elements, nodes : tuple of str
-        The smallest sub-circuit that determines itself and has none.
+        The smallest self-contained sub-circuit without an operating point.
     proven : bool
-        Whether all states of its diodes were tried; otherwise it is no proof.
+        Whether all states of its diodes were tried.
     """
 
     kind = "block"
@@ -213,7 +214,7 @@ class NoOperatingPointError(NoSteadyStateError):
 
     @property
     def cause(self) -> dict[str, object]:
-        """The witness, and whether it is proven that there is no operating point."""
+        """The witness, and whether the absence of an operating point is proven."""
         return {**super().cause, "proven": self.proven}
 
 
@@ -224,12 +225,12 @@ class ConvergenceError(CircuitError):
 
 
 class DeckWarning(UserWarning):
-    """Statements of a deck that may not mean what its author intended.
+    """Statements of a deck that may not have the intended meaning.
 
     Parameters
     ----------
     problems : sequence of Problem
-        Its warnings; a `Deck` has them as ``problems``, and as ``notes`` what has no effect.
+        The warnings; a `Deck` has them as ``problems``, and cards without effect as ``notes``.
     """
 
     def __init__(self, problems: Sequence[Problem]) -> None:

@@ -1,4 +1,4 @@
-"""Checks of a circuit without solving it: its structure, likely mistakes, whether it has a steady state."""
+"""Checks of a circuit without solving it: structure, likely mistakes, existence of a steady state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from circuitsim.program import Structure, analyse, check_bounded, feasible_progr
 from circuitsim.program.components import component_labels, strong_labels
 
 SHOWN = 8
-"""Names listed in one message."""
+"""Maximum number of names listed in a message."""
 
 
 class Report(NamedTuple):
@@ -30,19 +30,19 @@ class Report(NamedTuple):
     kinds : dict of str to int
         Elements of each kind, by name.
     parts : int
-        Groups of nodes without any path for a direct current between them.
+        Groups of nodes without DC paths between them.
     floating : int
         Parts without ground.
     islands : int
         Groups of nodes joined by resistors and voltage sources; only diodes (and current sources) lead out of one.
     super_nodes : int
-        Groups of two or more nodes joined by voltage sources and shorts: one unknown each, or none.
+        Groups of two or more nodes joined by voltage sources and shorts: at most one unknown each.
     unknowns : int
         Node voltages to solve for.
     free_diodes : int
         Diodes between two node voltages to solve for (what plain coordinate descent cannot handle).
     voltage_loops : int
-        Voltage sources and shorts that close a loop of such; their currents are not unique.
+        Voltage sources and shorts that close a loop of voltage sources and shorts; their currents are not unique.
     """
 
     nodes: int
@@ -58,7 +58,7 @@ class Report(NamedTuple):
 
 
 class Inspection(NamedTuple):
-    """What `inspect_circuit` found: the report, likely mistakes, and why no steady state exists (None: one exists)."""
+    """Results of `inspect_circuit`: the report, likely mistakes, and why no steady state exists (None: one exists)."""
 
     report: Report
     lints: tuple[Problem, ...]
@@ -73,7 +73,7 @@ def inspect_circuit(circuit: Circuit) -> Inspection:
     structure = analyse(elementary(stand_in(expansion.circuit)))
     contradiction = None
     try:
-        if circuit.laws:  # no test but a solution
+        if circuit.laws:  # only a solution decides
             from circuitsim.analysis.controlled import prepared_controlled
             from circuitsim.certificate import TOLERANCE
 
@@ -96,7 +96,7 @@ def _touched(structure: Structure) -> np.ndarray:
 
 
 def _groups(label: np.ndarray, touched: np.ndarray) -> int:
-    """How many components have a node that an element touches; the label is the smallest node."""
+    """Number of components with a node that an element touches; the label is the smallest node."""
     return int(np.count_nonzero((label == np.arange(label.size)) & touched))
 
 
@@ -128,7 +128,7 @@ def _place(circuit: Circuit, k: int) -> Location | None:
 
 
 def _dangling(circuit: Circuit) -> list[Problem]:
-    """Nodes that only one terminal touches and no source reads: often a misspelt name."""
+    """Nodes with one terminal that control no source: often a misspelt name."""
     _, first, second, _, n_nodes = circuit.arrays()
     lonely = np.bincount(first, minlength=n_nodes) + np.bincount(second, minlength=n_nodes) == 1
     lonely[GROUND] = False
@@ -150,7 +150,7 @@ def _dangling(circuit: Circuit) -> list[Problem]:
 
 
 def _pointless(circuit: Circuit) -> list[Problem]:
-    """Elements with both ends on one node."""
+    """Elements with both terminals on one node."""
     _, first, second, _, _ = circuit.arrays()
     problems = []
     for k in np.flatnonzero(first == second).tolist():
@@ -172,10 +172,10 @@ def _floating(structure: Structure, part: np.ndarray, circuit: Circuit) -> list[
 
 
 def _diode_rings(structure: Structure) -> list[Problem]:
-    """Ideal diodes all of one direction around a loop: no voltage is left between their nodes.
+    """Loops of ideal diodes of one direction, which force their nodes to equal voltages.
 
-    Going around, the voltages along the diodes are at most 0 each and 0 together, so each is 0. Nodes joined by
-    elements of 0 V count as one, so that an ammeter in the ring hides nothing.
+    Around the loop, each diode voltage is at most 0 and their sum is 0, so each is 0. Nodes joined by elements of 0 V
+    count as one, so an ammeter in the loop makes no difference.
     """
     circuit = structure.named
     kind, first, second, value, n_nodes = structure.arrays

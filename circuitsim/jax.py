@@ -3,8 +3,8 @@
     layer = circuit_layer("netlists/learn-divider.cir")
     volts = layer.apply(layer.parameters, jax.numpy.array([[2.0], [-1.0]]))
 
-The steady states are computed by numpy on the processor (`jax.pure_callback`), in double precision; results have the
-type of the inputs. `jax.jit`, `jax.grad` and `jax.vmap` work; derivatives are of first order and in reverse mode.
+Steady states are computed by numpy on the CPU (`jax.pure_callback`) in double precision; results have the dtype of the
+inputs. `jax.jit`, `jax.grad` and `jax.vmap` work; derivatives are of first order and in reverse mode.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Layer(NamedTuple):
     block: DifferentiableBlock
 
     def __reduce__(self) -> tuple[Callable[..., Layer], tuple[DifferentiableBlock, dict[str, np.ndarray]]]:
-        """Copies and pickles make the function anew."""
+        """Copies and pickles recreate the function."""
         return _restored, (self.block, {name: np.asarray(own) for name, own in self.parameters.items()})
 
 
@@ -87,9 +87,9 @@ def energy_layer(block: DifferentiableBlock) -> Layer:
 
     Notes
     -----
-    Parameters beyond their bounds count as the bound. At a kink (a diode without current and voltage) the derivative is
-    one element of the generalised Jacobian. Samples without a certified steady state are errors; JAX reports what a
-    callback raises as an error of its runtime.
+    Parameters are clipped to their bounds. At a degenerate point (a diode without current and voltage) the derivative
+    is one element of the generalised Jacobian. Samples without a certified steady state raise an error, which JAX
+    reports as a runtime error.
     """
     host = _Host(block)
 
@@ -129,9 +129,9 @@ def _restored(block: DifferentiableBlock, parameters: Mapping[str, np.ndarray]) 
 
 
 class _Host:
-    """What the callbacks compute. The last evaluation is kept for the backward pass of the same arguments.
+    """Computations of the callbacks. The last evaluation is kept for the backward pass of the same arguments.
 
-    `jax.vmap` puts axes in front: of length 1 where an argument has no such axis.
+    `jax.vmap` prepends axes, of length 1 for an unmapped argument.
     """
 
     def __init__(self, block: DifferentiableBlock) -> None:
@@ -152,7 +152,7 @@ class _Host:
     def pullback(
         self, parameters: Mapping[str, jax.Array], x: jax.Array, cotangent: jax.Array
     ) -> tuple[Arrays, np.ndarray]:
-        """Derivatives with respect to parameters and inputs, for each element along the axes of `jax.vmap`."""
+        """Derivatives with respect to parameters and inputs, for each element of the `jax.vmap` axes."""
         own, rows, axes = self._host(parameters, x)
         given = np.asarray(cotangent, dtype=np.float64)
         full = np.broadcast_shapes(axes, rows.shape[: len(axes)], given.shape[: len(axes)])
@@ -172,7 +172,7 @@ class _Host:
         )
 
     def _host(self, parameters: Mapping[str, jax.Array], x: jax.Array) -> tuple[Arrays, np.ndarray, tuple[int, ...]]:
-        """Arguments in double precision, and the axes in front of the parameters."""
+        """Arguments in double precision, and the leading axes of the parameters."""
         own = {name: np.asarray(parameters[name], dtype=np.float64) for name in self.block.parameters}
         count = {array.ndim - self.block.parameters[name].ndim for name, array in own.items()}
         axes = np.broadcast_shapes(*(array.shape[: max(count)] for array in own.values()))
@@ -181,7 +181,7 @@ class _Host:
     def _elements(
         self, own: Arrays, rows: np.ndarray, axes: tuple[int, ...], full: tuple[int, ...] | None = None
     ) -> Iterator[tuple[Arrays, np.ndarray]]:
-        """Parameters and inputs of each element along the axes in front."""
+        """Parameters and inputs of each element of the leading axes."""
         n = len(axes)
         full = np.broadcast_shapes(axes, rows.shape[:n]) if full is None else full
         x = np.broadcast_to(rows, full + rows.shape[n:])

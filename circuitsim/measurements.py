@@ -1,6 +1,6 @@
-"""Measurements of DC sweeps and AC analyses: between the points of a result the circuit is solved again.
+"""Measurements of DC sweeps and AC analyses, solving the circuit between the points of a result.
 
-`Between` is such a quantity; that of a DC sweep (``.meas dc``) is here, that over frequency in
+`Between` is such a quantity. Measurements of DC sweeps (``.meas dc``) are here, those over frequency in
 `circuitsim.small_signal.measure`.
 """
 
@@ -22,22 +22,22 @@ from circuitsim.time_domain.measure import Failed, Measurement, OverTime, in_ord
 from circuitsim.time_domain.signals import Signal
 
 CLOSE = 1e-10
-"""Relative width within which crossings and extremes are found."""
+"""Relative accuracy of the places of crossings and extremes."""
 STEP = 6e-6
 """Relative step of difference quotients: the cube root of the unit roundoff balances rounding and truncation."""
 
 
 class Between(Signal):
-    """A quantity that is known at some values of its variable and computed anew between them.
+    """A quantity known at some values of its variable and computed on demand between them.
 
-    Means and integrals are those of the lines between the known values.
+    Means and integrals use linear interpolation between the known values.
 
     Attributes
     ----------
     grid, known : (n,) float arrays
         Values of the variable, in ascending order, and of the quantity there.
     falls : bool
-        Whether the variable ran the other way: what rises over it was seen to fall.
+        Whether the variable ran downwards, so that rising and falling swap.
     """
 
     grid: np.ndarray
@@ -52,13 +52,13 @@ class Between(Signal):
         return float((high - low) / (ends[1] - ends[0]))
 
     def _within(self, begin: float, end: float) -> tuple[np.ndarray, np.ndarray]:
-        """The known places between two, and these, with the values there."""
+        """The known places in an interval and its ends, with the values there."""
         inside = (self.grid > begin) & (self.grid < end)
         ends = self.at(np.array([begin, end]))
         return np.concatenate(([begin], self.grid[inside], [end])), np.insert(ends, 1, self.known[inside])
 
     def crossings(self, begin: float, end: float) -> list[tuple[float, bool]]:
-        """Where it crosses zero, and whether it rises there."""
+        """Zero crossings, and whether the quantity rises there."""
         x, y = self._within(begin, end)
         found: list[tuple[float, bool]] = []
         for k in range(x.size - 1):
@@ -90,7 +90,7 @@ class Between(Signal):
 
 
 class _OverSweep(Between):
-    """A quantity over the axis of a sweep, less a level."""
+    """A quantity over the axis of a sweep, minus a level."""
 
     def __init__(self, source: Circuit | Deck, found: Sweep, probe: Probe | Formula, level: float) -> None:
         self.source, self.text, self.level = source, str(probe), level
@@ -115,7 +115,7 @@ class _Reader(OverTime):
         self.source, self.found = source, found
 
     def of(self, probe: Probe | Formula, level: float) -> Signal:
-        """The quantity of a probe, less a level."""
+        """The quantity of a probe, minus a level."""
         return _OverSweep(self.source, self.found, probe, level)
 
     def time(self, text: str) -> float:
@@ -134,18 +134,18 @@ def measure_sweep(
     Parameters
     ----------
     source : Circuit or Deck
-        What was swept.
+        The swept circuit.
     found : Sweep
-        Of one axis with two values at least.
+        With one axis of at least two values.
     texts : sequence of str
         What follows ``.meas dc``: ``"vth FIND v(in) WHEN v(out)=1"``, ``"top MAX v(out)"``; each may read others.
     failed : callable, optional
-        Called with the error of one without an answer, which is None then.
+        Called with the error of a failed measurement, whose value is then None.
 
     Raises
     ------
     UsageError
-        Another form, an unknown quantity, values outside the sweep, several axes, a point without a solution.
+        Unsupported form, unknown quantity, values outside the sweep, several axes, a point without a solution.
 
     Examples
     --------

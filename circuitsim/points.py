@@ -1,8 +1,8 @@
-"""Many points: tasks done here, on threads, on processes, on a Dask cluster, or on any other executor with the
-interface of `concurrent.futures`, and kept in a folder, so that a killed run can be resumed.
+"""Many tasks: run serially, on threads, processes, a Dask cluster or any other `concurrent.futures` executor, with
+results kept in a folder so that a killed run can be resumed.
 
-Tasks are values and functions of modules, so they travel to other processes and machines. Results come back in the
-order of the tasks, whatever ends first, and only a few tasks are under way at a time, so that memory is bounded.
+Tasks are values and module-level functions, so they can be sent to other processes and machines. Results are in the
+order of the tasks. Few tasks are in progress at a time, which bounds memory.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 AHEAD = 3
-"""Tasks under way for each worker."""
+"""Tasks in progress per worker."""
 RUN = "run.json"
-"""File that names the run whose results a folder holds."""
+"""File that identifies the run whose results a folder holds."""
 
 
 def processors() -> int:
-    """Processors that this process may use."""
+    """Number of CPUs available to this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -48,7 +48,7 @@ def _executor(workers: int | None, given: Executor | None = None) -> Iterator[tu
     Parameters
     ----------
     workers : int or None
-        1: no executor, the tasks run one by one; more: so many processes; None: a thread a processor.
+        1: no executor, tasks run serially; more: number of processes; None: one thread per CPU.
     given : Executor, optional
         Used as it is, and left open.
 
@@ -69,7 +69,7 @@ def _executor(workers: int | None, given: Executor | None = None) -> Iterator[tu
     else:
         import multiprocessing
 
-        # A forked process would inherit threads of numerical libraries in any state.
+        # A forked process would inherit the threads of numerical libraries in an undefined state.
         with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
             yield pool, workers
 
@@ -78,7 +78,7 @@ def _executor(workers: int | None, given: Executor | None = None) -> Iterator[tu
 def cluster(address: str) -> Iterator[tuple[Executor, int]]:
     """The workers of a Dask cluster as an executor, and their number.
 
-    A task of a worker that fails runs again on another one.
+    If a worker fails, its tasks run again on another one.
 
     Parameters
     ----------
@@ -115,26 +115,26 @@ def computed(
     executor: Executor | None = None,
     journal: Journal[R] | None = None,
 ) -> Iterator[R]:
-    """``function`` of every task, in their order, with few tasks under way.
+    """``function`` of every task, in order, with few tasks in progress.
 
     Parameters
     ----------
     function : callable
-        Of a module, or a `functools.partial` of one, so that it travels to other processes.
+        Module-level, or a `functools.partial` of such a function, so that it can be pickled.
     tasks : iterable
     workers : int or None
-        1: the tasks are done one by one; more: so many processes; None: a thread a processor.
+        1: run serially; more: number of processes; None: one thread per CPU.
     executor : Executor, optional
-        Used in place of these, and left open.
+        Used instead, and left open.
     journal : Journal, optional
-        Results found there are not computed again; new ones are kept there.
+        Holds earlier results, which are not computed again, and new ones.
 
     Raises
     ------
     UsageError
         Fewer than one worker.
     Exception
-        What a task raised, in its place; tasks that have not begun are cancelled.
+        The error of a task, at its position; pending tasks are cancelled.
     WorkerError
         A worker process was killed.
     """
@@ -175,18 +175,18 @@ class Journal(Generic[R]):
     Parameters
     ----------
     folder : Path
-        Made where it is not there.
+        Created if missing.
     run : object
-        Everything that the results depend on; of a folder with results of another run, an error.
+        Everything that the results depend on.
     encode : callable
-        A result as arrays; None for a result that is not kept.
+        Converts a result to arrays; None if it is not to be kept.
     decode : callable
-        The result of such arrays.
+        Converts these arrays back.
 
     Raises
     ------
     UsageError
-        The folder belongs to another run, or is none.
+        The folder belongs to another run, or is not a folder.
     """
 
     def __init__(
@@ -231,7 +231,7 @@ class Journal(Generic[R]):
 
 
 def digest(job: object) -> bytes:
-    """SHA-256 of a value's content; its bytes are only hashed, nothing is read from them."""
+    """SHA-256 of a value's content."""
     return hashlib.sha256(pickle.dumps(job, protocol=5)).digest()
 
 

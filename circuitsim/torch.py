@@ -3,8 +3,8 @@
     layer = CircuitLayer("netlists/learn-divider.cir")
     volts = layer(torch.tensor([[2.0], [-1.0]]))
 
-Forward passes are exact, certified operating points in double precision on the processor; backward passes are one
-adjoint solve a sample. Tensors of other devices and precisions are converted, and results return to them.
+Forward passes are exact, certified operating points in double precision on the CPU; backward passes take one adjoint
+solve per sample. Tensors of other devices and dtypes are converted, and results are converted back.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class _Pass:
         self._evaluations: list[Evaluation] = []
 
     def evaluated(self, x: torch.Tensor, parameters: Sequence[torch.Tensor]) -> Evaluation:
-        """A new evaluation: `torch.func.vmap` makes several in one pass."""
+        """A new evaluation; `torch.func.vmap` makes several per pass."""
         own = {name: _array(p) for name, p in zip(self.block.parameters, parameters, strict=True)}
         self._evaluations.append(evaluate(self.block, _array(x), own))
         return self._evaluations[-1]
 
     def evaluation(self, x: torch.Tensor, parameters: Sequence[torch.Tensor]) -> Evaluation:
-        """The one of these inputs and parameters."""
+        """The evaluation of these inputs and parameters."""
         if len(self._evaluations) == 1:
             return self._evaluations[0]
         rows, own = _array(x), [_array(p) for p in parameters]
@@ -57,7 +57,7 @@ class _Pass:
 
 
 class _SteadyState(torch.autograd.Function):
-    """Outputs of a block at its steady states; derivatives by the adjoint."""
+    """Outputs of a block at its steady states, with derivatives by the adjoint method."""
 
     @staticmethod
     def forward(run: _Pass, x: torch.Tensor, *parameters: torch.Tensor) -> torch.Tensor:
@@ -66,7 +66,7 @@ class _SteadyState(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-        """What the backward pass needs."""
+        """Save what the backward pass needs."""
         ctx.run, *tensors = inputs
         ctx.save_for_backward(*tensors)
 
@@ -93,11 +93,11 @@ class _Pullback(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     @staticmethod
     def backward(ctx: Any, *cotangents: torch.Tensor) -> None:
-        """There is none."""
+        """Not differentiable again."""
         raise UsageError("a circuit can be differentiated once: its derivatives cannot be differentiated again")
 
     @staticmethod
@@ -117,7 +117,7 @@ def _elements(count: int, in_dims: tuple[int | None, ...], given: tuple[Any, ...
 
 
 def steady_state(block: DifferentiableBlock, x: torch.Tensor, **parameters: torch.Tensor) -> torch.Tensor:
-    """Outputs of a block as a function of its inputs and parameters, for parametrisations of your own.
+    """Outputs of a block as a function of its inputs and parameters, for custom parametrisations.
 
     Parameters
     ----------
@@ -126,19 +126,18 @@ def steady_state(block: DifferentiableBlock, x: torch.Tensor, **parameters: torc
     x : (…, inputs) tensor
         V or A, for circuits; ``(…, 0)`` without inputs.
     **parameters : tensor
-        By the names in ``block.parameters``, in their shapes; those left out are the block's own. Values beyond
-        bounds count as the bound.
+        Named and shaped as in ``block.parameters``, whose values are the defaults. Values are clipped to their bounds.
 
     Returns
     -------
     (…, outputs) tensor
-        Of the type and on the device of ``x``. It can be differentiated once. At a kink (a diode without current and
+        With the dtype and device of ``x``; differentiable once. At a degenerate point (a diode without current and
         voltage) the derivative is one element of the generalised Jacobian.
 
     Raises
     ------
     UsageError
-        Unknown parameters, arrays of another shape.
+        Unknown parameters, or arrays of the wrong shape.
     ConvergenceError
         Samples without a certified steady state.
     """
@@ -201,7 +200,8 @@ class EnergyLayer(torch.nn.Module):
         return evaluate(self.block, _array(x), own)
 
     def kinks(self, x: torch.Tensor) -> torch.Tensor:
-        """(batch,) units or diodes at a kink, where the derivative is one of several, for rows (batch, inputs)."""
+        """(batch,) number of units or diodes at degenerate points, where the derivative is not unique, for rows (batch,
+        inputs)."""
         found = self.evaluate(x)
         count = getattr(found.block, "kinks", None)
         if count is None:
@@ -210,7 +210,7 @@ class EnergyLayer(torch.nn.Module):
 
     @torch.no_grad()
     def project_(self) -> EnergyLayer:
-        """Move the parameters to their nearest allowed values, in place; returns the layer."""
+        """Project the parameters onto their bounds, in place; returns the layer."""
         own = {name: _array(getattr(self, attribute)) for name, attribute in self._names.items()}
         here = self.block.at(own)
         here.project()
@@ -269,7 +269,7 @@ class CircuitLayer(EnergyLayer):
         super().__init__(circuit_block(deck, inputs, outputs, trainable, tolerance), device, dtype)
 
     def trained(self) -> Circuit:
-        """The circuit at the present parameters, within its bounds."""
+        """The circuit with the current parameters, within its bounds."""
         assert isinstance(self.block, CircuitBlock)
         return self.block.at({name: _array(getattr(self, name)) for name in self._names}).trained()
 
@@ -280,7 +280,7 @@ def _require_tensor(x: object) -> None:
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray:
-    """Double precision on the processor, without a copy where it is that already."""
+    """As a double-precision array on the CPU, without a copy if possible."""
     if tensor.device.type == "meta":
         raise UsageError("tensors of the device meta hold no values: move the layer with to_empty() and load a state")
     return tensor.detach().to(device="cpu", dtype=torch.float64).contiguous().numpy()

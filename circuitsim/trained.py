@@ -22,7 +22,7 @@ from circuitsim.datasets.samples import Samples, arrays_of, read_samples
 from circuitsim.errors import UsageError
 
 BATCH = 500
-"""Samples that are computed at a time."""
+"""Samples per batch."""
 
 
 Read = Callable[[str, bool], Samples]
@@ -36,13 +36,13 @@ class TrainedModel:
     Attributes
     ----------
     path : Path
-        The directory of its run.
+        The run directory.
     options : dict
-        With which it was trained.
+        The options of training.
     output_names : tuple of str
-        Of the columns of `outputs`.
+        Names of the columns of `outputs`.
     classes : tuple of str
-        Names of the classes, one per output; empty where outputs are not classes.
+        Names of the classes, one per output; empty if outputs are not classes.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class TrainedModel:
         Raises
         ------
         UsageError
-            No such data, or they do not fit the model.
+            Missing data, or data that do not fit the model.
         """
         return self._read(data, targets)
 
@@ -82,7 +82,7 @@ class TrainedModel:
         Raises
         ------
         UsageError
-            Another number of inputs, or values that are not finite.
+            Wrong number of inputs, or non-finite values.
         """
         x = np.asarray(x)
         bad = np.flatnonzero(~np.isfinite(x).all(axis=tuple(range(1, x.ndim))))
@@ -106,13 +106,13 @@ class TrainedModel:
         return np.array(self.classes)[self.outputs(x)[:, : len(self.classes)].argmax(axis=1)]
 
     def evaluate(self, samples: Samples, outputs: np.ndarray | None = None) -> dict[str, float]:
-        """Error (fraction of wrong classes), its standard error, and losses over samples with targets.
+        """Error rate, its standard error, and losses over samples with targets.
 
         Parameters
         ----------
         samples : Samples
         outputs : (samples, outputs) array, optional
-            What `outputs` gives for them, where that is known.
+            The result of `outputs`, if known.
         """
         outputs = self.outputs(samples.x) if outputs is None else outputs
         found: dict[str, float] = {"samples": samples.size}
@@ -157,7 +157,7 @@ def _circuit(path: Path, options: Mapping[str, Any]) -> TrainedModel:
 def _of_images(
     path: Path, options: Mapping[str, Any], inputs: int | None, outputs: int, compute: Compute
 ) -> TrainedModel:
-    """A model of images, one class an output."""
+    """An image classifier, one output per class."""
     names = [str(k) for k in range(outputs)]
     name = options.get("loss") or "mse"
     key = {"mse": "squared_distance"}.get(name, name.replace("-", "_"))
@@ -188,13 +188,13 @@ def _chain(path: Path, options: Mapping[str, Any]) -> TrainedModel:
     from circuitsim.learning.chain import Chain
 
     chain = Chain.load(_file(path, "model.npz"))
-    # The number of outputs is that of the last bias: chains describe themselves element by element.
+    # The number of outputs is the length of the last bias.
     outputs = len(list(chain.elements[-1].parameters.values())[-1])
     return _of_images(path, options, None, outputs, lambda x: chain.output(_bytes(x)))
 
 
 def _machine(path: Path, options: Mapping[str, Any]) -> TrainedModel:
-    """A restricted Boltzmann machine (``model.npz``): outputs are the probabilities of its hidden units."""
+    """A restricted Boltzmann machine (``model.npz``); outputs are the probabilities of its hidden units."""
     from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
     from circuitsim.boltzmann.study import PATTERNS, pattern_set
 
@@ -225,7 +225,7 @@ def _machine(path: Path, options: Mapping[str, Any]) -> TrainedModel:
 
 
 _FAMILIES = {"circuit": _circuit, "drn": _layers, "dhn": _layers, "ffebm": _chain, "rbm": _machine}
-"""The name of a model up to its first dash → how its run is read."""
+"""Model name up to the first dash → reader of its run."""
 
 
 def load_run(path: str | Path) -> TrainedModel:
@@ -234,12 +234,12 @@ def load_run(path: str | Path) -> TrainedModel:
     Parameters
     ----------
     path : str or Path
-        The directory RUN; its ``config.json`` and its ``trained.cir`` or ``model.npz`` are all that is read.
+        The directory RUN; only its ``config.json`` and ``trained.cir`` or ``model.npz`` are read.
 
     Raises
     ------
     UsageError
-        No run there, or one that is not finished.
+        No run, or an unfinished one.
     CheckpointError
         A damaged model file.
     """
@@ -253,12 +253,12 @@ def load_run(path: str | Path) -> TrainedModel:
 
 
 def run_options(path: str | Path) -> tuple[Path, dict[str, Any]]:
-    """The directory of a run and the options that it was trained with.
+    """The directory of a run and its training options.
 
     Raises
     ------
     UsageError
-        No run there, or a damaged ``config.json``.
+        No run, or a damaged ``config.json``.
     """
     path = Path(path)
     config = path / "config.json"
@@ -300,7 +300,7 @@ def _images(data: str, directory: str | None, targets: bool, classes: Sequence[s
 
 
 def _fractions(x: np.ndarray) -> np.ndarray:
-    """Bytes as fractions of 255; other numbers as they are."""
+    """Bytes as fractions of 255; other numbers unchanged."""
     return x / 255.0 if x.dtype == np.uint8 else x
 
 

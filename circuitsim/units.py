@@ -1,8 +1,8 @@
-"""SPICE numbers: text to double and back.
+"""SPICE numbers: conversion between text and doubles.
 
 A number is a decimal, an optional exponent, an optional scale (``T G MEG K M U N P F A``, ``MIL``; ``µ`` is ``U``) and
-letters of a unit that are ignored: ``4.7k``, ``10kohm``, ``1e-3``, ``.5``, ``5V``. Case does not matter, so ``M`` is
-milli and ``MEG`` is mega.
+the letters of a unit, which are ignored: ``4.7k``, ``10kohm``, ``1e-3``, ``.5``, ``5V``. Case does not matter, so ``M``
+is milli and ``MEG`` is mega.
 
 >>> parse("4.7k"), parse("10MEG"), parse("3mA"), parse("100µF")
 (4700.0, 10000000.0, 0.003, 0.0001)
@@ -30,10 +30,10 @@ SCALES: dict[str, int] = {
     "f": -15,
     "a": -18,
 }
-"""Power of ten of each scale. ``mil`` (25.4e-6, a thousandth of an inch) is the one that is not a power of ten."""
+"""Power of ten of each scale; ``mil`` (25.4e-6, a thousandth of an inch) is not a power of ten."""
 
 SMALLEST = 2.2250738585072014e-308
-"""The smallest normal double: a result nearer to zero than this has lost digits (underflow)."""
+"""The smallest normal double: results below it have lost digits (underflow)."""
 
 _NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]+))?([^\W\d_]*)")
 _RKM = re.compile(r"([+-]?)([0-9]+)(meg|[rkmgtuµμnpf])([0-9]+)[^\W\d_]*", re.IGNORECASE)
@@ -42,7 +42,7 @@ _PREFIXES = ("y", "z", "a", "f", "p", "n", "µ", "m", "", "k", "M", "G", "T", "P
 
 
 class Quantity(Enum):
-    """What is read from a circuit: ``v(node)``, ``i(element)``, ``p(element)``.
+    """A measured quantity: ``v(node)``, ``i(element)``, ``p(element)``.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Quantity(Enum):
 
 
 class NumberError(ValueError):
-    """Text that is not a SPICE number, or is out of a double's range. ``hint`` says what to write instead."""
+    """Text that is not a SPICE number or is out of range. ``hint`` suggests a correction."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -75,7 +75,7 @@ def parse(text: str) -> float:
     Raises
     ------
     NumberError
-        Not a number, or one that overflows or underflows a double.
+        Not a number, overflow or underflow.
     """
     value, end, _ = scan(text, 0)
     if end != len(text):
@@ -84,7 +84,7 @@ def parse(text: str) -> float:
 
 
 def rkm(text: str) -> float:
-    """The value of a number with its scale in the place of the point (IEC 60062): ``2K2``, ``4R7``, ``1M5``.
+    """The value of a number with its scale in place of the decimal point (IEC 60062): ``2K2``, ``4R7``, ``1M5``.
 
     The scales are SPICE's: ``M`` is milli.
 
@@ -94,7 +94,7 @@ def rkm(text: str) -> float:
     Raises
     ------
     NumberError
-        Not such a number.
+        Text of another form.
     """
     found = _RKM.fullmatch(text)
     if found is None:
@@ -104,12 +104,12 @@ def rkm(text: str) -> float:
 
 
 def scan(text: str, start: int) -> tuple[float, int, str]:
-    """The number that begins at ``start``: its value, where it ends, and the letters after its digits.
+    """The number that begins at ``start``: its value, its end, and the letters after its digits.
 
     Parameters
     ----------
     text : str
-        Holds the number, and perhaps more.
+        Text that contains the number.
     start : int
         Index of its first character.
 
@@ -150,7 +150,7 @@ def _scaled(digits: str, exponent: str | None, letters: str, whole: str) -> floa
     """``digits`` × 10^``exponent`` × the scale in ``letters``, rounded once."""
     scale = scale_of(letters) if letters else ""
     if exponent is not None and len(exponent) > 9:
-        # Beyond every text's length: the scale cannot bring it back, and int() of long digits is slow.
+        # Out of range whatever the scale; int() of long digits is slow.
         value = float(f"{digits}e{exponent}")
     elif scale == "mil":
         value = float(digits if exponent is None else f"{digits}e{exponent}") * 254.0 / 1e7
@@ -169,7 +169,7 @@ def _scaled(digits: str, exponent: str | None, letters: str, whole: str) -> floa
 
 
 def hint_for(text: str) -> str:
-    """What to write instead of ``text``, a word that is not a number."""
+    """A suggested correction of ``text``, which is not a number."""
     low = text.strip().lower()
     if low.lstrip("+-")[:3] in ("nan", "inf"):
         return "values must be finite numbers"
@@ -191,14 +191,14 @@ def hint_for(text: str) -> str:
 
 
 def short(text: str, width: int = 60) -> str:
-    """``text`` cut to ``width`` characters, so that a message stays readable whatever the deck holds.
+    """``text`` cut to ``width`` characters, to keep messages readable.
 
     Parameters
     ----------
     text : str
         Of any length.
     width : int
-        Largest number of characters, at least 1; the last is an ellipsis where something is cut.
+        Maximum number of characters, at least 1; the last is an ellipsis if the text is cut.
 
     Returns
     -------
@@ -218,7 +218,7 @@ def exact(value: float) -> str:
 
 
 def format_quantity(value: float, unit: str = "", digits: int = 6) -> str:
-    """``value`` for people, with an SI prefix (``M`` is mega here, as everywhere outside SPICE).
+    """``value`` for display, with an SI prefix (``M`` is mega here, unlike in SPICE).
 
     >>> format_quantity(4.7e6, "Ω"), format_quantity(0.0, "V"), format_quantity(-2.5e-10, "A")
     ('4.7 MΩ', '0 V', '-250 pA')
@@ -235,7 +235,7 @@ def format_quantity(value: float, unit: str = "", digits: int = 6) -> str:
     Returns
     -------
     str
-        Number, space, prefix and unit. Outside of 10⁻²⁴ … 10²⁷ an exponent takes the place of the prefix.
+        Number, space, prefix and unit. Outside 10⁻²⁴ … 10²⁷ an exponent replaces the prefix.
     """
     if value == 0 or not math.isfinite(value):
         return f"{value:g} {unit}".rstrip()

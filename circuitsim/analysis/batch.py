@@ -404,7 +404,7 @@ Found = tuple[Any, float, int, Start | None]
 def _plain(
     ready: Prepared, diodes: np.ndarray, free: bool, column: np.ndarray, near: np.ndarray | None, devices: Start | None
 ) -> Found:
-    """A sample of a circuit without smooth devices, from the diodes that conduct nearby."""
+    """Solve a sample of a circuit without smooth devices, starting from the diode states of a nearby sample."""
     guess = None
     if near is not None:
         guess = np.zeros(column.size)

@@ -42,7 +42,7 @@ def batched(
     TopologyError
         Unknown names; inputs that are not sources; a circuit with amplifiers.
     UsageError
-        A source by a formula would not follow the inputs.
+        A source defined by a formula would not follow the inputs.
     """
     warn_of_switches(circuit)
     if circuit.dynamics is not None:

@@ -286,8 +286,8 @@ def _voltages(arrays: CircuitArrays, point: Solved, smooth: Smooth, column: np.n
 def _settle(
     smooth: Smooth, voltage: np.ndarray, current: np.ndarray, near: State, distance: np.ndarray, least: float
 ) -> None:
-    """Currents below what certificates resolve, ``least``, A, are zero where that lies on the curve at their voltage:
-    of flat segments, where the nearest point to a noisy current is arbitrary."""
+    """Set currents below the certificates' resolution ``least``, A, to zero if that lies on the curve at their voltage:
+    on flat segments, the nearest point to a noisy current is arbitrary."""
     lost = (distance > CLOSE) & (np.abs(current) <= least)
     if not lost.any():
         return

@@ -129,12 +129,12 @@ def outside(node: str) -> str:
 def sectioned(
     circuit: Circuit, found: Sections, solve: Solve, tolerance: float, laws: LawArrays
 ) -> OperatingPoint | None:
-    """The operating point, or None where it is not certified (or a diode lies between held nodes).
+    """The operating point, or None if it is not certified or a diode lies between held nodes.
 
     Raises
     ------
     NoSteadyStateError
-        A section has none.
+        A section has no steady state.
     """
     whole = _Whole(circuit)
     for step in found.steps:

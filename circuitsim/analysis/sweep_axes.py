@@ -33,7 +33,7 @@ class Sort(Enum):
 
 
 class Axis(NamedTuple):
-    """One varied name: its heading, the name itself, its unit, what it is, its values; the grid of a time axis."""
+    """One varied name: heading, name, unit, kind, values; the grid of a time axis."""
 
     label: str
     name: str

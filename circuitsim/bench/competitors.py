@@ -1,10 +1,10 @@
-"""Competitors: each turns a circuit into node voltages, which are verified.
+"""Competitors: each computes a circuit's node voltages, which are verified.
 
-An adapter has ``build(circuit, tolerance)``, ``solve()`` → node voltages (n_nodes,), V, ``update(value)`` with another
-value column of which only V and I differ, and ``tolerances``: what to ask for, in turn, until the verified error is
-small enough (None: the solver's own default).
+An adapter has ``build(circuit, tolerance)``, ``solve()`` → node voltages (n_nodes,), V, ``update(value)`` with new
+values of V and I, and ``tolerances`` to request in turn until the verified error is small enough (None: the solver's
+default).
 
-Whatever an adapter raises is a failure with a text, never a ratio.
+Any exception of an adapter is reported as a failure, never as a ratio.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ NAMES = (OURS, *(f"{kind}:{backend}" for kind in CVXPY_KINDS for backend in CVXP
 
 
 class NoAnswer(Exception):
-    """A competitor that gave up, with its own words."""
+    """A competitor that gave up, with its message."""
 
 
 def expand(asked: str) -> list[str]:
-    """The competitors that ``--against`` names; ``cvxpy`` stands for all its backends and all `CVXPY_KINDS`.
+    """The competitors that ``--against`` names; ``cvxpy`` means all its backends and all `CVXPY_KINDS`.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def expand(asked: str) -> list[str]:
 
 
 def missing(name: str) -> str:
-    """Why a competitor cannot run here; empty if it can."""
+    """The reason a competitor cannot run here; empty if it can."""
     if name == NGSPICE:
         return "" if shutil.which(NGSPICE) else "the program ngspice is not installed"
     backend = name.partition(":")[2]
@@ -94,7 +94,7 @@ def create(name: str) -> Any:
 
 
 class Ours:
-    """``prepared(circuit)`` is the build, ``.solve()`` the solve; its own certificate is part of the time, and read."""
+    """``prepared(circuit)`` is the build, ``.solve()`` the solve; the time includes its certificate."""
 
     tolerances: tuple[float | None, ...] = (None,)
 
@@ -106,17 +106,17 @@ class Ours:
     def solve(self) -> np.ndarray:
         """The certified operating point's potentials."""
         point: OperatingPoint = self._prepared.solve(self._values)
-        # An operating point makes its parts when they are asked for: what a user reads belongs to the time.
+        # An operating point computes its parts on demand: what a user reads belongs to the time.
         if not point.certificate.certified:
             raise NoAnswer("no certificate")
         return point.voltages
 
     def update(self, value: np.ndarray) -> None:
-        """New source values, as the other adapters get them."""
+        """Set new source values."""
         self._values = value
 
     def batch(self, values: np.ndarray) -> Callable[[], None]:
-        """A call that solves for many source values (samples, sources) at once, on what was built; one thread."""
+        """A single-threaded call that solves for many source values (samples, sources) at once, after `build`."""
         kind = self._circuit.arrays().kind
         sources = np.flatnonzero((kind == VOLTAGE) | (kind == CURRENT)).tolist()
         solver = batched(self._circuit, [self._circuit.names[k] for k in sources])
@@ -131,9 +131,9 @@ class Ours:
 
 # ---------------------------------------------------------------------- cvxpy
 def incidence(arrays: CircuitArrays, kind: int) -> Any:
-    """One row per element of a kind: +1 at its first node, −1 at its second; columns are the nodes but ground.
+    """One row per element of a kind: +1 at its first node, −1 at its second; columns are the nodes except ground.
 
-    Nothing of circuitsim's own program is used, no super-nodes, no reductions: it is what a user of cvxpy would write.
+    This is what a user of cvxpy would write, without super-nodes or reductions.
     """
     from scipy.sparse import coo_matrix
 
@@ -153,7 +153,7 @@ def energy_matrix(arrays: CircuitArrays, nodal: bool) -> Any:
 
 
 def options(backend: str, tolerance: float | None) -> dict[str, Any]:
-    """A backend's own names for the tolerance, and iterations enough to reach it; nothing for its defaults."""
+    """A backend's options for the tolerance and enough iterations; empty for its defaults."""
     t = tolerance
     known: dict[str, dict[str, Any]] = {
         "CLARABEL": {"tol_gap_abs": t, "tol_gap_rel": t, "tol_feas": t, "max_iter": 500},
@@ -167,7 +167,7 @@ def options(backend: str, tolerance: float | None) -> dict[str, Any]:
 
 
 class Cvxpy:
-    """``KIND:BACKEND`` with a kind of `CVXPY_KINDS`; without parameters the problem is written anew for new values."""
+    """``KIND:BACKEND`` with a kind of `CVXPY_KINDS`; without parameters, new values need a new problem."""
 
     tolerances: tuple[float | None, ...] = (None, 1e-9, 1e-11, 1e-13)
 
@@ -176,7 +176,7 @@ class Cvxpy:
         self._nodal, self._parametrised = CVXPY_KINDS[kind]
 
     def build(self, circuit: Circuit, tolerance: float | None) -> None:
-        """The problem; a parametrised one is compiled by cvxpy at its first solve, as always."""
+        """Build the problem; cvxpy compiles a parametrised one at its first solve."""
         import cvxpy
 
         arrays = circuit.arrays()
@@ -189,13 +189,13 @@ class Cvxpy:
         self._model(*self._parameters)
 
     def _model(self, amperes: Any, volts: Any) -> None:
-        """The energy and its constraints over the potentials of all nodes but ground."""
+        """The energy and its constraints in the potentials of all nodes except ground."""
         import cvxpy
 
         v = cvxpy.Variable(self._energy.shape[1])
         currents, voltages, diodes = self._parts
         if self._nodal:
-            # The sum of squares behind the matrix proves it semidefinite; cvxpy need not compute eigenvalues.
+            # The matrix is semidefinite by construction; cvxpy need not compute eigenvalues.
             energy = 0.5 * cvxpy.quad_form(v, cvxpy.psd_wrap(self._energy))
         else:
             energy = 0.5 * cvxpy.sum_squares(self._energy @ v)
@@ -220,7 +220,7 @@ class Cvxpy:
         return np.concatenate([[0.0], self._potentials.value])
 
     def update(self, value: np.ndarray) -> None:
-        """New parameter values; without parameters the problem is written anew, of matrices made before."""
+        """Set new parameter values; without parameters, rebuild the problem from the same matrices."""
         columns = [value[self._kind == kind] for kind in (CURRENT, VOLTAGE)]
         if self._parametrised:
             for parameter, column in zip(self._parameters, columns):
@@ -231,15 +231,16 @@ class Cvxpy:
 
 # ---------------------------------------------------------------------- ngspice
 SOFTER = (("1e-18", "0.003"), ("1e-16", "0.03"), ("1e-15", "0.1"), ("1e-14", "1"))
-"""Saturation currents and emission coefficients of nearly ideal diodes, the sharpest first: the first with which
-Newton's method converges is kept."""
+"""Saturation currents and emission coefficients of nearly ideal diodes, the sharpest first; the first for which
+Newton's method converges is used."""
 OPTIONS = ".options gmin=1e-21 reltol=1e-6 abstol=1e-18 vntol=1e-9"
 TIGHT = ".options gmin=1e-30 reltol=1e-10 abstol=1e-18 vntol=1e-14"
-"""For circuits with models of their own: no conductance beside junctions, an error as small as ours."""
+"""Options for circuits with models: no gmin, and an error as small as ours."""
 
 
 class Ngspice:
-    """``.op`` with near-ideal diodes, so of a neighbouring problem: as a process, and repeated inside one."""
+    """``.op`` with nearly ideal diodes, hence of a slightly different problem: as a process, and repeated inside
+    one."""
 
     tolerances: tuple[float | None, ...] = (None,)
 
@@ -248,11 +249,11 @@ class Ngspice:
         self._circuit, self._value, self._softness = circuit, circuit.arrays().value, 0
 
     def update(self, value: np.ndarray) -> None:
-        """New source values mean a new deck."""
+        """Set new source values in a new deck."""
         self._value = value
 
     def solve(self) -> np.ndarray:
-        """Voltages of a whole run, reading and writing included; the sharpest diode that converges is kept."""
+        """Voltages of a whole run including input and output, with the sharpest diode that converges."""
         while True:
             try:
                 return self._run(1)[0]
@@ -262,7 +263,7 @@ class Ngspice:
                     raise
 
     def inside(self, repeats: int) -> float:
-        """Seconds of one ``op`` inside a running ngspice: what ``repeats`` more of them take, each."""
+        """Seconds per ``op`` inside a running ngspice, from ``repeats`` additional ones."""
         once, more = min(self._run(1)[1] for _ in range(2)), min(self._run(1 + repeats)[1] for _ in range(2))
         return (more - once) / repeats
 
@@ -283,7 +284,7 @@ class Ngspice:
             return self._voltages(out.read_bytes()), seconds
 
     def _deck(self, times: int) -> str:
-        # `rusage` would tell only whole seconds on some systems; two runs of different length are compared instead.
+        # `rusage` has a resolution of seconds on some systems; two runs of different length are compared instead.
         control = [".control", "set filetype=binary", *["op"] * times, "write out.raw", "quit", ".endc", ".end", ""]
         text = dumps(self._circuit.with_column(self._value)).removesuffix(".op\n.end\n")
         if self._circuit.devices or self._circuit.laws:

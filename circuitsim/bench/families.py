@@ -1,7 +1,7 @@
 """Families of benchmark circuits: deterministic, with a steady state, one generator ``(unknowns, seed) -> Circuit``.
 
-Every circuit of a family has its unknowns tied to ground through resistors and no diode beside a voltage source without
-a resistor between, so that a unique steady state exists whatever the random numbers.
+In every circuit, resistors connect the unknowns to ground and separate diodes from voltage sources, so a unique steady
+state exists whatever the random numbers.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ DIODE_SHARE = 0.3
 LARGEST_CURRENT = 0.1
 """Bound of the random current sources, A."""
 SHUNT = 0.05
-"""Size of the conductances from a chain's nodes to ground, S."""
+"""Conductances from a chain's nodes to ground, S."""
 GAIN = 1e5
-"""Of the operational amplifiers."""
+"""Gain of the operational amplifiers."""
 
 
 class Sheet:
-    """A circuit under construction with its random numbers; ends are node numbers or arrays of them, 0 is ground."""
+    """A circuit under construction with its random generator; terminals are node numbers or arrays of them, 0 is
+    ground."""
 
     def __init__(self, *seed: int) -> None:
         self.rng = np.random.default_rng(seed)
@@ -37,18 +38,18 @@ class Sheet:
         self._blocks: list[tuple[np.ndarray, ...]] = []
 
     def nodes(self, *shape: int) -> np.ndarray:
-        """Numbers of new nodes."""
+        """Add nodes; returns their numbers."""
         count = math.prod(shape)
         self.n_nodes += count
         return np.arange(self.n_nodes - count, self.n_nodes).reshape(shape)
 
     def add(self, kind: int, first: ArrayLike, second: ArrayLike, value: ArrayLike = np.nan) -> None:
-        """Elements of a kind: Ω, V, A, or ideal diodes."""
+        """Add elements of a kind: Ω, V, A, or ideal diodes."""
         columns = np.broadcast_arrays(np.int8(kind), first, second, np.asarray(value, dtype=float))
         self._blocks.append(tuple(column.ravel() for column in columns))
 
     def resistors(self, first: ArrayLike, second: ArrayLike, conductance: ArrayLike) -> None:
-        """Resistors of conductances in S."""
+        """Add resistors of given conductances, S."""
         self.add(RESISTOR, first, second, 1.0 / np.asarray(conductance, dtype=float))
 
     def usual(self, count: int) -> np.ndarray:
@@ -56,7 +57,7 @@ class Sheet:
         return np.exp(0.5 * self.rng.standard_normal(count))
 
     def edges(self, first: np.ndarray, second: np.ndarray, conductance: np.ndarray) -> None:
-        """Resistors, of which `DIODE_SHARE` carry a diode of random direction in parallel."""
+        """Add resistors, a fraction `DIODE_SHARE` of them with a diode of random direction in parallel."""
         self.resistors(first, second, conductance)
         chosen = self.rng.permutation(first.size)[: round(DIODE_SHARE * first.size)]
         swap = self.rng.random(chosen.size) < 0.5
@@ -64,12 +65,12 @@ class Sheet:
         self.add(DIODE, np.where(swap, b, a), np.where(swap, a, b))
 
     def currents(self, nodes: np.ndarray, count: int) -> None:
-        """``count`` sources (at least one) of at most `LARGEST_CURRENT` into different random nodes."""
+        """Add ``count`` sources (at least one) of at most `LARGEST_CURRENT` into distinct random nodes."""
         chosen = self.rng.permutation(nodes.size)[: max(1, count)]
         self.add(CURRENT, 0, nodes[chosen], self.rng.uniform(-LARGEST_CURRENT, LARGEST_CURRENT, chosen.size))
 
     def driven(self, inputs: np.ndarray, outputs: np.ndarray) -> None:
-        """1 V through 1 S into each input, 1 S from each output to ground."""
+        """Connect 1 V through 1 S to each input, and 1 S from each output to ground."""
         rail = self.nodes(1)
         self.add(VOLTAGE, rail, 0, 1.0)
         self.resistors(rail, inputs, np.ones(inputs.size))
@@ -83,7 +84,7 @@ class Sheet:
 
 
 def _neighbours(node: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Ends of the edges of a square mesh."""
+    """End nodes of the edges of a square mesh."""
     return tuple(
         np.concatenate([a.ravel(), b.ravel()]) for a, b in ((node[:, :-1], node[:-1]), (node[:, 1:], node[1:]))
     )  # type: ignore[return-value]
@@ -104,13 +105,13 @@ def _grid(unknowns: int, seed: int, wide: bool = False) -> Sheet:
 
 
 def _erdos_renyi(unknowns: int, seed: int) -> Sheet:
-    """Random graph of mean degree 4: its giant component, numbered anew (other components would float)."""
+    """The giant component of a random graph of mean degree 4, renumbered (other components would float)."""
     from circuitsim.program.components import component_labels
 
     n = max(4, unknowns - 1)
     sheet = Sheet(seed, n, 2)
     count, keys = min(2 * n, n * (n - 1) // 2), np.zeros(0, dtype=np.int64)
-    while keys.size < count:  # different unordered pairs of different nodes
+    while keys.size < count:  # distinct unordered pairs of distinct nodes
         a, b = sheet.rng.integers(0, n, (2, 2 * count))
         low, high = np.minimum(a, b), np.maximum(a, b)
         drawn = np.concatenate([keys, (low * n + high)[low != high]])
@@ -125,7 +126,7 @@ def _erdos_renyi(unknowns: int, seed: int) -> Sheet:
 def _scale_free(unknowns: int, seed: int) -> Sheet:
     """Barabási–Albert graph: each new node joins two old ones, chosen by their degrees."""
     n = max(4, unknowns - 1)
-    sheet, ends = Sheet(seed, n, 3), [0, 1]  # every node as often as it has edges
+    sheet, ends = Sheet(seed, n, 3), [0, 1]  # each node repeated by its degree
     draws = sheet.rng.random((n, 16)).tolist()
     for new in range(2, n):
         found: dict[int, None] = {}
@@ -149,7 +150,8 @@ def _graph(sheet: Sheet, n: int, first: np.ndarray, second: np.ndarray) -> Sheet
 
 
 def _ladder(unknowns: int, seed: int) -> Sheet:
-    """A chain of resistors with a shunt at every node; a source to ten nodes keeps potentials from dying out."""
+    """A chain of resistors with a shunt at every node, and a source for ten nodes, without which potentials would
+    decay."""
     n = max(3, unknowns - 1)
     sheet = Sheet(seed, n, 4)
     node = sheet.nodes(n)
@@ -161,7 +163,8 @@ def _ladder(unknowns: int, seed: int) -> Sheet:
 
 
 def _bridges(unknowns: int, seed: int) -> Sheet:
-    """Full-wave bridges: floating sources of random sign behind 1 Ω, loads, and a resistor from each to the next."""
+    """Full-wave bridges: floating sources of random sign with 1 Ω, loads, and a resistor from each bridge to the
+    next."""
     k = max(1, round(unknowns / 5))
     sheet = Sheet(seed, k, 5)
     a, b, source, plus, minus = sheet.nodes(5, k)
@@ -176,14 +179,14 @@ def _bridges(unknowns: int, seed: int) -> Sheet:
 
 
 def _selectors(unknowns: int, seed: int) -> Sheet:
-    """Groups of four random voltages behind 1 Ω; diodes pass on the largest or the smallest of each group."""
+    """Groups of four random voltages with 1 Ω in series; diodes select the largest or the smallest of each group."""
     k = max(1, round(unknowns / 9))
     sheet = Sheet(seed, k, 6)
     source, tap = sheet.nodes(2, 4 * k)
     out = sheet.nodes(k)
     sheet.add(VOLTAGE, source, 0, sheet.rng.uniform(-1.0, 1.0, 4 * k))
     sheet.resistors(source, tap, sheet.usual(4 * k))
-    # In turn groups of the largest, whose output is pulled down, and of the smallest, pulled up.
+    # Alternating groups: largest, whose output is pulled down, and smallest, pulled up.
     largest = np.arange(k) % 2 == 0
     to, group = np.repeat(out, 4), np.repeat(largest, 4)
     sheet.add(DIODE, np.where(group, tap, to), np.where(group, to, tap))
@@ -201,7 +204,7 @@ def _crossbar(unknowns: int, seed: int, rectifying: bool = False) -> Sheet:
     row, column = sheet.nodes(2, m, m)
     rail = sheet.nodes(2)
     sheet.add(VOLTAGE, rail, 0, [0.5, -0.5])
-    # As many rows at + as at −, so that no seed leaves all diodes of a small crossbar off.
+    # Equal numbers of rows at + and −, so that some diodes of a small crossbar conduct for any seed.
     sheet.resistors(sheet.rng.permutation(rail[np.arange(m) % 2]), row[:, 0], np.ones(m))
     sheet.resistors(row[:, :-1].ravel(), row[:, 1:].ravel(), ones)
     sheet.resistors(column[:-1].ravel(), column[1:].ravel(), ones)
@@ -217,7 +220,7 @@ def _crossbar(unknowns: int, seed: int, rectifying: bool = False) -> Sheet:
 def _drn(unknowns: int, seed: int) -> Sheet:
     """Deep resistive network after Scellier (2024, §3): half of each hidden layer held ≥ 0 V, half ≤ 0 V by diodes.
 
-    Inputs come doubled, as sources +x and −x; weights are max(0, U(−c, c)) with c = 1/√(size of the layer before).
+    Inputs are doubled, as sources +x and −x; weights are max(0, U(−c, c)) with c = 1/√(size of the previous layer).
     Layers have the proportions 4 : 3 : 3 : 2; the number of elements grows with the square of the unknowns.
     """
     sizes = [max(1, round(unknowns * share / 12)) for share in (2, 3, 3, 2)]
@@ -229,7 +232,7 @@ def _drn(unknowns: int, seed: int) -> Sheet:
     for depth, size in enumerate(sizes[1:], start=1):
         layer, c = sheet.nodes(size), 1.0 / math.sqrt(before.size)
         g = np.maximum(0.0, sheet.rng.uniform(-c, c, (before.size, size)))
-        g[0] = np.maximum(g[0], 0.01 * c)  # every node keeps a conductance
+        g[0] = np.maximum(g[0], 0.01 * c)  # every node has a conductance
         a, b = np.nonzero(g)
         sheet.resistors(before[a], layer[b], g[a, b])
         if depth < 3:
@@ -268,7 +271,7 @@ def junctions(m: int, share: float = DIODE_SHARE, seed: int = 0) -> Circuit:
 
 
 def chain(count: int) -> Circuit:
-    """So many inverting amplifiers of finite gain in a row, with a rectifier and its load behind each."""
+    """A cascade of inverting amplifiers of finite gain, each followed by a rectifier with load."""
     circuit = Circuit(f"op-amp-stages, {3 * count + 1} unknowns")
     circuit.voltage_source("V0", "o0", "0", 1.0)
     for k in range(1, count + 1):
@@ -296,10 +299,9 @@ class Family(NamedTuple):
     make : callable
         ``make(unknowns, seed)`` gives the circuit whose number of nodes besides ground is about ``unknowns``.
     linear : bool
-        Whether it has no ideal diodes at all.
+        Whether it has no ideal diodes.
     convex_program : bool
-        Whether it is a convex quadratic program, which other solvers can take: no smooth devices, no controlled
-        sources.
+        Whether it is a convex quadratic program that other solvers accept: no smooth devices, no controlled sources.
     """
 
     make: Callable[[int, int], Sheet | Circuit]
@@ -325,16 +327,16 @@ FAMILIES: dict[str, Family] = {
 
 
 def make(name: str, unknowns: int, seed: int) -> Circuit:
-    """The circuit of a family; the same arguments give the same bits.
+    """A deterministic circuit of a family.
 
     Parameters
     ----------
     name : str
         A name in `FAMILIES`.
     unknowns : int
-        How many unknown voltages it has, about; at least 4.
+        Approximate number of unknown voltages; at least 4.
     seed : int
-        Of its random values.
+        Seed of its random values.
 
     Examples
     --------

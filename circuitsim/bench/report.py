@@ -1,4 +1,4 @@
-"""The measurements as a table and a picture: at equal verified error, with every failure listed."""
+"""The measurements as a table and a plot, at equal verified error, with every failure listed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def markdown(rows: list[dict[str, Any]], settings: str) -> str:
 
 
 def machine() -> str:
-    """Machine, versions and load, in a line."""
+    """Machine, versions and load in one line."""
     found = [f"circuitsim {__version__}"]
     for package in PACKAGES:
         try:
@@ -54,7 +54,7 @@ def machine() -> str:
 
 
 def _cases(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """The rows case by case, each case with our row first, by family and size."""
+    """The rows by case, sorted by family and size; ours comes first."""
 
     def key(row: dict[str, Any]) -> tuple[Any, ...]:
         return row["family"], row["unknowns"], row["seed"]
@@ -64,7 +64,7 @@ def _cases(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 
 
 def _cells(case: list[dict[str, Any]]) -> list[str]:
-    """One line: ours, the best of cvxpy for each kind of time, ngspice."""
+    """One table row: ours, the best of cvxpy for each kind of time, ngspice."""
     ours, others = case[0], [row for row in case[1:] if "failure" not in row]
     cells = [ours["family"], f"{ours['unknowns']:,}"]
     if ours["competitor"] != OURS or "failure" in ours:
@@ -82,7 +82,7 @@ def _cells(case: list[dict[str, Any]]) -> list[str]:
 
 
 def times(ratio: float) -> str:
-    """A ratio to two digits or three."""
+    """A ratio with two or three digits."""
     return f"{ratio:.0f}×" if ratio >= 99.5 else f"{ratio:#.2g}×".replace(".×", "×")
 
 
@@ -91,7 +91,7 @@ def _beside(seconds: float, ours: float) -> str:
 
 
 def draw(figure: Any, rows: list[dict[str, Any]]) -> None:
-    """Cold times of every competitor over the number of nodes, a panel a family."""
+    """Plot the cold times of every competitor against the number of nodes, one panel per family."""
     families = sorted({row["family"] for row in rows})
     names = [OURS, *sorted({row["competitor"] for row in rows} - {OURS})]
     down = -(-len(families) // 4)

@@ -1,9 +1,10 @@
 """All measurements of a suite, one process each, appended to ``results.jsonl`` as they finish: a run can be resumed.
 
-``python -m circuitsim.bench.runner FAMILY UNKNOWNS SEED COMPETITOR BUDGET`` makes one. A process can be killed, its
-memory is its own, and a crash of a foreign solver is a failure of that solver alone; the result is a line of JSON.
+``python -m circuitsim.bench.runner FAMILY UNKNOWNS SEED COMPETITOR BUDGET`` makes one measurement and prints a line of
+JSON. Separate processes isolate memory, time limits and crashes of other solvers.
 
-The error of a foreign answer: node voltages of any solver, branch currents by Kirchhoff's laws, our certificate.
+The error of another solver's answer is that of our certificate, with branch currents from its node voltages and
+Kirchhoff's laws.
 """
 
 from __future__ import annotations
@@ -36,30 +37,30 @@ from circuitsim.program.components import block_labels, component_labels
 from circuitsim.program.flow import forest_flow, spanning_forest
 
 SLACKS = (1e-12, 1e-10, 1e-9, 1e-8, 1e-6, 1e-4, 1e-2)
-"""How far apart the ends of a conducting diode may be, tried in turn; the answer is judged by the kindest."""
+"""Tolerances for the voltage of a conducting diode, of which the most favourable counts."""
 MOVES = (1e-12, 1e-10, 1e-9)
-"""How far apart, in shares of the largest potential, ends may be that are made equal: no farther than the tolerance of
-the answer."""
+"""Largest voltages, as fractions of the largest potential, that are set to zero: at most the tolerance of the
+answer."""
 EQUAL = 1e-12
-"""Ends that were made equal differ by less than this fraction of their potentials."""
+"""Equalised ends differ by less than this fraction of their potentials."""
 LEAK = 1e15
-"""Resistance, Ω, that takes what 1 Ω wires of a loop cannot carry: the imbalance of an approximate answer."""
+"""Resistance, Ω, that carries the current imbalance of an approximate answer in loops of 1 Ω wires."""
 
 
 class Verified(NamedTuple):
-    """Worst relative violation of the circuit's equations, and which equation that is."""
+    """Worst relative violation of the circuit's equations, and its equation."""
 
     error: float
     equation: str
 
 
 def verified_error(circuit: Circuit, voltages: np.ndarray, good: float = 0.0) -> Verified:
-    """The certificate's worst relative violation at some node voltages.
+    """The certificate's worst relative violation at given node voltages.
 
-    Which diodes conduct is not known of a foreign answer, and where one does its ends are hardly ever equal to the last
-    bit, which at zero volts is all that a local scale allows. So the most favourable reading counts: ends of diodes
-    that are closer than some share of their own potentials count as equal (`SLACKS`), or are made equal where they are
-    closer than a small fraction of the largest potential of all (`MOVES`); what makes the answer look best is taken.
+    Another solver's answer does not say which diodes conduct, and the ends of conducting ones are rarely exactly equal,
+    as local scales require. The most favourable interpretation therefore counts: ends of diodes closer than some
+    fraction of their potentials count as equal (`SLACKS`), or are made equal if they are closer than a small fraction
+    of the largest potential (`MOVES`).
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ def verified_error(circuit: Circuit, voltages: np.ndarray, good: float = 0.0) ->
     voltages : (n_nodes,) float array
         The answer, V; any constant may be added.
     good : float
-        Stop looking for a better slack at this error.
+        Error at which the search for a better slack stops.
     """
     structure, value = analyse(circuit), circuit.arrays().value
     best = Verified(float("inf"), "not finite")
@@ -86,7 +87,7 @@ def verified_error(circuit: Circuit, voltages: np.ndarray, good: float = 0.0) ->
 
 
 def _judged(structure: Structure, value: np.ndarray, voltages: np.ndarray, tight: float) -> Verified:
-    """The certificate's word on an answer if diodes with ends as close as ``tight`` may conduct."""
+    """The certificate of an answer if diodes with ends as close as ``tight`` may conduct."""
     kind, first, second, resistance_pattern, n_nodes = structure.arrays
     worst, relative = np.empty(len(EQUATIONS)), np.empty(len(EQUATIONS))
     with np.errstate(all="ignore"):
@@ -112,8 +113,8 @@ def _judged(structure: Structure, value: np.ndarray, voltages: np.ndarray, tight
 def _currents(structure: Structure, value: np.ndarray, voltages: np.ndarray, tight: float) -> np.ndarray:
     """Branch currents (m,), A, at node voltages: Ohm's law in resistors, Kirchhoff's current law elsewhere.
 
-    Sources, shorts and diodes with ends as close as ``tight`` carry what is missing at the nodes, by leaf elimination
-    on a spanning forest; those off the forest carry what wires of 1 Ω would.
+    Sources, shorts and diodes with ends as close as ``tight`` carry the currents missing at the nodes, by leaf
+    elimination on a spanning forest; the others carry the currents of 1 Ω wires.
     """
     kind, first, second, _, n_nodes = structure.arrays
     current = np.where(kind == CURRENT, value, 0.0)
@@ -142,13 +143,13 @@ def _missing(structure: Structure, current: np.ndarray) -> np.ndarray:
 
 
 def _shared(first: np.ndarray, second: np.ndarray, one_way: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Currents (e,), A, of edges of 1 Ω that carry ``missing`` (n_nodes,), A, away; one-way edges have a diode each.
+    """Currents (e,), A, of 1 Ω edges that drain ``missing`` (n_nodes,), A; one-way edges have a diode each.
 
     Zero where they cannot be found.
     """
     nodes, ends = np.unique(np.concatenate([first, second]), return_inverse=True)
     m, n, d = first.size, nodes.size, np.flatnonzero(one_way)
-    # Node 0 is a ground of its own; behind the resistor of a one-way edge its diode begins at a node of its own.
+    # Node 0 is a separate ground; resistor and diode of a one-way edge meet at an extra node.
     first, second, middle = ends[:m] + 1, ends[m:] + 1, np.arange(d.size) + n + 1
     every, ground = np.arange(n) + 1, np.zeros(n, dtype=np.int64)
     behind = second.copy()
@@ -165,8 +166,8 @@ def _shared(first: np.ndarray, second: np.ndarray, one_way: np.ndarray, missing:
 def _with_equal_ends(structure: Structure, voltages: np.ndarray, move: float) -> np.ndarray:
     """The answer with diodes and idle resistors shorted whose ends differ by at most ``move`` of the largest potential.
 
-    Idle are resistors on no loop of conducting elements: Kirchhoff's current law leaves them no current. Nodes so
-    joined take the potential of one that sources hold against ground, or else their mean.
+    Idle resistors are on no loop of conducting elements and carry no current. Joined nodes take the potential of one
+    that sources hold against ground, or else their mean.
     """
     first, second, n_nodes = structure.arrays.first, structure.arrays.second, structure.arrays.n_nodes
     close = np.abs(voltages[first] - voltages[second]) <= move * np.abs(voltages).max(initial=0.0)
@@ -183,7 +184,7 @@ def _with_equal_ends(structure: Structure, voltages: np.ndarray, move: float) ->
 
 
 def distance(voltages: np.ndarray, exact: np.ndarray) -> float:
-    """Largest |Δv| against the largest |v| of the circuit: a kinder, circuit-wide measure."""
+    """Largest |Δv| relative to the largest |v| of the circuit, a less strict measure."""
     scale = float(np.abs(exact).max(initial=0.0))
     gap = np.abs((voltages - voltages[0]) - (exact - exact[0])).max(initial=0.0)
     return float(gap / scale) if scale else float(gap)
@@ -191,9 +192,9 @@ def distance(voltages: np.ndarray, exact: np.ndarray) -> float:
 
 RESULTS = "results.jsonl"
 GOOD = 1e-9
-"""Verified error, relative to local scales, at which answers count as equally good."""
+"""Verified error, relative to local scales, at which answers count as equally accurate."""
 SAMPLES, BATCH_NODES, BATCH_SECONDS = 1000, 1500, 2.0
-"""Samples of a batch, the most nodes of a circuit for which batches are timed, and how long one may take, s."""
+"""Samples of a batch, maximum number of nodes for timing batches, and maximum time of one, s."""
 
 _SMALL: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(FAMILIES, (10, 100, 1000)),
@@ -245,7 +246,7 @@ def cases(suite: str, competitors: list[str], seed: int) -> Iterator[Case]:
 
 # ---------------------------------------------------------------------- one measurement
 def measure(case: Case, budget: float) -> dict[str, Any]:
-    """Time a competitor on a circuit of a family, its tolerance tightened until the answer is verified or it fails.
+    """Time a competitor on a circuit of a family, tightening its tolerance until the answer is verified or it fails.
 
     Parameters
     ----------
@@ -281,7 +282,7 @@ def measure(case: Case, budget: float) -> dict[str, Any]:
                 break
         if case.competitor == NGSPICE and np.isfinite(voltages).all():
             row["off"] = distance(voltages, solve(circuit).voltages)
-            # So many that they take longer than a process's start, and not minutes.
+            # Enough to exceed the process start-up time, but not minutes.
             row["inside"] = adapter.inside(max(3, 20_000 // arrays.n_nodes))
         elif found.error > GOOD:
             return row | {"failure": f"verified error {found.error:.1e} ({found.equation}) at its tightest tolerance"}
@@ -296,7 +297,7 @@ def measure(case: Case, budget: float) -> dict[str, Any]:
 
 
 def _load(convex_program: bool) -> None:
-    """Compiled kernels count as installed."""
+    """Load compiled kernels, which count as installed."""
     from circuitsim.controlled.kernels import controlled_kernel
     from circuitsim.newton.kernels import newton_kernel
 
@@ -307,7 +308,7 @@ def _load(convex_program: bool) -> None:
 
 def _judge(circuit: Circuit, convex_program: bool) -> Callable[[np.ndarray], Verified]:
     """The error of node voltages: by the certificate of a quadratic program, else by the distance from our certified
-    answer, in fractions of the largest potential."""
+    answer relative to the largest potential."""
     if convex_program:
         return lambda voltages: verified_error(circuit, voltages, GOOD)
     exact = solve(circuit)
@@ -334,7 +335,7 @@ def _times(adapter: Any, circuit: Circuit, tolerance: float | None, budget: floa
         samples = np.array([next(values)[sources] for _ in range(SAMPLES)])
         call = adapter.batch(samples[:16])
         call()
-        # Where a thousand would take longer than seconds, fewer tell as much.
+        # If a thousand would take longer than seconds, fewer are as informative.
         count = int(min(SAMPLES, max(16, BATCH_SECONDS * 16 / _seconds(call))))
         found["batch"] = _median(adapter.batch(samples[:count]), 0.0) / count
     return found
@@ -349,7 +350,8 @@ def new_values(circuit: Circuit) -> Iterator[np.ndarray]:
 
 
 def _median(action: Callable[[], object], budget: float) -> float:
-    """Of three calls at least, and of as many as a budget of seconds holds; of one that takes longer alone."""
+    """Median time of at least three calls, and as many as fit a budget in seconds; of one call if it exceeds the
+    budget."""
     found: list[float] = []
     while len(found) < 3 or (sum(found) < budget and len(found) < 200):
         found.append(_seconds(action))
@@ -366,7 +368,7 @@ def _seconds(action: Callable[[], object]) -> float:
 
 # ---------------------------------------------------------------------- all of them
 def finished(folder: Path) -> list[dict[str, Any]]:
-    """The rows of an earlier run; a line cut off in mid-write, or that is not a row, is left out and measured again."""
+    """The rows of an earlier run, without truncated or invalid lines, which are measured again."""
     path, rows = folder / RESULTS, []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []:
         try:
@@ -383,13 +385,13 @@ def finished(folder: Path) -> list[dict[str, Any]]:
 def run(
     wanted: list[Case], folder: Path, limit: float, budget: float, tell: Callable[[str], None]
 ) -> list[dict[str, Any]]:
-    """Make all measurements that ``folder`` does not hold yet; returns the rows of all of them.
+    """Make all measurements missing in ``folder``; returns all rows.
 
     Parameters
     ----------
     wanted : list of Case
     folder : Path
-        Where ``results.jsonl`` lies or will lie.
+        Folder of ``results.jsonl``.
     limit : float
         Seconds after which a measurement is killed and counts as failed; those of circuitsim, which may compile
         kernels, have three minutes more.
@@ -408,7 +410,7 @@ def run(
             else:
                 row = _measured(case, limit + 180.0 * (case.competitor == OURS), budget)
             with naming(folder / RESULTS), (folder / RESULTS).open("a", encoding="utf-8") as file:
-                # A leading newline heals a line that an earlier kill cut short.
+                # A leading newline ends a line truncated by an earlier kill.
                 file.write("\n" + json.dumps(row, allow_nan=False) + "\n")
                 file.flush()
                 os.fsync(file.fileno())

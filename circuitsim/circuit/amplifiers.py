@@ -1,9 +1,9 @@
-"""Bidirectional amplifiers (Scellier 2024, App. D): the sections of gain they make, and the circuit without them.
+"""Bidirectional amplifiers (Scellier 2024, App. D): their gain sections, and the circuit without them.
 
-An amplifier of gain a holds v_R = a v_L and passes on i_R = a i_L. Cut the circuit at its amplifiers and at ground, and
-give each section a gain c with c_R = a c_L: in the coordinates v/c and i/c every amplifier is a wire, conductances and
-diodes are what they were, and sources are divided by c. So the circuit has the energy function of one without
-amplifiers, provided that the gains agree around every loop and that no element joins sections of different gain.
+An amplifier of gain a imposes v_R = a v_L and i_R = a i_L. Cut the circuit at its amplifiers and at ground, and give
+each section a gain c with c_R = a c_L: in the coordinates v/c and i/c every amplifier is a wire, conductances and
+diodes are unchanged, and sources are divided by c. The circuit then has the energy function of one without amplifiers,
+provided that the gains agree around every loop and no element joins sections of different gain.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 ROUNDING = 1e-12
-"""Gains around a loop that multiply to one within this do so except for rounding."""
+"""Rounding error allowed in a product of gains around a loop."""
 
 RANGE = "the product of the amplifiers' gains exceeds the range of a double"
 
@@ -46,12 +46,12 @@ class Image(NamedTuple):
 
 
 def section_gains(circuit: Circuit) -> list[float]:
-    """Gain c of each node's section; 1 at the first node of each part that elements join without ground.
+    """Gain c of each node's section; 1 at the first node of each component without ground.
 
     Raises
     ------
     AmplifierError
-        Gains that do not multiply to one around a loop, or an element that joins sections of different gain.
+        Gains around a loop whose product is not one, or an element that joins sections of different gain.
     """
     kind, first, second, value = circuit.columns()
     parent = list(range(len(circuit.node_names)))

@@ -258,7 +258,7 @@ class Circuit(ElementTable):
         self._driven(waveform, ac)
 
     def _driven(self, waveform: object, ac: complex | None) -> None:
-        """Give the last source its value over time and its amplitude."""
+        """Set the waveform and the AC amplitude of the last source."""
         if waveform is not None:
             self._moving().waves[len(self) - 1] = waveform
         if ac is not None:
@@ -309,7 +309,7 @@ class Circuit(ElementTable):
         self._moving().switches[len(self) - 1] = SwitchLaw(by, numbers, closed)
 
     def _moving(self) -> Dynamics:
-        """What the circuit states over time and frequency, its own."""
+        """The circuit's own data for transient and AC analysis."""
         self._keep_to_itself()
         if self.dynamics is None:
             self.dynamics = Dynamics()
@@ -540,7 +540,7 @@ class Circuit(ElementTable):
         >>> solve(c)["out"], "X2.R1" in c
         (0.8, True)
         """
-        circuit = circuit._sharing()  # it may be this one
+        circuit = circuit._sharing()  # it may be this circuit
         joined = {circuit.node_index(inner): outer for inner, outer in nodes.items()}
         place = [
             GROUND if k == GROUND else self.node(joined.get(k, f"{name}.{own}"))
@@ -624,7 +624,7 @@ class Circuit(ElementTable):
         devices: Mapping[int, Device] | None = None,
         laws: Mapping[int, Law] | None = None,
     ) -> Circuit:
-        """A circuit that takes over columns already checked (for the netlist reader: no numpy, no copies).
+        """A circuit from checked columns, without copies or numpy (for the netlist reader).
 
         Parameters
         ----------
@@ -684,7 +684,7 @@ class Circuit(ElementTable):
         return copy
 
     def carrying(self, dynamics: Any) -> Circuit:
-        """This circuit with what its deck states for analyses over time and frequency; None: without it."""
+        """This circuit with its deck's data for transient and AC analysis; None: without."""
         if self.dynamics is dynamics or (dynamics is not None and not dynamics.acts()):
             return self
         copy = self._sharing()
@@ -692,13 +692,13 @@ class Circuit(ElementTable):
         return copy
 
     def _sharing(self) -> Circuit:
-        """A copy of this circuit that has yet to get its values."""
+        """A copy of this circuit without values."""
         copy = Circuit(self.title)
         copy._share(self)
         return copy
 
     def _share(self, other: Circuit) -> None:
-        """Take everything from another circuit, whose columns serve both until one of them grows."""
+        """Share the columns of another circuit until one of them grows."""
         other._lent = True
         self.__dict__.update((name, other.__dict__[name]) for name in Circuit().__dict__)
         self._arrays = self._index = self._node_index = None
@@ -719,16 +719,16 @@ class Circuit(ElementTable):
         return value
 
     def changes(self, value: np.ndarray) -> dict[str, float]:
-        """What of the values of all elements (m,) is not this circuit's own, by name; entries of diodes are ignored."""
+        """The entries of values (m,) that differ from this circuit's, by name; entries of diodes are ignored."""
         return {self._names[k]: float(value[k]) for k in self._differs(value).nonzero()[0].tolist()}
 
     def _differs(self, value: np.ndarray) -> np.ndarray:
-        """Which of the values of all elements (m,) are not this circuit's own; entries without a value are ignored."""
+        """Which values (m,) differ from this circuit's; entries of elements without a value are ignored."""
         arrays = self.arrays()
         return (value != arrays.value) & (arrays.value == arrays.value)  # nan: no value
 
     def with_column(self, value: np.ndarray) -> Circuit:
-        """The circuit itself if it has these values (m,), else a copy that has; see `with_values`.
+        """The circuit itself if it has these values (m,), else a copy with them; see `with_values`.
 
         Entries of diodes are ignored.
         """
@@ -754,8 +754,8 @@ class Circuit(ElementTable):
             raise TopologyError(f"{self._names[k]}: {error}") from None
 
     def to_networkx(self) -> networkx.MultiDiGraph:
-        """The circuit as a directed multigraph: nodes by name, an edge first→second an element, keyed by its name, with
-        the attributes ``kind`` and ``value`` (None for diodes)."""
+        """The circuit as a directed multigraph: nodes by name, one edge first→second per element, keyed by its name,
+        with the attributes ``kind`` and ``value`` (None for diodes)."""
         import networkx
 
         graph = networkx.MultiDiGraph(title=self.title)

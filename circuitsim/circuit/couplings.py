@@ -1,4 +1,4 @@
-"""Couplings of inductors; coupled inductors as uncoupled ones with ideal transformers."""
+"""Coupled inductors, as uncoupled inductors with ideal transformers."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from circuitsim.errors import UsageError
 
 UNCOUPLED: Mapping[tuple[str, str], float] = MappingProxyType({})
 ROUNDING = 1e-12
-"""Smallest eigenvalue of the coupling factors, of a matrix with ones on its diagonal, that is not rounding."""
+"""Smallest eigenvalue of the coupling matrix, whose diagonal is one, above rounding."""
 SHARE = 1e-3
-"""Smallest component of an eigenvector, of the largest, by which an inductor is named."""
+"""Smallest component of an eigenvector, relative to the largest, whose inductor is named."""
 
 
 class Windings(NamedTuple):
     """M = Uᵀ D U, the pivoted Cholesky factors of inductances: v = Uᵀ D c′ with the core currents c = U i.
 
-    Each inductor is one without coupling, of its core current, and an ideal transformer from those before it.
+    Each inductor is an uncoupled one, carrying its core current, and an ideal transformer from those before it.
 
     Attributes
     ----------
     coils : (n,) int array
         Coupled inductors in the order of elimination; ideally coupled ones last.
     inductance : (n,) float array
-        D, H; 0 of an inductor whose voltage is that of ideal transformers alone.
+        D, H; 0 of an inductor whose voltage comes only from ideal transformers.
     turns : (n, n) float array
         U, unit upper triangular.
     inverse : (n, n) float array
@@ -46,11 +46,12 @@ class Windings(NamedTuple):
 
     @property
     def independent(self) -> int:
-        """Number of inductors that store energy of their own: the first ones."""
+        """Number of inductors that store energy independently: the first ones."""
         return int((self.inductance > 0.0).sum())
 
     def by_inductances(self, by_own: np.ndarray, by_turns: np.ndarray) -> np.ndarray:
-        """Derivatives by the entries of M (n, n), from those by D (n,) and U (n, n), where its rank is kept."""
+        """Derivatives with respect to M (n, n), from those with respect to D (n,) and U (n, n), if the rank is
+        unchanged."""
         r = self.independent
         inner = np.zeros(by_turns.shape)
         inner[:r] = np.triu(by_turns @ self.turns.T, 1)[:r] / self.inductance[:r, None]
@@ -58,7 +59,7 @@ class Windings(NamedTuple):
         return np.asarray(self.inverse @ inner @ self.inverse.T)
 
     def keeps_rank(self, change: np.ndarray) -> bool:
-        """Whether a change of M (n, n) leaves ideally coupled inductors without energy of their own."""
+        """Whether a change of M (n, n) keeps its rank."""
         r = self.independent
         own = self.inverse.T @ change @ self.inverse
         return bool(np.abs(own[r:, r:]).max(initial=0.0) <= ROUNDING * np.abs(change).max(initial=0.0))
@@ -78,7 +79,7 @@ def windings_of(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) ->
 
 
 def _factors(own: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Order of elimination, D and U of inductances (n, n): the largest fraction of itself that is left goes first."""
+    """Order of elimination, D and U of inductances (n, n), by the largest remaining fraction of the diagonal."""
     left, first = own.copy(), own.diagonal().copy()
     order, waiting, rows = list[int](), list(range(first.size)), []
     while waiting:
@@ -96,15 +97,15 @@ def _factors(own: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     inductance, turns = np.zeros(first.size), np.eye(first.size)
     if r:
         turns[:r] = np.array(rows)[:, order]
-    # U and the part of M of the independent inductors give D without the rounding of repeated subtraction.
+    # D from U and M of the independent inductors, without the rounding of repeated subtraction.
     back = np.linalg.inv(turns[:r, :r])
     inductance[:r] = (back.T @ own[np.ix_(order[:r], order[:r])] @ back).diagonal()
     return np.array(order), inductance, turns
 
 
 def ideal_windings(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) -> tuple[np.ndarray, np.ndarray]:
-    """Inductors without energy of their own (w,), ascending, and their turns (w, m) over those they are ideally
-    coupled to: their voltages are these times those of the other inductors."""
+    """Inductors without independent energy (w,), ascending, and their turns ratios (w, m) to the others: their voltages
+    are these times the others' voltages."""
     made, m = windings_of(circuit, couplings) if couplings else None, len(circuit)
     if made is None or made.independent == made.coils.size:
         return np.zeros(0, np.int64), np.zeros((0, m))
@@ -124,7 +125,7 @@ def mutual_inductances(
     Raises
     ------
     UsageError
-        Couplings of other elements, out of range, or that store negative energy.
+        Couplings of elements other than inductors, out of range, or with negative energy.
     """
     if not couplings:
         return None

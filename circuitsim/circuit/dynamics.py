@@ -1,4 +1,4 @@
-"""Data of a circuit besides element values: time functions, amplitudes, initial values, switches, couplings."""
+"""Data of a circuit besides element values: waveforms, amplitudes, initial values, switches, couplings."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ NONE: Mapping[int, Any] = MappingProxyType({})
 
 
 class SwitchLaw(NamedTuple):
-    """A resistor that is a switch.
+    """The control and the parameters of a switch.
 
     Attributes
     ----------
     control : tuple of int, or str
-        Two nodes whose voltage controls, or the element whose current does.
+        The nodes of the controlling voltage, or the element of the controlling current.
     numbers : dict of str to float
         ``vt`` and ``vh`` (V or A), ``ron`` and ``roff`` (Ω).
     closed : bool
-        Its state between both thresholds, where nothing came before.
+        Its initial state between both thresholds.
     """
 
     control: tuple[int, int] | str
@@ -34,7 +34,7 @@ class Dynamics:
     Parameters
     ----------
     waves : dict of int to object, optional
-        Time functions of sources, by position: those of decks, or of `circuitsim.time_domain`.
+        Waveforms of sources, by position: those of decks, or of `circuitsim.time_domain`.
     initials : dict of int to float, optional
         Initial voltages of capacitors, V, and currents of inductors, A, by position.
     phasors : dict of int to complex, optional
@@ -46,11 +46,11 @@ class Dynamics:
     """
 
     formulas: Mapping[int, Any] = NONE
-    """Sources that follow others, by position; a deck has them."""
+    """Sources that follow others, by position (decks only)."""
     frozen: Mapping[int, Any] = NONE
     """Controlled elements whose laws hold the values of independent sources, by position."""
     set_switches: Mapping[int, SwitchLaw] = NONE
-    """Switches that were given a resistance, as in an operating point: they do not switch."""
+    """Switches with a fixed resistance, as in an operating point: they do not switch."""
 
     def __init__(
         self,
@@ -64,17 +64,17 @@ class Dynamics:
         self.switches, self.couplings = dict(switches), dict(couplings)
 
     def acts(self) -> bool:
-        """Whether there is anything besides element values: data for transient or AC analysis, or formulas."""
+        """Whether there are data for transient or AC analysis, or formulas."""
         return bool(self.waves or self.formulas or self.frozen or self.phasors or self.switches or self.couplings)
 
     def coupled(self, given: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
-        """The coupling factors of pairs of inductors, those given before the circuit's own."""
+        """The coupling factors of pairs of inductors, with the given ones first."""
         pairs = {frozenset((a.lower(), b.lower())) for a, b in given}
         own = {pair: k for pair, k in self.couplings.items() if frozenset(name.lower() for name in pair) not in pairs}
         return {**own, **given}
 
     def released(self, places: Iterable[int]) -> Self:
-        """The same with these switches as resistors."""
+        """A copy with these switches as resistors."""
         left = {k: law for k, law in self.switches.items() if k not in set(places)}
         if len(left) == len(self.switches):
             return self
@@ -91,7 +91,7 @@ class Dynamics:
         return found
 
     def take(self, other: Dynamics, nodes: Sequence[int], offset: int, prefix: str) -> None:
-        """Take what a circuit states whose nodes become these and whose elements follow ``offset`` others."""
+        """Add the data of a circuit whose nodes become these and whose elements follow ``offset`` others."""
         for name in ("waves", "initials", "phasors"):
             getattr(self, name).update((offset + k, value) for k, value in getattr(other, name).items())
         for k, law in other.switches.items():
@@ -101,4 +101,4 @@ class Dynamics:
         self.couplings.update({(f"{prefix}.{a}", f"{prefix}.{b}"): k for (a, b), k in other.couplings.items()})
 
     def check_changes(self, names: Collection[str] | None) -> None:
-        """Refuse new values of elements that others follow; here none does."""
+        """Refuse new values of elements that others follow; none here."""

@@ -1,8 +1,8 @@
-"""The element table: the registered models (`circuitsim.models`) by the codes that a circuit stores.
+"""The element table: the registered models (`circuitsim.models`) by their codes.
 
-Reader, writer, ``check``, the convex program and the documentation all read this table. Signs are SPICE's: an element's
-voltage is v(first) − v(second), its current flows from the first terminal through the element to the second, its power
-(voltage × current) is what it absorbs.
+The reader, the writer, ``check``, the convex program and the documentation use this table. Signs are SPICE's: an
+element's voltage is v(first) − v(second), its current flows from the first terminal through the element to the second,
+and its power (voltage × current) is absorbed power.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FIRST_CONTROLLED = ELEMENTS.index(CONTROLLED[0])
 BY_VOLTAGE_E, BY_CURRENT_F, BY_VOLTAGE_G, BY_CURRENT_H, AFFINE_VOLTAGE, AFFINE_CURRENT, NULLOR = range(
     FIRST_CONTROLLED, FIRST_CONTROLLED + len(CONTROLLED)
 )
-"""Codes of controlled elements; what controls them is their law (`circuitsim.circuit.laws`)."""
+"""Codes of controlled elements; their laws (`circuitsim.circuit.laws`) state their controls."""
 
 
 def device_code(device: Device) -> int:
@@ -32,7 +32,7 @@ def device_code(device: Device) -> int:
 
 
 def device_model(letter: str, card_type: str, names: frozenset[str]) -> ElementModel | None:
-    """The model of the device that an element with this letter is, if its ``.model`` card is of this type and states
-    parameters with these names (lower case); None for an elementary element.
+    """The device model of an element with this letter, whose ``.model`` card has this type and these parameter names
+    (lower case); None for an elementary element.
     """
     return next((row for row in ELEMENTS[ELEMENTARY:] if row.takes(letter, card_type, names)), None)

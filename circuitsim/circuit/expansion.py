@@ -1,4 +1,4 @@
-"""Devices (`circuitsim.models`) to elementary elements: the circuit that is solved in place of one with devices."""
+"""Expansion of devices (`circuitsim.models`) into elementary elements, for the solvers."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Expansion(NamedTuple):
     Attributes
     ----------
     circuit : Circuit
-        Nodes and elements as in the original, at the same places; a device's first part takes its place, other
-        parts and the nodes inside devices after everything else.
+        Nodes and elements keep their positions; a device's first part takes its position, the other parts and internal
+        nodes follow at the end.
     parts : dict of int to tuple of int
-        Elements that each device, by its place in the original, consists of.
+        Parts of each device, by its position in the original.
     owner : dict of str to str
         Name of a part → the device's name.
     hidden : set of str
-        Names of the nodes inside devices.
+        Names of the devices' internal nodes.
     """
 
     circuit: Circuit
@@ -40,21 +40,21 @@ class Expansion(NamedTuple):
     hidden: set[str]
 
     def values(self, k: int, device: Device) -> dict[str, float]:
-        """The values of the parts (Ω, V, A) that device ``k`` has with other parameters, by part."""
+        """The values (Ω, V, A) of the parts of device ``k`` with other parameters, by part."""
         names = self.circuit.names
         return {names[e]: p.value for e, p in zip(self.parts[k], device.expand()) if p.value is not None}
 
     def original(self, names: Iterable[str]) -> list[str]:
-        """Names with devices in place of their parts, each once, without the nodes inside devices."""
+        """Names with devices in place of their parts, each once, without internal nodes."""
         return list(dict.fromkeys(self.owner.get(name, name) for name in names if name not in self.hidden))
 
     def restated(self, error: NoSteadyStateError) -> NoSteadyStateError:
-        """The error with its witness in terms of devices; its text names their parts."""
+        """The error with its witness in terms of devices; its message names their parts."""
         return type(error)(str(error), self.original(error.elements), self.original(error.nodes))
 
 
 def same_shape(a: Device, b: Device) -> bool:
-    """Whether two devices consist of the same elements except for their values."""
+    """Whether two devices have the same parts except for their values."""
     return [p[:4] for p in a.expand()] == [p[:4] for p in b.expand()]
 
 
@@ -83,7 +83,7 @@ def expanded(circuit: Circuit) -> Expansion:
 
 
 def _of_parts(law: Law, circuit: Circuit, parts: dict[int, tuple[int, ...]]) -> Law:
-    """The law with the current of a device as the sum of its parts' currents at the first terminal."""
+    """The law with the current of a device replaced by the sum of its parts' currents at the first terminal."""
     currents: list[CurrentControl] = []
     for control in law.currents:
         device = circuit.devices.get(control.element)
@@ -113,7 +113,7 @@ def elementary(circuit: Circuit) -> Circuit:
 
 
 def _inner(node: str, inside: dict[str, int], prefix: str, nodes: list[str], hidden: set[str]) -> int:
-    """Number of a terminal or of a node inside a device, which is added if it is new."""
+    """Number of a terminal or internal node, which is added if new."""
     if node not in inside:
         inside[node] = len(nodes)
         nodes.append(f"{prefix}{node}")
@@ -127,7 +127,7 @@ def _copied(circuit: Circuit) -> Columns:
 
 
 def _placed(k: int, part: Part, ends: list[int], columns: Columns) -> int:
-    """Put a part into row ``k`` of the columns, which may be the next one."""
+    """Write a part to row ``k`` of the columns, or append it."""
     kind, first, second, value = columns
     if k == len(kind):
         for column in (kind, first, second):
@@ -146,7 +146,7 @@ def _name(names: list[str], k: int, name: str) -> None:
 
 
 def _mark(circuit: Circuit) -> str:
-    """Separator of a device's name and its part's: colons, more than any name of the circuit has in a row."""
+    """Separator of a device's and its part's name: more consecutive colons than in any name of the circuit."""
     mark = ":"
     while any(mark in str(name) for names in (circuit.names, circuit.node_names) for name in names):
         mark += ":"

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 
 class Quantity(enum.Enum):
-    """Which quantity of its own branch a controlled element determines."""
+    """The branch quantity that a controlled element determines."""
 
     VOLTAGE = "voltage"
     CURRENT = "current"
     NEITHER = "neither"
-    """A nullor: its control is zero, its own voltage and current are whatever the circuit needs."""
+    """A nullor: its control is zero, its own voltage and current are free."""
 
 
 class VoltageControl(NamedTuple):

@@ -1,7 +1,7 @@
-"""The parameters of a circuit by name: what sweeps, tolerances, designs, fits and gradients can vary.
+"""The parameters of a circuit by name, for sweeps, tolerances, designs, fits and gradients.
 
-``R1`` is the value of an element, ``D1.vfwd`` a parameter of a device, ``S1.vt`` a number of a switch, ``k(L1,L2)`` a
-coupling factor, ``C1.ic`` an initial value, ``v(out)`` a node voltage that the beginning holds.
+``R1`` is the value of an element, ``D1.vfwd`` a parameter of a device, ``S1.vt`` a parameter of a switch, ``k(L1,L2)``
+a coupling factor, ``C1.ic`` an initial value, ``v(out)`` an initial node voltage.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from circuitsim.circuit.circuit import Circuit
 
 SWITCH = ("vt", "vh", "ron", "roff")
-"""Numbers of a switch: threshold and hysteresis, V or A, resistances of the closed and of the open switch, Ω."""
+"""Parameters of a switch: threshold and hysteresis, V or A; on and off resistance, Ω."""
 COUPLING = re.compile(r"k\(\s*([^\s,()]+)\s*,\s*([^\s,()]+)\s*\)", re.IGNORECASE)
 HELD = re.compile(r"v\(\s*([^\s,()]+)\s*\)", re.IGNORECASE)
 
 
 class Sort(Enum):
-    """What a name means."""
+    """The kind of a parameter."""
 
     ELEMENT = "value of an element"
     DEVICE = "parameter of a device"
@@ -46,11 +46,11 @@ class Parameter(NamedTuple):
     elements : tuple of int
         The element, or the two coupled inductors; none for a held node.
     key : str
-        Of a device or switch the number, in lower case; of a held node its name as given.
+        Parameter of a device or switch, in lower case; name of a held node, as given.
     value : float
-        nan where the circuit states none.
+        nan if the circuit states none.
     unit : str
-        Ω, V, A …; empty for numbers without one.
+        Ω, V, A …; empty for pure numbers.
     """
 
     name: str
@@ -62,12 +62,12 @@ class Parameter(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Whether `Circuit.with_values` takes it."""
+        """Whether `Circuit.with_values` accepts it."""
         return self.sort in (Sort.ELEMENT, Sort.DEVICE)
 
 
 def parameter(circuit: Circuit, name: str, switches: Mapping[int, SwitchLaw] = NONE) -> Parameter | None:
-    """The number that a name means; None where it means none.
+    """The parameter with a name, or None.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def parameter(circuit: Circuit, name: str, switches: Mapping[int, SwitchLaw] = N
     name : str
         Case does not matter.
     switches : mapping of int to SwitchLaw, optional
-        Whose numbers have values.
+        Switches with known parameters.
     """
     name = name.strip()
     if name in circuit and circuit.element_index(name) not in circuit.devices:

@@ -1,4 +1,4 @@
-"""The circuit of an argument: a circuit itself, or a deck, operating point or result that holds one."""
+"""The circuit of an argument: a circuit, or a deck, operating point or result that holds one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The table of a circuit: elements and nodes as compact columns, which grow and are read, and their names.
+"""The table of a circuit: elements and nodes as compact columns, and their names.
 
-Columns are machine arrays, so that a circuit of millions of elements costs tens of bytes an element, and numpy is only
-imported only for computations. Names are made on demand for circuits from arrays, and looked up in either case.
+Columns are machine arrays: circuits of millions of elements take tens of bytes per element, and numpy is imported only
+for computations. Names are generated on demand for circuits from arrays; case does not matter.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class CircuitArrays(NamedTuple):
-    """The circuit as read-only arrays, one entry an element (n_elements,) in the order they were added.
+    """The circuit as read-only arrays (n_elements,), in the order the elements were added.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class CircuitArrays(NamedTuple):
 
 
 def read_only(column: np.ndarray) -> np.ndarray:
-    """The column, or a view, as circuits have theirs: one kind of array, one compilation of each kernel."""
+    """The column as a read-only array, so that kernels compile for one array type."""
     if not column.flags.writeable:
         return column
     view = column.view()
@@ -54,7 +54,7 @@ def read_only(column: np.ndarray) -> np.ndarray:
 
 
 class Element(NamedTuple):
-    """One element, for people: name, kind (``"resistor"`` …), node names and value (None for a diode or a device)."""
+    """One element: name, kind (``"resistor"`` …), node names and value (None for a diode or a device)."""
 
     name: str
     kind: str
@@ -80,7 +80,7 @@ def spice_number(name: str, what: str, value: float | str) -> float:
 
 
 def checked_value(code: int, name: str, value: float | str | None) -> float:
-    """``value`` as a float in the range the element table allows; nan for an element without a value.
+    """``value`` as a float within the range of the element table; nan for an element without a value.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def index_of(names: Iterable[str], others: Mapping[str, int] | None = None) -> d
 
 
 class NumberedNames(Sequence[str]):
-    """Names made on demand (``R1``, ``R2`` …), so that circuits from arrays need not store millions of strings."""
+    """Names generated on demand (``R1``, ``R2`` …), to avoid storing millions of strings."""
 
     def __init__(self, prefixes: Sequence[str] | str, count: int, start: int) -> None:
         self._prefixes, self._count, self._start = prefixes, count, start
@@ -179,7 +179,7 @@ class NumberedNames(Sequence[str]):
         return f"{prefix}{k + self._start}"
 
     def __iter__(self) -> Iterator[str]:
-        # A name costs a quarter of the time of a name at an index.
+        # A quarter of the time of indexing each name.
         prefixes = repeat(self._prefixes, self._count) if isinstance(self._prefixes, str) else self._prefixes
         return (f"{prefix}{k}" for k, prefix in enumerate(prefixes, self._start))
 
@@ -216,7 +216,7 @@ class NodeNames(NumberedNames):
 
 
 def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
-    """A message for a name that does not exist, with the nearest ones that do."""
+    """The error message for an unknown name, with the nearest known ones."""
     import difflib
 
     near = difflib.get_close_matches(name.lower(), list(islice(known, 5000)), n=3)
@@ -224,7 +224,7 @@ def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
 
 
 class ElementTable:
-    """Elements by row, nodes by index; `circuitsim.circuit.Circuit` adds what builds and changes a circuit.
+    """Elements by row, nodes by index; `circuitsim.circuit.Circuit` adds construction and changes.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ class ElementTable:
     def __init__(self, title: str = "") -> None:
         self.title = title
         self.notes: tuple[Any, ...] = ()
-        """`Problem` values noted while the deck was read (warnings, cards without effect)."""
+        """Warnings and notes (`Problem`) of the deck."""
         self._kind = array("b")
         self._first = array("q")
         self._second = array("q")
@@ -248,16 +248,16 @@ class ElementTable:
         self._deck_origins: Any = None  # the same for whole columns: an object with get(k)
         self._devices: dict[int, Device] = {}  # by element
         self._laws: dict[int, Law] = {}  # of controlled elements
-        self._lent = False  # whether columns and names belong to other circuits as well
+        self._lent = False  # whether columns and names are shared with other circuits
         self._viewed = False  # whether numpy arrays share the memory of the columns
         self._arrays: CircuitArrays | None = None
         self.dynamics: Any = None
-        """What a deck states for analyses over time and frequency: a `FollowingSources` of `circuitsim.netlist`."""
+        """A deck's data for transient and AC analysis: a `FollowingSources` of `circuitsim.netlist`."""
 
     def _append(
         self, code: int, name: str, first: str, second: str, number: float, origin: tuple[str, int] | None
     ) -> None:
-        """One more element, its value checked."""
+        """Append an element with a checked value."""
         key = name.lower()
         if key in self._element_index():
             raise TopologyError(f"{name}: the name is taken already")
@@ -287,7 +287,7 @@ class ElementTable:
         return found
 
     def _keep_to_itself(self) -> None:
-        """Before a circuit grows: columns and names that others have too become its own."""
+        """Copy shared columns and names before the circuit grows."""
         if self._lent:
             self._kind, self._first, self._second = self._kind[:], self._first[:], self._second[:]
             self._names, self._node_names = list(self._names), list(self._node_names)
@@ -343,7 +343,7 @@ class ElementTable:
         return found
 
     def device_parameter(self, name: str) -> tuple[int, str] | None:
-        """The element and the parameter that ``D1.vfwd`` names; None where it names an element, or none."""
+        """The element and the parameter of a name like ``D1.vfwd``; None for any other name."""
         if not self._devices or name in self:
             return None
         element, dot, parameter = name.rpartition(".")
@@ -432,7 +432,7 @@ class ElementTable:
         return found
 
     def count_models(self) -> list[tuple[ElementModel, int]]:
-        """The models that occur, in the order of the element table, and how many elements each has."""
+        """Number of elements of each model present, in the order of the element table."""
         codes = self._kind.tobytes()
         return [(row, n) for code, row in enumerate(ELEMENTS) if (n := codes.count(code))]
 
@@ -447,7 +447,7 @@ class ElementTable:
         return self._node_index
 
     def _own_names(self) -> list[str]:
-        """Element names as a list that can grow; names in other forms become one the first time that is needed."""
+        """Element names as a growable list, converted on first need."""
         if not isinstance(self._names, list):
             self._names, self._index = list(self._names), None
         return self._names

@@ -1,7 +1,7 @@
 """Waveforms of sources: constant, piecewise linear, pulse, sine, exponential, modulated.
 
-All but frequency modulation are outputs of linear systems: the value is row · w with ẇ = S w, and at some times w is
-set anew. So a source is part of the circuit's linear system, and its derivative is known exactly.
+All except frequency modulation are outputs of linear systems: the value is row · w with ẇ = S w, and w is reset at some
+times. A source is therefore part of the circuit's linear system, and its derivative is exact.
 
 References
 ----------
@@ -19,21 +19,21 @@ import numpy as np
 from circuitsim.errors import UsageError
 
 MOST_CYCLES = 5_000_000
-"""Most periods or corners of a source within a run: each leaves what the waveforms are made of, some 100 bytes."""
+"""Maximum number of periods or corners of a source in a run; each stores some 100 bytes."""
 PERIODS = 8
-"""Periods of a sine after which its state is taken from its formula again: rounding does not add up."""
+"""Periods of a sine after which its state is recomputed, to limit rounding."""
 FAR = 1e290
 """Time that represents an infinite one, s."""
 SLOWEST = 1e-290
 """Frequency that represents 0, Hz."""
 SPENT = 300.0
-"""Time constants after which nothing is left of an exponential: squares of less than that underflow."""
+"""Time constants after which an exponential counts as zero: its square underflows."""
 LINE = np.array([[0.0, 1.0], [0.0, 0.0]])
-"""Generator of straight lines, of value and slope."""
+"""System matrix of straight lines, for value and slope."""
 
 
 class Waveform(ABC):
-    """A source value over time. At a step the value is the one after it.
+    """A source value over time. At a step, the value is the one after it.
 
     Attributes
     ----------
@@ -42,12 +42,12 @@ class Waveform(ABC):
     row : (k,) float array
         Output weights, V or A.
     periods : sequence of float
-        Of its components, s: none of a constant, inf of what never recurs.
+        Periods of its components, s: empty for a constant, inf for aperiodic ones.
     recurs_from : float
-        Before this time it is another one, s.
+        Time from which it is periodic, s.
     what : str
-        Of a waveform that is the output of no linear system, so not for exact runs: what it is, for messages. Its state
-        is its value.
+        Name, for messages, of a waveform that is not the output of a linear system and not available in exact runs; its
+        state is its value.
     """
 
     system: np.ndarray = np.zeros((1, 1))
@@ -58,7 +58,7 @@ class Waveform(ABC):
 
     @abstractmethod
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """w at times (n,), at a corner after it, and the sizes against which its rounding counts: (n, k) each."""
+        """w at times (n,) (after a corner), and the scales of its rounding: (n, k) each."""
 
     def breakpoints(self, after: float, until: float, most: int) -> np.ndarray:
         """Times at which the value or its slope jumps.
@@ -66,28 +66,28 @@ class Waveform(ABC):
         Parameters
         ----------
         after, until : float
-            Open interval of time, s.
+            Open time interval, s.
         most : int
-            Largest number of times.
+            Maximum number of times.
 
         Returns
         -------
         (n,) float array
-            The first of them in the interval, ascending, s.
+            The first ones in the interval, ascending, s.
         """
         return np.zeros(0)
 
     def corners(self, after: float, until: float, most: int) -> np.ndarray:
-        """Times at which w is set anew: breakpoints, and more where rounding would add up; the arguments are those of
+        """Times at which w is reset: breakpoints, and further ones to limit rounding; the arguments are those of
         `Waveform.breakpoints`."""
         return self.breakpoints(after, until, most)
 
     def piece(self, time: float) -> int:
-        """How many breakpoints there are before a time (s), so which of the pieces between them it is in."""
+        """Number of breakpoints before a time (s), which is the index of the interval between them."""
         return self.breakpoints(-math.inf, time, MOST_CYCLES).size
 
     def cycles(self, until: float) -> float:
-        """How many periods or corners, about, there are up to a time, s."""
+        """Approximate number of periods or corners up to a time, s."""
         return 0.0
 
     def value(self, time: float) -> float:
@@ -99,12 +99,12 @@ class Waveform(ABC):
         return np.asarray(self.states(times)[0] @ self.row)
 
     def slope(self, time: float) -> float:
-        """The derivative at ``time`` (s), V/s or A/s; at a corner that after it."""
+        """The derivative at ``time`` (s), V/s or A/s; at a corner, the one after it."""
         return float(self.row @ self.system @ self.states(np.array([time]))[0][0])
 
 
 def check_cycles(name: str, waveform: Waveform, until: float, most: int = MOST_CYCLES) -> None:
-    """Refuse a run up to ``until`` s with more periods of the source ``name`` than it can hold.
+    """Refuse a run up to ``until`` s with too many periods of the source ``name``.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def check_cycles(name: str, waveform: Waveform, until: float, most: int = MOST_C
 
 
 def _within(times: np.ndarray, after: float, until: float, most: int) -> np.ndarray:
-    """The first ``most`` of some times between two, ascending, each once."""
+    """The first ``most`` times in an interval, ascending, each once."""
     return np.unique(times[(times > after) & (times < until)])[:most]
 
 
@@ -144,12 +144,12 @@ class Constant(Waveform):
 
 
 def _slopes(span: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Slopes from each corner to the next, a time apart; 0 at a step and at the last."""
+    """Slopes from each corner to the next; 0 at a step and at the last."""
     return np.append(np.divide(np.diff(values), span, out=np.zeros(span.size), where=span > 0.0), 0.0)
 
 
 class PiecewiseLinear(Waveform):
-    """Straight lines between corners (PWL); before the first and after the last the value is constant.
+    """Straight lines between corners (PWL); constant before the first and after the last.
 
     Parameters
     ----------
@@ -158,12 +158,12 @@ class PiecewiseLinear(Waveform):
     values : sequence of float
         V or A.
     repeat_from : float, optional
-        The corners from this time on repeat for ever (SPICE's ``r=``), s.
+        Time from which the corners repeat (SPICE's ``r=``), s.
 
     Raises
     ------
     UsageError
-        Times that descend, not as many values as times, or nothing that repeats.
+        Descending times, different numbers of times and values, or no corners to repeat.
     """
 
     system, row = LINE, np.array([1.0, 0.0])
@@ -189,10 +189,10 @@ class PiecewiseLinear(Waveform):
         self._repeat(end - repeat_from, offsets[None], np.append(first, y[again]))
 
     def _repeat(self, period: float, parts: np.ndarray, values: np.ndarray, count: float = math.inf) -> None:
-        """After the last of the given corners, ``count`` periods (s) with corners of their own, ``parts`` (p, n) in sum
-        after the beginning of each; those at its end are the last.
+        """After the given corners, append ``count`` periods (s) with corners at the sums of ``parts`` (p, n) after the
+        start of each, the last at its end.
 
-        Corners are numbered through. Number 0 is the infinite past.
+        Corners are numbered consecutively. Number 0 is the infinite past.
         """
         given, offsets = np.append(-np.inf, self.times), parts.sum(axis=0)
         self._given, self._again, self._period, self._count = given.size, values.size, period, count
@@ -234,7 +234,7 @@ class PiecewiseLinear(Waveform):
             number = number + move
 
     def breakpoints(self, after: float, until: float, most: int) -> np.ndarray:
-        """The corners, those of later periods too; the arguments are those of `Waveform.breakpoints`."""
+        """The corners of all periods; the arguments are those of `Waveform.breakpoints`."""
         first, last = self._last_before(np.array([after, until]))[0].tolist()
         apart = np.unique(self._times[self._given :]).size
         many = max(self._given - first, 0) + self._again * (most // max(apart - 1, 1) + 2)
@@ -257,7 +257,7 @@ class PiecewiseLinear(Waveform):
         return np.stack([self._level[place] + slope * since, slope], axis=1), self._sizes[place]
 
     def value(self, time: float) -> float:
-        """The value at ``time`` (s), V or A; the line is kept, as the next time is often on it."""
+        """The value at ``time`` (s), V or A; the line is cached, as the next time is often on it."""
         begin, end, level, slope = self._line
         if not begin <= time < end:
             times, place = self._corners(self._last_before(np.array([time]))[0] + np.arange(2))
@@ -274,9 +274,9 @@ class Pulse(PiecewiseLinear):
         V or A.
     delay, rise, fall, width, period : float
         s; ``rise`` and ``fall`` of zero are steps; an infinite ``period`` is a single pulse. A pulse longer than its
-        period is cut short.
+        period is truncated.
     count : float
-        Number of pulses; 0: without end.
+        Number of pulses; 0: unlimited.
 
     Raises
     ------
@@ -315,7 +315,7 @@ class Pulse(PiecewiseLinear):
 
 
 class _Sines(Waveform):
-    """Damped sines between two times, on a level; before and after them the value is constant.
+    """Damped sines between two times, plus a level; constant before and after.
 
     Parameters
     ----------
@@ -353,7 +353,7 @@ class _Sines(Waveform):
         self.system[1:, 1:] = np.kron(np.diag(self._rate.imag), pair) - damping * np.eye(2 * n)
 
     def _angles(self, since: np.ndarray | float) -> np.ndarray:
-        """Exponents of the lines a time after the delay, s."""
+        """Phases of the lines at a time after the delay, s."""
         return np.multiply.outer(since, self._rate) + 1j * self._phase
 
     def breakpoints(self, after: float, until: float, most: int) -> np.ndarray:
@@ -378,7 +378,7 @@ class _Sines(Waveform):
         line, level = self._size * np.exp(angles), np.full((times.size, 1), self._level)
         state = np.hstack([level, (-1j * line).view(float)])
         sizes = np.abs(np.hstack([level, np.repeat(np.abs(line), 2, axis=1)]))
-        # A small angle has a small rounding error, and so has its sine.
+        # A small angle has a small rounding error, and so does its sine.
         sizes[:, 1::2] *= np.minimum(np.abs(angles.imag), 1.0)
         state[outside] = np.append(self._rest, np.zeros(state.shape[1] - 1))
         sizes[outside] = np.abs(state[outside])
@@ -401,13 +401,13 @@ class Sine(_Sines):
     frequency : float
         Hz.
     delay : float
-        s; before it the value is that at the delay.
+        s; the value is constant before.
     damping : float
         1/s.
     phase : float
         Degrees.
     cycles : float
-        After so many the value is that at the delay; 0: without end.
+        Number of cycles, after which the value is that at the delay; 0: unlimited.
     """
 
     def __init__(
@@ -437,11 +437,11 @@ class AmplitudeModulation(_Sines):
     signal, carrier : float
         Hz.
     delay : float
-        s; before it the value is zero.
+        s; the value is zero before.
     """
 
     def __init__(self, amplitude: float, offset: float, signal: float, carrier: float, delay: float = 0.0) -> None:
-        # The carrier and its two side bands.
+        # The carrier and its two sidebands.
         bands = [(carrier + sign * signal, -0.5 * sign * amplitude, 0.5 * math.pi) for sign in (-1.0, 1.0)]
         super().__init__(0.0, 0.0, [(carrier, amplitude * offset, 0.0), *bands], delay)
         self._fastest = max(abs(carrier), abs(signal))
@@ -473,7 +473,7 @@ class Exponential(Waveform):
         return _within(self._delays, after, until, most)
 
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The level and what is missing to it."""
+        """The level and the difference from it."""
         since = times[:, None] - self._delays
         steps = np.where(since >= 0.0, self._steps, 0.0)
         missing = -steps * np.exp(-np.maximum(since, 0.0) / self._constants)
@@ -483,7 +483,8 @@ class Exponential(Waveform):
 
 
 class FrequencyModulation(Waveform):
-    """SPICE's SFFM(offset amplitude carrier index signal): the output of no linear system, so not for exact waveforms.
+    """SPICE's SFFM(offset amplitude carrier index signal): not the output of a linear system, so not available in exact
+    runs.
 
     Its value is offset + amplitude · sin(2πf_c t + φ_c + index · sin(2πf_s t + φ_s)).
 
@@ -530,5 +531,5 @@ class FrequencyModulation(Waveform):
         return state, np.full_like(state, abs(self.offset) + abs(self.amplitude))
 
     def slope(self, time: float) -> float:
-        """The derivative at ``time`` (s), V/s or A/s, by an imaginary step."""
+        """The derivative at ``time`` (s), V/s or A/s, by a complex step."""
         return float(self._value(np.array(time + 1e-30j)).imag) / 1e-30

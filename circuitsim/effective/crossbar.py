@@ -1,4 +1,4 @@
-"""A crossbar of devices with resistance of its wires, as a layer: exact matrix, derivatives, voltage losses."""
+"""A crossbar of devices with wire resistance, as a layer: exact matrix, derivatives, voltage losses."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class WireVoltages(NamedTuple):
 
     @property
     def loss(self) -> np.ndarray:
-        """(rows, columns) fraction of its input voltage that each device does not get; nan in rows without input."""
+        """(rows, columns) fraction of the input voltage lost at each device; nan in rows without input."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return 1.0 - (self.word_lines - self.bit_lines) / self.inputs[:, None]
 
@@ -57,15 +57,15 @@ class Gradient(NamedTuple):
 class CrossbarLayer:
     """A passive crossbar: sources at the left ends of the word lines, bit lines held at 0 V at their lower ends.
 
-    A device joins word line and bit line at each crossing. Every piece of wire between two crossings has a resistance,
-    as have those between source and first column and between last row and ground.
+    A device connects word line and bit line at each crossing. Every wire segment between two crossings has a
+    resistance, as do those between source and first column and between last row and ground.
 
     Parameters
     ----------
     conductance : (rows, columns) array
         Of the devices, S, all positive.
     word_wire, bit_wire : float
-        Resistance of a piece of word line (bit line), Ω; 0 for ideal wires.
+        Resistance of a segment of word line (bit line), Ω; 0 for ideal wires.
     source, sense : float
         Resistance in series with each source, and between each bit line and its virtual ground, Ω.
     tolerance : float
@@ -74,7 +74,7 @@ class CrossbarLayer:
     Raises
     ------
     UsageError
-        Conductances that are no matrix of positive, finite values; negative resistances.
+        Conductances that are not a matrix of positive, finite values; negative resistances.
 
     Examples
     --------
@@ -144,14 +144,14 @@ class CrossbarLayer:
 
     @cached_property
     def effective(self) -> EffectiveMatrix:
-        """The crossbar as a matrix (columns, rows), S, with bounds on its errors; found once."""
+        """The crossbar as a matrix (columns, rows), S, with error bounds; computed once."""
         rows, columns = self.conductance.shape
         inputs = [f"V{k + 1}" for k in range(rows)]
         return effective_matrix(self.circuit, inputs, [f"i(Vsense{k + 1})" for k in range(columns)], self.tolerance)
 
     @property
     def matrix(self) -> np.ndarray:
-        """(columns, rows) currents by voltages, S; ``conductance.T`` with ideal wires."""
+        """(columns, rows) transfer conductances, S; ``conductance.T`` with ideal wires."""
         return self.effective.matrix
 
     def at(self, conductance: np.ndarray) -> CrossbarLayer:
@@ -160,7 +160,7 @@ class CrossbarLayer:
         Raises
         ------
         UsageError
-            Conductances of another shape, or out of range.
+            Conductances of the wrong shape or out of range.
         """
         other = CrossbarLayer(conductance, self.word_wire, self.bit_wire, self.source, self.sense, self.tolerance)
         if other.conductance.shape != self.conductance.shape:
@@ -182,12 +182,12 @@ class CrossbarLayer:
         return self.effective(x)
 
     def ideal(self, x: np.ndarray) -> np.ndarray:
-        """Those of a crossbar without resistance of wires, sources and sensing, A."""
+        """Currents without resistance of wires, sources and sensing, A."""
         found: np.ndarray = np.asarray(x) @ self.conductance
         return found
 
     def gradient(self, x: np.ndarray, cotangent: np.ndarray) -> Gradient:
-        """Derivatives of a loss, from those with respect to the currents.
+        """Derivatives of a loss, from its derivatives with respect to the currents.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class CrossbarLayer:
         Raises
         ------
         UsageError
-            Arrays of other shapes, or of different numbers of samples.
+            Arrays of wrong shapes or different numbers of samples.
         """
         matrix = self.effective
         x, cotangent = np.asarray(x, dtype=np.float64), np.asarray(cotangent, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""A linear circuit as a matrix: outputs = matrix · inputs + offset, with bounds on its errors and with derivatives."""
+"""A linear circuit as a matrix: outputs = matrix · inputs + offset, with error bounds and derivatives."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Output = str | tuple[str, str]
 T = TypeVar("T")
 
 GROUP = 32
-"""Ports that share one bound on their errors, at least: each group costs one solve."""
+"""Minimum number of ports that share an error bound; each group costs one solve."""
 
 
 class _Sides(NamedTuple):
@@ -38,9 +38,9 @@ class _Sides(NamedTuple):
     Attributes
     ----------
     inputs : (ports, k + 1) sparse float array
-        A column an input, then the values of all other sources, V, A, which together are one more input.
+        One column per input, then one for the values of all other sources, V, A, together.
     outputs : (ports, q) sparse float array
-        A column an output: 1, or −1 for currents that are read (SPICE signs).
+        One column per output: 1, or −1 for currents (SPICE signs).
     """
 
     inputs: csc_array
@@ -48,17 +48,17 @@ class _Sides(NamedTuple):
 
     @property
     def by_outputs(self) -> bool:
-        """Whether responses to the outputs are found, the fewer ones."""
+        """Whether responses to the outputs are computed, because they are fewer."""
         return bool(self.outputs.shape[1] <= self.inputs.shape[1])
 
     @property
     def near_and_far(self) -> tuple[csc_array, csc_array]:
-        """The side that is driven, and the one that is read."""
+        """The driven side and the read side."""
         return self[::-1] if self.by_outputs else self[:]
 
     @classmethod
     def of(cls, network: PortNetwork, inputs: csc_array, outputs: csc_array) -> _Sides:
-        """Inputs (ports, k) with the sources of a network that are none."""
+        """Inputs (ports, k) with a column for the network's other sources."""
         constant = np.zeros(network.n_ports)
         constant[: network.sources.size] = network.arrays.value[network.sources]
         constant[inputs.indices] = 0.0
@@ -67,9 +67,9 @@ class _Sides(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EffectiveMatrix(Result):
-    """A linear circuit between its inputs and outputs; make it with `effective_matrix`.
+    """A linear circuit between its inputs and outputs, from `effective_matrix`.
 
-    Calling it with input values (samples, k) gives outputs (samples, q): one product of matrices.
+    Calling it with input values (samples, k) gives outputs (samples, q) by one matrix product.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class EffectiveMatrix(Result):
         Raises
         ------
         UsageError
-            Values of another width, or outputs that are not finite.
+            Values of the wrong width, or non-finite outputs.
         """
         values = np.asarray(values)
         if values.ndim not in (1, 2) or values.shape[-1] != len(self.inputs):
@@ -136,12 +136,12 @@ class EffectiveMatrix(Result):
         return f"relative error ≤ {self.relative_error:.1e}"
 
     def at(self, values: np.ndarray | Mapping[str, float]) -> EffectiveMatrix:
-        """The matrix at other element values: all of them (m,), Ω, V, A, or some by name. The analysis is shared.
+        """The matrix at other element values: all (m,), Ω, V, A, or some by name. The analysis is shared.
 
         Raises
         ------
         TopologyError
-            Values out of range; a resistance that becomes zero, or ceases to be.
+            Values out of range; a resistance that becomes zero or nonzero.
         """
         circuit = self.circuit
         if not isinstance(values, Mapping):
@@ -167,7 +167,7 @@ class EffectiveMatrix(Result):
         Returns
         -------
         (m,) float array
-            ∂loss/∂g of each resistor, in units of the loss by S; 0 for all other elements and for shorts.
+            ∂loss/∂g of each resistor, in units of the loss per S; 0 for all other elements and for shorts.
 
         Raises
         ------
@@ -285,7 +285,7 @@ def effective_matrix(
 
 
 def _linear(circuit: Circuit) -> Structure:
-    """The structure of a circuit that is a matrix between its ports, else an error that names the cause."""
+    """The structure of a linear circuit, or an error that names the cause."""
     named = [circuit.names[k] for k in np.flatnonzero(circuit.arrays().kind == DIODE).tolist()[:3]]
     if named or circuit.devices or circuit.laws or circuit.amplified:
         what = f"diodes ({', '.join(named)})" if named else "devices, amplifiers or controlled sources"
@@ -304,7 +304,7 @@ def _linear(circuit: Circuit) -> Structure:
 
 
 def _probe(output: Output, circuit: Circuit) -> Probe:
-    """What an output names."""
+    """The probe of an output."""
     if not isinstance(output, str):
         first, second = output
         return Probe("v", *(circuit.node_names[circuit.node_index(name)] for name in (first, second)))
@@ -324,7 +324,7 @@ def _found(
 ) -> EffectiveMatrix:
     """The matrix, from responses to the outputs or to the inputs, whichever are fewer."""
     by_outputs, (near, far) = sides.by_outputs, sides.near_and_far
-    # Ports share bounds on their errors, but the constant sources have one of their own.
+    # Ports share error bounds, but the constant sources have their own.
     ports = far.shape[1] - by_outputs
     count = max(1, min(near.shape[1] // 8, ports // GROUP))
     group = np.append(np.arange(ports) * count // ports, np.full(int(by_outputs), count))
@@ -357,7 +357,7 @@ def _found(
 
 
 def _side_by_side(part: Callable[[slice], T], count: int, width: int) -> Iterator[T]:
-    """Results of ``part`` for ranges of ``width`` columns, in their order, as many at once as there are processors."""
+    """Results of ``part`` for ranges of ``width`` columns, in order, in parallel on all CPUs."""
     ranges = [slice(k, min(k + width, count)) for k in range(0, count, width)]
     if len(ranges) == 1:
         return iter([part(ranges[0])])

@@ -81,14 +81,14 @@ def copy(names: Sequence[str], folder: str, replace: bool = False) -> list[str]:
     names : sequence of str
         As in `examples`; none: everything.
     folder : str
-        Where to; made if it does not exist.
+        Destination; created if missing.
     replace : bool
         Whether files that differ may be replaced.
 
     Returns
     -------
     list of str
-        The files written, decks before what belongs to them.
+        The files written, decks before their companions.
 
     Raises
     ------

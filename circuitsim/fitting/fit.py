@@ -1,4 +1,4 @@
-"""`WaveformFit`: the numbers of a deck as parameters of training, the loss over waveforms or measurements."""
+"""`WaveformFit`: training of a deck's parameters with a loss over waveforms or measurements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from circuitsim.training.trainable import Arrays, Batch
 
 
 class Loss(NamedTuple):
-    """A loss and what its derivative consists of.
+    """A loss and the terms of its derivative.
 
     Attributes
     ----------
@@ -44,12 +44,12 @@ class WaveformFit:
     ----------
     timed : TimedDeck
     targets : list of WaveTarget, or list of MeasureTarget
-        Each of the first is a sample; all of the second are one.
+        Each `WaveTarget` is a sample; all `MeasureTarget` values are one.
 
     Attributes
     ----------
     parameters : dict of str to ndarray
-        ``logarithm`` of numbers that are positive, ``value`` of the others over their size at the beginning.
+        ``logarithm`` of positive numbers, ``value`` of the others relative to their initial magnitudes.
 
     Notes
     -----
@@ -69,7 +69,7 @@ class WaveformFit:
         self.samples = np.arange(1 if isinstance(targets[0], MeasureTarget) else len(targets))
 
     def values(self) -> np.ndarray:
-        """The numbers (n,) now."""
+        """The current numbers (n,)."""
         found = np.empty(self.size.size)
         if "logarithm" in self.parameters:
             found[self.positive] = np.exp(self.parameters["logarithm"])
@@ -98,7 +98,7 @@ class WaveformFit:
         sample : int
             Position in ``targets``.
         values : (n,) float array, optional
-            The numbers, in SI units; by default the present ones.
+            The numbers, in SI units; by default the current ones.
         points : int
             Number of output times.
         """
@@ -138,7 +138,7 @@ class WaveformFit:
         Returns
         -------
         dict of str to array or None, dict of str to float
-            By parameter; means of the loss and of what it measures.
+            By parameter; means of the loss and of the measurements.
         """
         total, metrics = np.zeros(self.size.size), dict[str, float]()
         rows = batch[0].tolist()
@@ -166,7 +166,7 @@ class WaveformFit:
         return found
 
     def project(self) -> None:
-        """Back between the bounds."""
+        """Clip to the bounds."""
         low, high = self.timed.low, self.timed.high
         if "logarithm" in self.parameters:
             own = self.parameters["logarithm"]
@@ -176,7 +176,7 @@ class WaveformFit:
             np.clip(own, low[~self.positive] / size, high[~self.positive] / size, out=own)
 
     def fingerprint(self) -> bytes:
-        """Of deck and targets: a run resumes only with the same."""
+        """Fingerprint of deck and targets, which must match to resume a run."""
         digest = hashlib.sha256(self.timed.text(self.timed.start).encode())
         for own in self.targets:
             if isinstance(own, WaveTarget):
@@ -196,7 +196,7 @@ class WaveformFit:
         Raises
         ------
         CheckpointError
-            They are not.
+            They differ.
         """
         if arrays.get("fingerprint", np.zeros(0)).tobytes() != self.fingerprint():
             raise CheckpointError("the deck or the data have changed since the run to resume was begun")

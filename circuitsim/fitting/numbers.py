@@ -27,13 +27,13 @@ class TimedDeck:
     ----------
     deck : Deck
     roles : Roles
-        Its adjustable elements and numbers.
+        The adjustable elements and numbers.
     steady : bool
         Whether a run is one period of the periodic steady state.
     stop : float, optional
-        End of a run, s; without it that of ``.tran``.
+        End of a run, s; by default that of ``.tran``.
     tolerance : float
-        Of each run's certificate.
+        Tolerance of each run's certificate.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class TimedDeck:
                 f"{name} follows other sources, which waveform fits do not support: give it a time function of its own"
             )
         self.deck, self.roles, self.steady, self.tolerance = deck, roles, steady, tolerance
-        # The step of the card is the default of rise times: it stays as it is.
+        # The card's step is the default rise time and is kept.
         steps = [card.step for card in deck.analyses if isinstance(card, Transient) and card.step > 0.0]
         self.setting = setting(deck, steps[0] if steps else None, stop)
         self.names = [a.name for a in roles.trainable]
@@ -93,7 +93,7 @@ class TimedDeck:
         ----------
         values : (n,) float array
         inputs : mapping of str to Waveform
-            Of sources, in place of the deck's own.
+            Waveforms of sources, in place of the deck's.
         points : int
             Number of output times.
         """
@@ -116,7 +116,7 @@ class TimedDeck:
         )
 
     def text(self, values: Sequence[float] | np.ndarray) -> str:
-        """The deck with values (n,) of the adjustable numbers, its roles and all that acts over time."""
+        """The deck with values (n,) of the adjustable numbers, its roles and its transient data."""
         circuit, switches = self.at(values)
         numbers = {}
         for k in self.deck.following.switches:

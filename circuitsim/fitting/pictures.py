@@ -15,7 +15,7 @@ from circuitsim.time_domain.result import columns
 
 POINTS = 1001
 PANELS = 4
-"""Maximum number of quantities that are drawn."""
+"""Maximum number of quantities drawn."""
 
 
 def draw_fit(fit: WaveformFit, first: np.ndarray, path: Path) -> None:
@@ -48,7 +48,7 @@ def draw_fit(fit: WaveformFit, first: np.ndarray, path: Path) -> None:
 
 
 def _measured(fit: WaveformFit) -> list[str]:
-    """Voltages and currents that the measurements read."""
+    """Voltages and currents used by the measurements."""
     found: dict[str, None] = {}
     for own in fit.targets:
         for word in () if isinstance(own, WaveTarget) else own.text.split()[1:]:

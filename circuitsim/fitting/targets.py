@@ -15,18 +15,18 @@ from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck, measurements_of
 
 LARGEST = 100_000
-"""Maximum number of target values in a file: each is one of the values that a run backwards begins with."""
+"""Maximum number of target values in a file; each is a terminal value of the adjoint run."""
 
 
 class WaveTarget(NamedTuple):
-    """What quantities should be at times, for one set of input waveforms.
+    """Target values of quantities over time, for one set of input waveforms.
 
     Attributes
     ----------
     times : (n,) float array
         Ascending, s.
     inputs : dict of str to (n,) float array
-        Values of sources at these times, V or A, straight lines between them.
+        Values of sources at these times, V or A, with linear interpolation.
     outputs : dict of str to (n,) float array
         ``v(out)`` … at these times; nan where there is no target.
     """
@@ -42,19 +42,19 @@ class WaveTarget(NamedTuple):
 
 
 class MeasureTarget(NamedTuple):
-    """What a measurement should be.
+    """The target of a measurement.
 
     Attributes
     ----------
     name, text : str
-        The name, and all that `circuitsim.time_domain.measure` takes.
+        The name, and the text for `circuitsim.time_domain.measure`.
     target : float or None
     minimum, maximum : float
-        Where there is no target: anything between these.
+        Allowed range if there is no target.
     scale : float
-        A deviation of this size counts as one.
+        Deviations are divided by it.
     weight : float
-        Of its squared deviation in the loss.
+        Weight of its squared deviation in the loss.
     """
 
     name: str
@@ -95,12 +95,12 @@ def read_targets(path: str | Path, deck: Deck, inputs: Sequence[str] = ()) -> Ta
         ``.meas tran``): ``target``, or ``minimum`` and ``maximum``; ``scale``, ``weight``.
     deck : Deck
     inputs : sequence of str
-        Sources that columns may set.
+        Sources that columns may drive.
 
     Raises
     ------
     UsageError
-        No such file; columns that are missing or unknown; cells that are not numbers, by file and line.
+        No such file; missing or unknown columns; non-numeric cells, by file and line.
     """
     path = Path(path)
     if not path.is_file():

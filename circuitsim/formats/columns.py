@@ -10,11 +10,10 @@ from circuitsim.units import format_quantity
 Cell = str | float | bool | None
 
 _FORMULA = frozenset(("=", "+", "-", "@", "\t", "\r"))
-"""What a spreadsheet takes for the beginning of a formula (OWASP, CSV injection)."""
+"""Characters that begin a formula in a spreadsheet (OWASP, CSV injection)."""
 
 SMALLEST_SHARE = 1e-12
-"""Of the largest number of its kind: what a table for people shows as 0. Certificates hold at 1e-9 of local scales, and
-a double has 16 digits; a smaller number beside it is rounding."""
+"""Fraction of the largest number of its kind below which a table shows 0: such numbers are rounding."""
 
 
 def csv(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
@@ -44,7 +43,7 @@ def _csv_cell(cell: Cell) -> str:
 
 
 def cell_text(text: str) -> str:
-    """A text for a cell, after an apostrophe if a spreadsheet would take it for a formula.
+    """Text of a cell, with a leading apostrophe if a spreadsheet would read it as a formula.
 
     >>> cell_text("@SUM"), cell_text("+1+cmd|x"), cell_text("-3"), cell_text("v(a)")
     ("'@SUM", "'+1+cmd|x", '-3', 'v(a)')
@@ -66,9 +65,9 @@ def _quoted(text: str) -> str:
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """A number with its unit for a table; ``-`` where there is none.
+    """A number with its unit for a table; ``-`` if there is none.
 
-    The prefixes are those of SI, so ``M`` is mega: a table is for people, and ``m`` is never mega.
+    The prefixes are SI's, so ``M`` is mega and ``m`` is milli.
     """
     if value is None or math.isnan(value):
         return "-"
@@ -81,17 +80,17 @@ def quantity(value: float | None, unit: str) -> str:
 
 
 def scale_of(values: Iterable[float | None]) -> float:
-    """The largest size among numbers of one kind; 0 without any."""
+    """The largest magnitude of numbers of one kind; 0 if there are none."""
     return max((abs(v) for v in values if v is not None and math.isfinite(v)), default=0.0)
 
 
 def shown(value: float | None, unit: str, scale: float, share: float = SMALLEST_SHARE) -> str:
-    """`quantity`, 0 where the number is below a fraction of its scale."""
+    """`quantity`, or 0 if the number is below a fraction of its scale."""
     return quantity(0.0 if value is not None and abs(value) < share * scale else value, unit)
 
 
 def cell(value: Cell, unit: str, scale: float) -> str:
-    """A cell for people: a text as it is, a number with its unit."""
+    """A cell for display: a text unchanged, a number with its unit."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
@@ -117,14 +116,14 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def _aligned(cells: list[str]) -> list[str]:
-    """Cells that are quantities, moved right until their numbers end in one place."""
+    """Quantity cells, padded so that their numbers end in one column."""
     heads = [_number_length(cell) for cell in cells]
     width = max(heads, default=0)
     return [" " * (width - head) + cell if head else cell for cell, head in zip(cells, heads)]
 
 
 def _number_length(cell: str) -> int:
-    """Length of the number that ``cell`` begins with, 0 where it is not a quantity."""
+    """Length of the number that ``cell`` begins with, 0 if it is not a quantity."""
     number = cell.partition(" ")[0]
     try:
         float(number)

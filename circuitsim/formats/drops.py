@@ -1,4 +1,4 @@
-"""Voltage drops of a power grid as tables for people."""
+"""Voltage drops of a power grid as text tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results as HTML fragments: for notebooks, and as parts of reports. All text from elsewhere is escaped."""
+"""Results as HTML fragments for notebooks and reports. All text is escaped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHOWN, WIDE = 20, 24
-"""Rows and columns of a table in a notebook."""
+"""Maximum rows and columns of a table in a notebook."""
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -41,7 +41,7 @@ def cells(found: Table, most: int | None = None) -> str:
 
 
 def image(figure: Figure, words: str) -> str:
-    """A figure within a page; ``words`` say what it shows."""
+    """A figure in a page; ``words`` describe it."""
     from circuitsim.plotting.figure import rendered
 
     data = b64encode(rendered(figure, "svg")).decode()
@@ -59,7 +59,7 @@ def section(title: str, *parts: str) -> str:
 
 
 def certificate(found: Mapping[str, Any], energy: bool = True) -> str:
-    """A certificate (`Certificate.to_dict`) in words: what holds, and how exactly.
+    """A certificate (`Certificate.to_dict`) in words: each equation with its residual.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""An operating point, as the dictionary of its JSON contract, in the other formats of ``circuitsim solve``."""
+"""An operating point, given as its JSON dictionary, in the other formats of ``circuitsim solve``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SMALLEST_SHARE = 1e-24
 nanoampere beside a kiloampere), each of which may hold what is 1e-12 of it."""
 
 CSV_HEADER = ("kind", "name", "voltage", "current", "power", "state", "kink", "unique", "low", "high")
-"""``kind`` is ``node`` or ``branch``; ``low`` and ``high`` bound the potential of a node where it is not unique."""
+"""``kind`` is ``node`` or ``branch``; ``low`` and ``high`` bound the potential of a node that is not unique."""
 
 
 def as_csv(point: Mapping[str, Any]) -> str:
@@ -39,7 +39,7 @@ def as_raw(point: Mapping[str, Any]) -> str:
 
 
 def as_table(point: Mapping[str, Any]) -> str:
-    """The operating point for people: potentials, branches, power and the certificate."""
+    """The operating point as text: potentials, branches, power and the certificate."""
     lines = [point["title"]] if point["title"] else []
     lines += ["", *_nodes(point), "", *_branches(point), ""]
     if not all(branch["unique"] for branch in point["branches"].values()):
@@ -108,7 +108,7 @@ _VERDICTS = {
 
 
 def _verdict(point: Mapping[str, Any]) -> list[str]:
-    """Of a circuit with controlled sources: whether there are other operating points."""
+    """For a circuit with controlled sources: whether there are other operating points."""
     if "uniqueness" not in point:
         return []
     lines, other = [_VERDICTS[point["uniqueness"]]], point["other"]
@@ -126,7 +126,7 @@ LAWS = (
     ("complementarity", "complementarity within", "W"),
     ("energy_gap", "energy above the minimum at most", "W"),
 )
-"""Key of a certificate, what it says in words, and the unit of its error."""
+"""Key of a certificate, its description, and the unit of its error."""
 
 
 def laws(certificate: Mapping[str, Any], energy: bool) -> list[list[str]]:

@@ -53,8 +53,8 @@ def swept(title: str, table: Table, plot: str) -> str:
 def rawfile(title: str, plot: str, variables: Sequence[Variable]) -> str:
     """An ASCII rawfile of one plot.
 
-    Its date is fixed, so that the same deck gives the same bytes; its command names the program whose format it has, by
-    which readers recognise it.
+    The date is fixed, so that the output is reproducible; the command names the program whose format it has, by which
+    readers recognise it.
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ def rawfile(title: str, plot: str, variables: Sequence[Variable]) -> str:
         Title of the deck.
     plot : str
         ``"Operating Point"``, ``"DC transfer characteristic"``, ``"AC Analysis"`` or ``"Transient Analysis"``; ngspice
-        takes the kind of plot from it.
+        derives the kind of plot from it.
     variables : sequence of Variable
-        Equally long columns, the swept one first. With complex values all are written as real and imaginary part.
+        Equally long columns, the swept one first. If any is complex, all are written as real and imaginary parts.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def rawfile(title: str, plot: str, variables: Sequence[Variable]) -> str:
 
 
 def binary(text: str) -> bytes:
-    """The binary form of an ASCII rawfile: the same head, then all values as doubles, the lowest byte first."""
+    """The binary form of an ASCII rawfile: the same header, then all values as little-endian doubles."""
     head, _, body = text.partition("Values:\n")
     cells = (line.rpartition("\t")[2].split(",") for line in body.splitlines())
     numbers = [float(one) for cell in cells for one in cell]

@@ -1,4 +1,4 @@
-"""`Result`: what the results of all analyses have in common."""
+"""`Result`: the common base of all analysis results."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ LINE, TITLE = 120, 40
 
 
 def verdict(certificate: Any) -> str:
-    """What a certificate says, in a word or two."""
+    """The verdict of a certificate in a word or two."""
     return "certified" if certificate.certified else "not certified"
 
 
 def proof(certificate: Any) -> str:
-    """What the certificate of an operating point says, in one line."""
+    """The certificate of an operating point in one line."""
     found, allowed = certificate.worst, certificate.tolerance
     return f"{verdict(certificate)}: largest relative residual {found:.1e} (tolerance {allowed:.0e})"
 
 
 class Result(ABC):
-    """What an analysis found.
+    """The result of an analysis.
 
-    A class of results supplies `tables`, `_figure`, `_heading`, and `_proof` where there is a certificate.
+    A subclass defines `tables`, `_figure`, `_heading`, and `_proof` if there is a certificate.
     """
 
     @abstractmethod
@@ -44,18 +44,18 @@ class Result(ABC):
 
     @abstractmethod
     def _figure(self) -> Figure:
-        """What `plot` draws."""
+        """The figure of `plot`."""
 
     @abstractmethod
     def _heading(self) -> tuple[str, str]:
-        """Title of the circuit (or none), and what was found, in a few words."""
+        """Title of the circuit (or none), and a short description of the result."""
 
     def _proof(self) -> str:
         """The certificate in one line."""
         return ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The main table as plain values for JSON: a list a column, None where a number is not finite."""
+        """The main table as plain values for JSON: one list per column, None for non-finite numbers."""
         return next(iter(self.tables().values())).to_dict()
 
     def to_dataframe(self, table: str | None = None) -> pandas.DataFrame:
@@ -83,7 +83,7 @@ class Result(ABC):
         return frame.set_index(found.header[0]) if found.named else frame
 
     def text(self, tables: Sequence[Table] = ()) -> str:
-        """For people: what was found, its tables one below the other, and the certificate in a line.
+        """The result as text: heading, tables, and the certificate in one line.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class Result(ABC):
         return figure
 
     def _shown(self) -> dict[str, Table]:
-        """The tables for people."""
+        """The displayed tables."""
         return self.tables()
 
     def _certificate(self) -> str:

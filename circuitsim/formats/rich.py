@@ -1,6 +1,6 @@
-"""Drawings of circuits and operating points, as notebooks show them.
+"""Drawings of circuits and operating points for notebooks.
 
-What draws circuits imports them, so they cannot import it: `Picture` names the modules and loads them when it is shown.
+To avoid import cycles, `Picture` loads the drawing modules when it is shown.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DRAWN = 400
-"""Maximum number of elements of a circuit that is drawn without being asked."""
+"""Maximum number of elements of a circuit that is drawn automatically."""
 
 
 class Picture(NamedTuple):

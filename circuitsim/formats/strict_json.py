@@ -1,4 +1,4 @@
-"""Standard JSON: finite numbers in full double precision, ASCII, keys in the order they were made."""
+"""Standard JSON: finite numbers in full double precision, ASCII, keys in insertion order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def dumps(value: Any) -> str:
     Raises
     ------
     TopologyError
-        A number that is not finite (a `ValueError`): JSON has no NaN and no Infinity.
+        A non-finite number (a `ValueError`): JSON has no NaN and no Infinity.
     """
     import json
 

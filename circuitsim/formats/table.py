@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from circuitsim.formats import columns
 
 OWN = "unit"
-"""In place of a column's unit: each row has its own, in the column of this name."""
+"""In place of a column's unit: each row has its own unit, in the column of this name."""
 WIDE = 120
-"""Characters of a line from which a table of few rows is shown with its columns below each other."""
+"""Line length from which a table of few rows is transposed."""
 
 
 class Table(NamedTuple):
@@ -60,7 +60,7 @@ class Table(NamedTuple):
         return (column.tolist() if hasattr(column, "tolist") else column for column in self.columns)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: each column by its name; None where a number is not finite (the decibels of 0)."""
+        """For JSON: the columns by name; None for non-finite numbers (such as 0 in dB)."""
         return {
             name: [None if isinstance(cell, float) and not math.isfinite(cell) else cell for cell in column]
             for name, column in zip(self.header, self._lists())
@@ -71,7 +71,7 @@ class Table(NamedTuple):
         return columns.csv(self.header, self.rows())
 
     def shown(self, most: int | None = None) -> tuple[list[str], list[list[str]]]:
-        """Names of the columns, and rows of texts for people: numbers have their units, on the scale of their column.
+        """Column names and rows of text, numbers with their units on their column's scale.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class Table(NamedTuple):
         return names, [list(row) for row in zip(*texts)]
 
     def text(self, most: int | None = None) -> str:
-        """Aligned text for people, of at most so many rows."""
+        """Aligned text, with a maximum number of rows."""
         header, rows = self.shown(most)
         lines = columns.table(header, rows)
         if 0 < len(rows) < len(header) and max(map(len, lines)) > WIDE:

@@ -1,10 +1,9 @@
-"""Models of elements: the elementary ones (`elementary`), devices, one file each, and controlled sources; this table
-registers them.
+"""The table of element models: elementary elements (`elementary`), devices (one file each) and controlled sources.
 
-A circuit stores an element's row number as its code, and the program and its kernels use the codes of the first seven:
-elementary elements. The later rows are devices, which consist of elementary elements (``expand`` lists them,
+A circuit stores an element's row number as its code. The first seven rows are elementary elements, whose codes the
+program and its kernels use. The later rows are devices, which consist of elementary elements (``expand`` lists them,
 ``collapse`` makes their currents the device's: `circuitsim.circuit.expansion`), and controlled sources
-(`circuitsim.controlled`). A new device is a file and a row here.
+(`circuitsim.controlled`). A new device needs a file and a row here.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ MODELS: tuple[ElementModel, ...] = (
 )
 
 ELEMENTARY = 7
-"""Rows before this one are elementary elements, in the order that kernels rely on; rows from here on are devices."""
+"""Rows before this one are elementary elements, in the order that kernels rely on; the others are devices."""
 
 __all__ = [
     "ELEMENTARY",

@@ -1,6 +1,6 @@
-"""What a model of an element states: one value for the reader, the writer, the program's codes and the drawings.
+"""Element models, used by the reader, the writer, the program and the drawings.
 
-Shapes of symbols are plain numbers: along x from −half to +half, the first terminal on the left, in inches.
+Symbols extend along x from −half to +half, in inches, with the first terminal on the left.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class Symbol(NamedTuple):
     Attributes
     ----------
     half : float
-        Where the wires end: ±half.
+        The wires end at ±half.
     lines : tuple of Line
-        Polylines in ink.
+        Stroked polylines.
     body : Line or None
         A closed outline to fill.
     graded : Line or None
-        A polyline coloured from the first terminal's potential to the second's.
+        A polyline with a colour gradient from the first terminal's potential to the second's.
     """
 
     half: float
@@ -44,7 +44,7 @@ def circle(radius: float) -> Line:
 
 
 def zigzag(half: float, height: float, teeth: int = 6, pieces: int = 84) -> Line:
-    """A resistor's line, in many short pieces, so that the colour runs smoothly along it."""
+    """A resistor's line, in many short pieces for a smooth colour gradient."""
     x = [-half, *(-half + (k + 0.5) * (2.0 * half / teeth) for k in range(teeth)), half]
     y = [0.0, *(height * (-1.0) ** k for k in range(teeth)), 0.0]
     points = []
@@ -72,18 +72,18 @@ def arrow(tail: float, tip: float, barb: float = 0.045) -> tuple[Line, ...]:
 
 
 RADIUS = 0.17
-"""Of a source's circle."""
+"""Radius of a source's circle."""
 
 TRIANGLE: Line = ((-0.12, 0.13), (0.12, 0.0), (-0.12, -0.13))
 """A diode's body."""
 
 
 POSITIVE = sys.float_info.min
-"""Smallest value of a parameter that must be above zero."""
+"""Minimum of a parameter that must be positive."""
 
 
 class Multiplier(enum.Enum):
-    """What ``m`` equal elements in parallel do to the value of one."""
+    """Effect of ``m`` equal elements in parallel on the value."""
 
     UNCHANGED = enum.auto()
     DIVIDES = enum.auto()
@@ -91,22 +91,22 @@ class Multiplier(enum.Enum):
 
 
 class Parameter(NamedTuple):
-    """A number that an element or its ``.model`` card states.
+    """A parameter of an element or its ``.model`` card.
 
     Attributes
     ----------
     name : str
-        In words (``resistance``) or as its model card spells it (``vfwd``).
+        In words (``resistance``) or as on its model card (``vfwd``).
     unit : str
-        Empty for a number without one.
+        Empty for a pure number.
     minimum : float
         Smallest allowed value (inclusive).
     meaning : str
-        For tables and error messages; empty where the name is enough.
+        Description for tables and error messages; empty if the name suffices.
     default : float or None
-        Of a device's parameter that is not stated; None: absent.
+        Value of a device's parameter if unstated; None: absent.
     trainable, sweepable : bool
-        Whether a gradient rule exists for it; whether it may vary in a sweep.
+        Whether it has a gradient rule; whether it may vary in a sweep.
     """
 
     name: str
@@ -118,7 +118,7 @@ class Parameter(NamedTuple):
     sweepable: bool = True
 
     def wrong(self, number: float) -> str:
-        """Why ``number`` is out of range, in the words of an error message; empty if it is not."""
+        """The error message if ``number`` is out of range, else empty."""
         what = self.meaning or self.name
         if not math.isfinite(number):
             return f"the {what} must be finite, not {number}"
@@ -129,22 +129,23 @@ class Parameter(NamedTuple):
 
 
 TEMPERATURES = ("temp", "tnom")
-"""Values of a device whose law changes with temperature: its own, and that of its parameters, °C."""
+"""Parameters of a temperature-dependent device: its own temperature and that of its parameters, °C."""
 
 ROOM = 27.0
-"""Temperature where none is stated, °C, as in every SPICE program."""
+"""Default temperature, °C, as in every SPICE program."""
 
 IDEAL_TYPE = "D"
-"""Type of the ``.model`` cards that can also mean an ideal diode; cards of another type always mean their device."""
+"""Type of the ``.model`` cards that can also mean an ideal diode."""
 
 OWN_TEMPERATURE = Parameter("temp", "°C", -273.15, "temperature", ROOM)
 
 NO_PARAMETER = Parameter("")
-"""Of an element without a value."""
+"""The parameter of an element without a value."""
 
 
 class Region(NamedTuple):
-    """One piece of a piecewise law: its name, and whether the element counts as conducting (drawn filled)."""
+    """One segment of a piecewise characteristic: its name, and whether the element counts as conducting (drawn
+    filled)."""
 
     name: str
     conducting: bool
@@ -156,11 +157,11 @@ class Part(NamedTuple):
     Attributes
     ----------
     letter : str
-        Of an elementary model: ``R``, ``D``, ``V`` or ``I``.
+        Letter of an elementary model: ``R``, ``D``, ``V`` or ``I``.
     name : str
-        What messages call it, behind the device's own name; different for each part.
+        Unique suffix to the device's name in messages.
     first, second : str
-        Terminals of the device's model, or nodes inside the device (not called as a part is).
+        Terminals of the device's model, or internal nodes (not named like a part).
     value : float or None
         Ω, V, A; None for an ideal diode.
     """
@@ -180,21 +181,21 @@ class Collapsed(NamedTuple):
 
 
 class Device(ABC):
-    """The parameters of one element that consists of others; does not change.
+    """The immutable parameters of one element that consists of others.
 
     A subclass annotates its attributes: the parameters of its model (floats; None where absent) and the counts.
 
     Parameters
     ----------
     label : str
-        Name of the ``.model`` card, for writing it again; ignored by the equality of devices.
+        Name of the ``.model`` card, for the writer; ignored when comparing devices.
     **values : float or None
-        Parameters and counts by name; the model's defaults where they are not given.
+        Parameters and counts by name; the model's defaults otherwise.
 
     Raises
     ------
     ValueError
-        Unknown, out of range, or in contradiction to each other; the message names the cause.
+        Unknown, out of range or contradictory values; the message names the cause.
     """
 
     model: ClassVar[ElementModel]
@@ -245,11 +246,11 @@ class Device(ABC):
 
     @abstractmethod
     def expand(self) -> tuple[Part, ...]:
-        """The elementary elements with the same law at the terminals."""
+        """The equivalent circuit of elementary elements."""
 
     @abstractmethod
     def region(self, currents: Mapping[str, float]) -> Region:
-        """Where on its law the device is, from the currents of its parts (A), by their names in `expand`."""
+        """The device's region, from the currents of its parts (A) by their names in `expand`."""
 
     def collapse(self, currents: Sequence[float]) -> Collapsed:
         """Current and region of the device, from the currents of its parts (A) in the order of `expand`."""
@@ -258,24 +259,25 @@ class Device(ABC):
         return Collapsed(total, self.region(dict(zip((part.name for part in parts), currents))))
 
     def entering(self, parts: Sequence[Part]) -> list[tuple[int, float]]:
-        """The parts at the first terminal, with the sign with which their currents enter the device there."""
+        """The parts at the first terminal, with the signs of their currents into the device there."""
         terminal = self.model.terminals[0]
         signs = ((part.first == terminal) - (part.second == terminal) for part in parts)
         return [(k, float(sign)) for k, sign in enumerate(signs) if sign]
 
     @abstractmethod
     def law(self, voltage: float) -> tuple[float, float]:
-        """Least and largest current (A) that the law allows at ``voltage`` (V); equal but where the curve is vertical.
+        """Minimum and maximum current (A) of the characteristic at ``voltage`` (V); they differ only where the curve is
+        vertical.
 
         Independent of `expand`: the operating point is checked against it.
         """
 
     @abstractmethod
     def energy(self, voltage: float) -> float:
-        """Co-content ∫ i dv from 0 to ``voltage`` (V), in W; infinite beyond the voltages that the law allows."""
+        """Co-content ∫ i dv from 0 to ``voltage`` (V), in W; infinite outside the allowed voltages."""
 
     def parameters(self) -> dict[str, float]:
-        """The parameters of its model card that are set, in the order of the model."""
+        """The set parameters of its model card, in the model's order."""
         stated = {row.name: getattr(self, row.name) for row in self.model.parameters}
         return {name: value for name, value in stated.items() if value is not None}
 
@@ -285,14 +287,14 @@ class Device(ABC):
         return {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
 
     def with_value(self, parameter: str, value: float) -> Device:
-        """The same device with another value of one parameter of its model card.
+        """A copy with another value of one parameter of its model card.
 
         Parameters
         ----------
         parameter : str
-            Its name, in either case.
+            Its name; case does not matter.
         value : float
-            In the unit of the parameter.
+            In the parameter's unit.
 
         Returns
         -------
@@ -317,47 +319,47 @@ class ElementModel(NamedTuple):
     letter : str
         First letter of the element's SPICE name.
     name : str
-        What people call it.
+        The common name.
     terminals : tuple of str
         The names of its two terminals, in SPICE order.
     law : str
-        Its branch equation at DC, with v and i in SPICE signs.
+        Its branch equation at DC, in SPICE signs.
     energy : str
         Its term of the energy E(v) in watts (THEORY: Scellier 2024, Theorem 1); empty if it has none.
     constraint : str
-        The constraint it puts on the potentials; empty if none.
+        Its constraint on the potentials; empty if none.
     spice : str
         The text of its card, with the fields ``name``, ``first``, ``second``, ``value`` (of a device: its
         model).
     symbol : Symbol
         Its drawing.
     value : Parameter
-        What the number on its card states; `NO_PARAMETER` for an element without one.
+        The parameter that the number on its card states; `NO_PARAMETER` if there is none.
     keywords : tuple of str
-        Names under which its card may state that number (``R=``).
+        Keywords for that number (``R=``).
     multiplier : Multiplier
     device : type of Device, or None
         For an element that consists of others.
     card_type : str
         Type of the ``.model`` cards that state the device's parameters.
     parameters : tuple of Parameter
-        Of these cards. A card with one of them means this device.
+        The parameters of these cards. A card with one of them means this device.
     counts : tuple of str
-        Numbers on the element's own card, of equal cells: ``m`` (in parallel), ``n`` (in series).
+        Numbers of equal cells on the element's own card: ``m`` (in parallel), ``n`` (in series).
     dialect : str
-        A comment to its cards in a written deck: which programs read them so.
+        A comment on its cards in a written deck: the programs that read them.
     idle : frozenset of str
-        Parameters of its cards without effect at DC, those among `parameters` without effect of their own. With a set
-        of them every other parameter of a card, known or not, means this device, unless an earlier row takes the card.
+        Parameters of its cards without effect at DC. If nonempty, every other parameter of a card, known or not, means
+        this device, unless an earlier row takes the card.
     spellings : mapping of str to str
-        Other names that cards have for its parameters.
+        Alternative parameter names on cards.
     required : frozenset of str
-        Parameters of which a card must state one to mean this device, where it has such.
+        Parameters of which a card must state one to mean this device, if any.
     listed : bool
-        Whether a card may state the parameters as a list, in their order.
+        Whether a card may list the parameter values in order.
     thermal : bool
-        Whether the device's law changes with temperature: it then has the values ``temp`` (its own temperature) and
-        ``tnom`` (that at which its parameters hold), °C, beside its parameters and counts.
+        Whether the device depends on temperature: it then has the values ``temp`` (its own temperature) and ``tnom``
+        (that of its parameters), °C, besides its parameters and counts.
     """
 
     letter: str
@@ -377,7 +379,7 @@ class ElementModel(NamedTuple):
     counts: tuple[str, ...] = ()
     dialect: str = ""
     idle: frozenset[str] = frozenset()
-    spellings: Mapping[str, str] = {}  # no proxy: models travel to other processes
+    spellings: Mapping[str, str] = {}  # no proxy: models are pickled
     required: frozenset[str] = frozenset()
     listed: bool = False
     thermal: bool = False
@@ -407,7 +409,7 @@ class ElementModel(NamedTuple):
 
     @property
     def parameter(self) -> str:
-        """The quantity its value states; empty for an element without a value."""
+        """The name of its value; empty for an element without one."""
         return self.value.name
 
     @property
@@ -422,7 +424,7 @@ class ElementModel(NamedTuple):
 
     @property
     def own_temperature(self) -> tuple[Parameter, ...]:
-        """``temp``, a number on the element's own card, where its law changes with temperature."""
+        """``temp``, a number on the element's own card, if it depends on temperature."""
         return (OWN_TEMPERATURE,) if self.thermal else ()
 
     def parameter_called(self, name: str) -> Parameter | None:

@@ -1,6 +1,6 @@
-"""Controlled sources: their branch obeys a law in voltages and currents elsewhere (`circuitsim.circuit.laws`).
+"""Controlled sources, whose branch depends on voltages and currents elsewhere (`circuitsim.circuit.laws`).
 
-They have no energy function in general, and the convex program does not know them (`circuitsim.controlled`).
+They have no energy function in general and are outside the convex program (`circuitsim.controlled`).
 """
 
 from circuitsim.models.base import ElementModel, Multiplier, Parameter, Symbol, arrow

@@ -1,9 +1,9 @@
-"""Points of a device's curve: where it meets a load line.
+"""Intersections of a device's I–V curve with a load line.
 
-A smooth device is a junction, whose current is a function of its own voltage, behind a resistance in series: with the
-junction voltage u the curve's points are v = u + rs j(u), i = j(u). A model states ``junction(p, u)``, which returns
-current and slope; ``p[0]`` is the resistance in series, the others are its own. It may return infinity beyond the range
-of doubles. All functions here run interpreted or compiled, for one model at a time.
+A smooth device is a junction, whose current is a function of its own voltage, with a resistance in series: with the
+junction voltage u, the curve is v = u + rs j(u), i = j(u). A model defines ``junction(p, u)``, which returns current
+and slope, infinite on overflow; ``p[0]`` is the series resistance, the rest are the model's own. All functions here run
+interpreted or compiled, for one model at a time.
 """
 
 from __future__ import annotations
@@ -18,28 +18,27 @@ Junction = Callable[[Any, Any], tuple[Any, Any]]
 """Current (A) and slope (S) of a junction with parameters p at a voltage (V)."""
 
 STEPS = 200
-"""Maximum number of evaluations of a law on the way to a load line; ten are usual."""
+"""Maximum number of evaluations per load line; ten are typical."""
 
 ROUNDED = 8e-16
-"""Fraction of a voltage that a step may have at the end: rounding of the law."""
+"""Final step as a fraction of the voltage: the rounding of the characteristic."""
 
 SLOW = 0.8
-"""Fraction of the residual from which on a step is followed by halving the bracket."""
+"""If a step leaves more than this fraction of the residual, the bracket is bisected."""
 
 WIDE = 1e6
-"""Volts, or ratio of its ends, above which a bracket is halved in its logarithm: none withstands a million volts."""
+"""Volts, or ratio of its ends, above which a bracket is bisected in the logarithm."""
 
 LARGEST = 700.0
-"""Exponents above lie beyond the range of doubles."""
+"""Larger exponents overflow."""
 
 
 def load_line(junction, p, c, k, u):
-    """The junction voltage u with u + k j(u) = c, from a guess, and current and slope there: the slope of the left side
-    is never below 1.
+    """The junction voltage u with u + k j(u) = c, from a guess, with current and slope there. The slope of the left
+    side is at least 1.
 
-    Newton's method inside a bracket, on the logarithm of the current where that changes much; a step that leaves
-    `SLOW` of what was left over is followed by halving the bracket: across a kink, steps of Newton's method alone lead
-    in circles.
+    Newton's method inside a bracket, on the logarithm of the current where that changes much. A step that leaves `SLOW`
+    of the residual is followed by bisection, because Newton's method alone may cycle across a breakpoint.
     """
     j, g = junction(p, u)
     h = (u - c) + k * j
@@ -48,7 +47,7 @@ def load_line(junction, p, c, k, u):
         at_zero, slope = junction(p, 0.0)
         far = c - k * at_zero
         low, high = min(0.0, far), max(0.0, far)
-        if low < c < high:  # a charge drives a current at 0 V; the solution lies on the side of c that j(c) tells
+        if low < c < high:  # a charge drives a current at 0 V; the sign of j(c) tells the solution's side of c
             if junction(p, c)[0] > 0.0:
                 high = c
             else:
@@ -73,7 +72,7 @@ def load_line(junction, p, c, k, u):
                 step = -math.log(k * j / left) / (g / j + 1.0 / left)
             if abs(step) <= ROUNDED * abs(u):
                 break
-            # Where current and voltage across k have other signs the curve does not meet the line: above a charge's
+            # Where current and voltage across k differ in sign, the curve does not meet the line: above a charge's
             # voltage steps down an exponential law would be one thermal voltage each.
             if not slow and j * left >= 0.0 and low <= u + step <= high:
                 new = u + step
@@ -87,10 +86,10 @@ def load_line(junction, p, c, k, u):
 
 
 def middle(low, high):
-    """A number half-way between two, or between their logarithms where one is beyond `WIDE` times the other, or volts.
+    """The arithmetic mean of two numbers, or the geometric one if their ratio or voltage exceeds `WIDE`.
 
-    A device that a current alone drives begins as far away as the resistance beside it is large: a bracket of 1e112 V
-    is down to `WIDE` after five such halvings, and would need 350 of the others.
+    A device driven by a current with a large resistance in parallel starts far away: a bracket of 1e112 V shrinks to
+    `WIDE` in five geometric bisections; arithmetic ones would take 350.
     """
     near, far = (low, high) if high >= -low else (high, low)
     least = max(abs(near), 1.0)
@@ -100,12 +99,12 @@ def middle(low, high):
 
 
 def point(junction, p, v, i, r, u):
-    """Where the load line of resistance r through (v, i) meets the curve.
+    """The intersection of the curve with the load line of resistance r through (v, i).
 
     Parameters
     ----------
     u : float
-        The junction voltage to begin with, V.
+        Initial junction voltage, V.
 
     Returns
     -------
@@ -118,8 +117,8 @@ def point(junction, p, v, i, r, u):
     u, j, g = load_line(junction, p, v + r * i, k, u)
     off = 0.0
     if g < np.inf:
-        # What rounding of the junction's voltage leaves over: of a steep law a large part of the current. No more than
-        # that: beside a kink the slope is that of one side alone.
+        # Residual from rounding of the junction voltage, a large part of a steep current. No more than
+        # that: beside a breakpoint the slope is that of one side.
         h = (u - v - r * i) + k * j
         most = ROUNDED * abs(u)
         off = min(max(-h / (1.0 + k * g), -most), most)

@@ -1,7 +1,7 @@
-"""The elementary elements, which the convex program and its kernels know by their codes; devices consist of them.
+"""The elementary elements, which devices consist of; the convex program and its kernels use their codes.
 
 The bidirectional amplifier (Scellier 2024, App. D) is not a device of elementary parts: `circuitsim.circuit.amplifiers`
-takes all amplifiers of a circuit out at once, by a change of coordinates that depends on the gains around every loop.
+eliminates all amplifiers of a circuit by a change of coordinates that depends on the gains around every loop.
 """
 
 from circuitsim.models.base import (

@@ -1,7 +1,7 @@
-"""The current at which a formula of a current has a voltage: `circuitsim.models.formula_tape` the other way round.
+"""The inverse of a formula of a current: the current at a given voltage (see `circuitsim.models.formula_tape`).
 
-Newton's method inside a bracket; a step that does not halve the residual is followed by halving the bracket, in
-the exponent where its ends are far apart.
+Newton's method inside a bracket; a step that does not halve the residual is followed by bisection, in the exponent
+where the ends are far apart.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from typing import Any
 from circuitsim.models.formula_tape import evaluate
 
 STEPS = 400
-"""Maximum number of evaluations of a formula; ten to twenty are usual."""
+"""Maximum number of evaluations of a formula; ten to twenty are typical."""
 
 ROUNDED = 2e-16
-"""Fraction of a current that the last step may have."""
+"""Final step as a fraction of the current."""
 
 BESIDE = 1e-12
-"""How far beside a point of slope zero the slope is taken instead, A."""
+"""Offset from a point of zero slope at which the slope is evaluated instead, A."""
 
 LEAST = 1e-100
 """Minimum slope of a formula, Ω."""
 
 FAR, TINY, JUMP = 16.0, 1e-250, 2.0**-20
-"""Ratio of the ends of a bracket from which on exponents are halved; a current that counts as zero, A; and the
-fraction of the far end that is tried where the near one is zero."""
+"""Ratio of a bracket's ends from which exponents are bisected; a current that counts as zero, A; the fraction of the
+far end that is tried if the near one is zero."""
 
 
 def between(low: Any, high: Any) -> Any:
-    """The middle of a bracket on one side of zero, A."""
+    """The midpoint of a bracket on one side of zero, A."""
     near, far = (low, high) if abs(low) < abs(high) else (high, low)
     if abs(near) < TINY:
         return JUMP * far if abs(far) > TINY else 0.5 * far
@@ -40,7 +40,7 @@ def between(low: Any, high: Any) -> Any:
 
 def inverse(p: Any, u: Any) -> tuple[Any, Any]:
     """The current i, A, between p[2] and p[3], at which the formula has the value u, V, and its slope there, Ω;
-    infinite where there is none."""
+    infinite if there is none."""
     i = 0.0
     value, slope = evaluate(p, i)
     left = value - u
@@ -71,8 +71,8 @@ def inverse(p: Any, u: Any) -> tuple[Any, Any]:
 
 
 def junction(p: Any, u: Any) -> tuple[Any, Any]:
-    """Current (A) and slope (S) of m devices in parallel at a voltage u, V; p: 0, instructions of the tape, least and
-    largest current of one of them, m, then the tape."""
+    """Current (A) and slope (S) of m devices in parallel at a voltage u, V; p: 0, number of instructions, minimum and
+    maximum current of one device, m, then the tape."""
     i, slope = inverse(p, u)
     if not abs(i) < math.inf:
         return i, math.inf
@@ -82,11 +82,11 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
 
 
 def by_parameters(p: Any, u: Any, out: Any) -> None:
-    """Derivatives of the current by the entries of p: numbers of the tape are not parameters."""
+    """Derivatives of the current with respect to p; numbers of the tape are not parameters."""
     for k in range(p.size):
         out[k] = 0.0
     out[4] = junction(p, u)[0] / p[4]
 
 
 HELPERS = (between, inverse)
-"""What compiled kernels call besides `junction` and `by_parameters`."""
+"""Functions that compiled kernels call besides `junction` and `by_parameters`."""

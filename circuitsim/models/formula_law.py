@@ -1,8 +1,8 @@
 """A current as a monotone formula of its own voltage, ``B1 a b I={1u*sinh(v(a,b)/0.3)}``; and a voltage as one of its
 own current, ``B1 a b V={0.3*asinh(i(B1)/1u)}``.
 
-The law is a tape (`circuitsim.models.formula_tape`); that it does not fall, and a voltage rises, is proven by interval
-arithmetic when it is made (`circuitsim.models.formula_proof`).
+The formula is a tape (`circuitsim.models.formula_tape`). Interval arithmetic proves at construction that a current does
+not fall and a voltage rises (`circuitsim.models.formula_proof`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ FORMULA = Region("formula", False)
 
 
 class _OfTape:
-    """A function of `circuitsim.models.formula_tape` or of another module, imported (with numpy) when it is first asked
-    for."""
+    """A function of `circuitsim.models.formula_tape` or another module, imported (with numpy) on first use."""
 
     def __init__(self, module: str = "formula_tape") -> None:
         self.module = f"circuitsim.models.{module}"
@@ -33,7 +32,7 @@ class _OfTape:
         self.name = name
 
     def __get__(self, instance: object, owner: type) -> Any:
-        if "__abstractmethods__" not in vars(owner):  # the class is being made, and its abstract methods are counted
+        if "__abstractmethods__" not in vars(owner):  # still collecting the abstract methods of the class
             return self
         return getattr(import_module(self.module), self.name)
 
@@ -47,12 +46,12 @@ class OfFormula(SmoothDevice):
         The formula (`circuitsim.models.formula_operations`).
     m : float
     label : str
-        As of every device; without meaning here.
+        Ignored.
 
     Raises
     ------
     ValueError
-        The formula is too long, has no value, jumps or falls somewhere; the message states the interval.
+        The formula is too long, undefined, discontinuous or falling somewhere; the message states the interval.
     """
 
     tape: Tape
@@ -64,11 +63,11 @@ class OfFormula(SmoothDevice):
 
     @abstractmethod
     def prove(self) -> Proof:
-        """That the formula is monotone, and where it has values."""
+        """Prove that the formula is monotone, and find its domain."""
 
     @abstractmethod
     def formula(self, name: str, first: str, second: str) -> str:
-        """The formula as text, for an element's name and its nodes."""
+        """The formula as text, for an element's name and nodes."""
 
     def check(self) -> None:
         """Prove that the formula is monotone."""
@@ -81,13 +80,13 @@ class OfFormula(SmoothDevice):
         return {"tape": self.tape, "m": self.m}
 
     def row(self) -> tuple[float, ...]:
-        """0, instructions of the tape, ends of the range of its argument, m, then the tape."""
+        """0, number of instructions, ends of the argument's range, m, then the tape."""
         proof = self.__dict__["_proof"]
         flat = [float(number) for instruction in self.tape for number in instruction]
         return 0.0, float(len(self.tape)), proof.low, proof.high, self.m, *flat
 
     def region_at(self, voltage: float) -> Region:
-        """One for all voltages."""
+        """The same for all voltages."""
         return FORMULA
 
 
@@ -97,7 +96,7 @@ class FormulaLaw(OfFormula):
     junction, by_parameters = _OfTape(), _OfTape()
 
     def prove(self) -> Proof:
-        """That the current does not fall."""
+        """Prove that the current does not fall."""
         from circuitsim.models.formula_proof import proven
 
         return proven(self.tape)
@@ -108,7 +107,7 @@ class FormulaLaw(OfFormula):
         return Limits(self.m * proof.least, self.m * proof.most)
 
     def rises(self) -> bool:
-        """Whether its slope is proven to be above zero everywhere."""
+        """Whether its slope is proven positive everywhere."""
         found: bool = self.__dict__["_proof"].rises
         return found
 
@@ -119,18 +118,18 @@ class FormulaLaw(OfFormula):
 
 
 class FormulaVoltage(OfFormula):
-    """A formula of the device's own current, V: its junction is the inverse of that."""
+    """A formula of the device's own current, V; its junction is the inverse."""
 
     junction, by_parameters = _OfTape("formula_inverse"), _OfTape("formula_inverse")
 
     def prove(self) -> Proof:
-        """That the voltage rises."""
+        """Prove that the voltage rises."""
         from circuitsim.models.formula_proof import VOLTAGE_WORDS, proven
 
         return proven(self.tape, VOLTAGE_WORDS)
 
     def limits(self) -> Limits:
-        """None: the formula has a value for every current."""
+        """None: the formula is defined for every current."""
         return Limits(-math.inf, math.inf)
 
     def formula(self, name: str, first: str, second: str) -> str:

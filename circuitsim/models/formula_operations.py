@@ -44,10 +44,10 @@ HEAD = 5
 """Entries of a row before the tape."""
 
 DEPTH, LONGEST = 32, 400
-"""Maximum number of entries of the stack; most instructions of a tape."""
+"""Maximum depth of the stack; maximum number of instructions of a tape."""
 
 Tape = tuple[tuple[int, float], ...]
-"""Operations with their numbers (0 where an operation has none)."""
+"""Operations with their numbers (0 if none)."""
 
 FUNCTIONS = {
     EXP: "exp",
@@ -81,16 +81,16 @@ _TEXTS = {
     SIGNED_POWER: "(sgn({0})*pow(abs({0}),{number}))",
     ROOTED: "pow({0},{number})",
 }
-"""What operations are in expressions, in words that ngspice and this reader read alike."""
+"""Operations in expressions, as both ngspice and this reader accept them."""
 
 
 def operands(op: int) -> int:
-    """How many entries of the stack an operation takes."""
+    """Number of operands of an operation."""
     return 0 if op in (CONSTANT, VOLTAGE) else 3 if op == CHOOSE else 2 if op in BINARY else 1
 
 
 def depth(tape: Tape) -> int:
-    """Maximum number of entries of the stack at a time."""
+    """Maximum depth of the stack."""
     return max(accumulate(1 - operands(op) for op, _ in tape))
 
 
@@ -101,7 +101,7 @@ def text_of(tape: Tape, voltage: str) -> str:
     ----------
     tape : Tape
     voltage : str
-        The text of the voltage: ``v(a,b)``.
+        Text of the voltage: ``v(a,b)``.
     """
     stack: list[str] = []
     for op, number in tape:

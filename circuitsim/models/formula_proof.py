@@ -1,12 +1,12 @@
-"""Proof that a formula of one voltage or current does not fall: enclosures of its slope, halved until each is decided.
+"""Proof that a formula of one voltage or current does not fall, by interval bisection.
 
-An interval on which the enclosure of the slope is not below zero needs no more. Where a condition or an enclosure stays
-undecided down to the last digits (a kink, a point of slope zero), the values at its ends decide; so they do at the ends
-of all intervals, where jumps may be.
+An interval on which the enclosure of the slope is nonnegative is done. If a condition or an enclosure remains undecided
+at the smallest width (a breakpoint, a point of zero slope), the values at the ends decide, as they do at the ends of
+all intervals, where discontinuities may lie.
 
-Interval arithmetic encloses value and slope on many intervals at once: each entry of the stack is an enclosure of the
-value and of the derivative by the voltage (Moore, Interval Analysis, 1966). Every operation widens its result by some
-units in the last place; a result of exactly zero is one.
+Interval arithmetic encloses value and slope on many intervals at once: each stack entry encloses the value and its
+derivative with respect to the voltage (Moore, Interval Analysis, 1966). Every operation widens its result by some units
+in the last place, except an exact zero.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from circuitsim.models.formula_operations import (
 )
 
 WIDER = 1e-15
-"""By which share each result is widened: 4 units in the last place."""
+"""Relative widening of each result: 4 units in the last place."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,11 @@ class Interval:
         return Interval(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
 
     def __and__(self, other: Interval) -> Interval:
-        """What two enclosures of the same have in common."""
+        """The intersection of two enclosures."""
         return Interval(np.maximum(self.low, other.low), np.minimum(self.high, other.high))
 
     def through(self, function: Callable[[np.ndarray], np.ndarray]) -> Interval:
-        """The values of a function that rises or falls throughout."""
+        """The image under a monotone function."""
         ends = function(self.low), function(self.high)
         return _wider(np.minimum(*ends), np.maximum(*ends))
 
@@ -95,15 +95,15 @@ class Interval:
         return Interval(np.where((self.low < 0.0) & (self.high > 0.0), 0.0, np.minimum(a, b)), np.maximum(a, b))
 
     def step(self, below: float, above: float, at: float) -> Interval:
-        """One of two numbers by the sign of x inside the interval; ``at`` where that is zero alone."""
+        """One of two numbers by the sign of x in the interval; ``at`` if x is zero."""
         low, high = np.where(self.low >= 0.0, above, below), np.where(self.high <= 0.0, below, above)
         nothing = (self.low == 0.0) & (self.high == 0.0)
         return Interval(np.where(nothing, at, low), np.where(nothing, at, high))
 
 
 class Enclosure(NamedTuple):
-    """Of a value, and of its slope; ``undefined`` where a function may have no value, ``open`` where a condition is
-    undecided."""
+    """Enclosure of a value and its slope; ``undefined`` where a function may have no value, ``open`` where a condition
+    is undecided."""
 
     value: Interval
     slope: Interval
@@ -135,10 +135,10 @@ def _constant(like: np.ndarray, number: float) -> Interval:
 
 
 def _wider(low: np.ndarray, high: np.ndarray) -> Interval:
-    """The interval with its ends moved outwards; an end that is not a number is infinite."""
+    """The interval with its ends moved outwards; a NaN end becomes infinite."""
     low = np.where(np.isnan(low), -np.inf, low - WIDER * np.abs(low))
     high = np.where(np.isnan(high), np.inf, high + WIDER * np.abs(high))
-    # An infinite end minus its share is not a number: it stays.
+    # An infinite end minus its share is NaN: it is kept.
     return Interval(np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high))
 
 
@@ -147,7 +147,7 @@ def _pick(condition: np.ndarray, x: Interval, y: Interval) -> Interval:
 
 
 def _chosen(condition: Enclosure, yes: Enclosure, no: Enclosure) -> Enclosure:
-    """One of two, or the hull of both where the condition is undecided."""
+    """One of two enclosures, or their hull if the condition is undecided."""
     surely, never = condition.value.low > 0.5, condition.value.high < 0.5
 
     def either(a: Interval, b: Interval) -> Interval:
@@ -216,7 +216,7 @@ _SMOOTH: dict[int, tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]] 
     ATAN: (np.arctan, lambda t: 1.0 / (1.0 + t * t)),
     ASINH: (np.arcsinh, lambda t: 1.0 / np.hypot(1.0, t)),
 }
-"""Functions and their derivatives, which rise or fall with |x| but for those of exp and cosh; so does cosh."""
+"""Functions and their derivatives, which are monotone in |x| except those of exp and cosh; so is cosh."""
 
 
 def _function(op: int, number: float, x: Interval) -> tuple[Interval, Interval]:
@@ -251,30 +251,30 @@ def _wave(x: Interval, peak: float) -> Interval:
     bottom = np.floor(b / turn + 0.5 + margin) > np.floor(a / turn + 0.5 - margin)
     low = np.where(wide | bottom, -1.0, np.minimum(*ends))
     high = np.where(wide | top, 1.0, np.maximum(*ends))
-    # Rounding of the argument moves the ends by its share.
+    # Rounding of the argument shifts the ends.
     off = 4.0 * WIDER * (1.0 + np.maximum(np.abs(a), np.abs(b)))
     return Interval(np.maximum(low - off, -1.0), np.minimum(high + off, 1.0))
 
 
 FARTHEST = 2.0**40
-"""Voltages and currents of more than this (1.1e12 V or A) are beyond every law's range."""
+"""Largest voltage and current of a formula (1.1e12 V or A)."""
 
 _BELOW = (0.0, *(2.0**k for k in (-1000, -500, -250, -120, -60, -40, -30)))
 LARGEST_INTERVALS = 40_000
 """Maximum number of intervals at a time."""
 
 FINEST, SMALLEST = 2.0**-44, 2.0**-1000
-"""Width of the last intervals, of their place; and V or A."""
+"""Smallest width of an interval, relative and in V or A."""
 
 JUMP, ROUNDING, NOTHING = 1e-9, 1e-12, 1e-100
-"""A jump that is none, and a fall that is rounding, of the value; and A or V."""
+"""Steps and falls attributed to rounding, relative and in A or V."""
 
 UNDERFLOW = 2.0**-120
-"""Arguments below this may have equal values by underflow alone."""
+"""Arguments below this may have equal values through underflow."""
 
 
 class Words(NamedTuple):
-    """What a formula states and depends on, for messages: name and unit of each."""
+    """Name and unit of a formula's value and argument, for messages."""
 
     value: str
     unit: str
@@ -286,8 +286,8 @@ CURRENT_WORDS, VOLTAGE_WORDS = Words("current", "A", "voltage v", "V"), Words("v
 
 
 class Proof(NamedTuple):
-    """Range of arguments in which the formula has finite values, and bounds of its values beyond; whether its slope is
-    above zero everywhere. A formula of a voltage, V, states a current, A; one of a current a voltage."""
+    """Range of arguments with finite values, bounds of the values beyond, and whether the slope is positive everywhere.
+    A formula of a voltage, V, gives a current, A, and vice versa."""
 
     low: float
     high: float
@@ -298,13 +298,13 @@ class Proof(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def proven(tape: Tape, words: Words = CURRENT_WORDS) -> Proof:
-    """The range of a formula that falls nowhere; of a voltage one that rises everywhere.
+    """The range of a formula for a current that falls nowhere, or for a voltage that rises everywhere.
 
     Raises
     ------
     ValueError
-        It has no value, jumps or falls somewhere, a voltage also where it stays level, or that is not found out; the
-        message states the interval.
+        The formula is undefined, discontinuous, falling or (a voltage) constant somewhere, or this remains undecided;
+        the message states the interval.
     """
     law = _Points(tape, words)
     if not math.isfinite(law.at(0.0)):
@@ -319,7 +319,7 @@ def proven(tape: Tape, words: Words = CURRENT_WORDS) -> Proof:
 
 
 class _Points:
-    """Values of a formula at single arguments, with the words for both."""
+    """Values of a formula at single arguments, with their names and units."""
 
     def __init__(self, tape: Tape, words: Words) -> None:
         self.words = words
@@ -335,7 +335,7 @@ class _Points:
             return float(evaluate(self._row, u)[0])
 
     def reach(self, side: float) -> float:
-        """How far from zero the values are finite on one side."""
+        """The largest argument with finite values on one side of zero."""
         good, k = 0.0, -20
         while math.isfinite(self.at(side * 2.0**k)):
             good = 2.0**k
@@ -350,7 +350,7 @@ class _Points:
 
 
 def _refuse_undefined(tape: Tape, law: _Points, edges: np.ndarray) -> None:
-    """Refuse formulas whose range ends where a function has no value, not at the end of the range of doubles."""
+    """Refuse formulas whose range ends at an undefined value rather than by overflow."""
     for end, side in ((edges[0], -1.0), (edges[-1], 1.0)):
         if abs(end) < FARTHEST:
             outside = np.array([end * (1.0 + 1e-6) + side * 1e-6])
@@ -363,7 +363,7 @@ def _refuse_undefined(tape: Tape, law: _Points, edges: np.ndarray) -> None:
 
 
 def _search(tape: Tape, law: _Points, edges: np.ndarray) -> bool:
-    """Decide all intervals; whether the slope is above zero in each."""
+    """Decide all intervals; returns whether the slope is positive in each."""
     low, high = edges[:-1], edges[1:]
     falling: list[tuple[float, float]] = []
     level: list[tuple[float, float]] = []
@@ -411,25 +411,25 @@ def _search(tape: Tape, law: _Points, edges: np.ndarray) -> bool:
 
 
 def _near(u: float) -> str:
-    """An argument for messages; beside zero it is zero."""
+    """An argument for messages, rounded to zero near it."""
     return f"{u if abs(u) > UNDERFLOW else 0.0:.6g}"
 
 
 def _falls(found: Enclosure) -> np.ndarray:
-    """Intervals on which the slope is surely below zero."""
+    """Intervals on which the slope is certainly negative."""
     falls: np.ndarray = (found.slope.high < 0.0) & ~found.undefined & ~found.open
     return falls
 
 
 def _middle(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Where to halve: at the geometric mean of ends far apart."""
+    """The midpoint, or the geometric mean of ends far apart."""
     far = (low * high > 0.0) & (np.maximum(np.abs(low), np.abs(high)) > 4.0 * np.minimum(np.abs(low), np.abs(high)))
     mean = np.sign(low) * np.sqrt(np.abs(low)) * np.sqrt(np.abs(high))
     return np.where(far, mean, 0.5 * (low + high))
 
 
 def _decide(law: _Points, a: float, b: float, falling: list[tuple[float, float]]) -> None:
-    """An interval of the least width, by the values at its ends."""
+    """Decide an interval of minimum width by the values at its ends."""
     first, second = law.at(a), law.at(b)
     scale = max(abs(first), abs(second))
     if not math.isfinite(scale):
@@ -440,12 +440,12 @@ def _decide(law: _Points, a: float, b: float, falling: list[tuple[float, float]]
 
 
 def _refuse_jump(law: _Points, a: float, b: float) -> None:
-    """Refuse a step of the value between two neighbours."""
+    """Refuse a discontinuity between two neighbours."""
     first, second = law.at(a), law.at(b)
     scale = max(abs(first), abs(second))
     if math.isfinite(scale) and abs(second - first) <= JUMP * scale + NOTHING:
         return
-    # A zero of the law is passed with its slope.
+    # The value crosses zero with its slope.
     wide = max(abs(a), abs(b)) * 1e-3
     beside = abs(law.at(a - wide) - first) + abs(law.at(b + wide) - second)
     if math.isfinite(beside) and abs(second - first) <= JUMP * beside:
@@ -458,7 +458,7 @@ def _refuse_jump(law: _Points, a: float, b: float) -> None:
 
 
 def _joined(falling: list[tuple[float, float]]) -> tuple[float, float]:
-    """Of intervals that follow each other without a gap, those nearest to zero."""
+    """The run of adjacent intervals nearest to zero."""
     found: list[tuple[float, float]] = []
     for a, b in sorted(falling):
         if found and a - found[-1][1] <= 1e-9 * max(abs(a), abs(b)):
@@ -469,7 +469,7 @@ def _joined(falling: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _bound(tape: Tape, law: _Points, end: float, side: float) -> float:
-    """What the law does not exceed on one side."""
+    """Bound of the value on one side."""
     if abs(end) < FARTHEST:
         return side * math.inf
     limit = law.at(side * math.inf)

@@ -1,8 +1,7 @@
 """Formulas of one voltage as tapes of instructions, evaluated with their derivatives (forward differentiation).
 
-A tape is a program of a stack machine: pairs of an operation and a number. Every entry of the stack is a value beside
-its derivative by the voltage.
-Source: Griewank & Walther, Evaluating Derivatives, SIAM 2008, section 3.1.
+A tape is a program of a stack machine: pairs of an operation and a number. Every stack entry is a value and its
+derivative with respect to the voltage. Source: Griewank & Walther, Evaluating Derivatives, SIAM 2008, section 3.1.
 """
 
 from __future__ import annotations
@@ -44,12 +43,11 @@ from circuitsim.models.formula_operations import (
 )
 
 BESIDE = 1e-9
-"""How far beside a point of infinite slope the slope is taken instead, V."""
+"""Offset from a point of infinite slope at which the slope is evaluated instead, V."""
 
 
 def unary(op: Any, arg: Any, x: Any) -> tuple[Any, Any]:
-    """Value and derivative of a function of one number; not a number outside its domain, infinite beyond the range of
-    doubles."""
+    """Value and derivative of a function of one number; NaN outside its domain, infinite on overflow."""
     if op == NEGATE:
         return -x, -1.0
     if op == EXP:
@@ -90,7 +88,7 @@ def unary(op: Any, arg: Any, x: Any) -> tuple[Any, Any]:
 
 
 def power(op: Any, exponent: Any, size: Any, side: Any) -> tuple[Any, Any]:
-    """|x|^c and its derivative, with the sign of x or without, or of x ≥ 0 alone."""
+    """|x|^c and its derivative, with or without the sign of x, or for x ≥ 0 only."""
     if size == 0.0:
         if exponent <= 0.0:
             return math.nan, math.nan
@@ -146,7 +144,7 @@ def evaluate(p: Any, u: Any) -> tuple[Any, Any]:
 
 
 def junction(p: Any, u: Any) -> tuple[Any, Any]:
-    """Current (A) and slope (S); p: 0, instructions of the tape, least and largest voltage, m, then the tape."""
+    """Current (A) and slope (S); p: 0, number of instructions, minimum and maximum voltage, m, then the tape."""
     if not p[2] <= u <= p[3]:
         return (math.inf if u > 0.0 else -math.inf), math.inf
     found, slope = evaluate(p, u)
@@ -157,11 +155,11 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
 
 
 def by_parameters(p: Any, u: Any, out: Any) -> None:
-    """Derivatives of the current by the entries of p: numbers of the tape are not parameters."""
+    """Derivatives of the current with respect to p; numbers of the tape are not parameters."""
     for k in range(p.size):
         out[k] = 0.0
     out[4] = junction(p, u)[0] / p[4]
 
 
 HELPERS = (unary, power, binary, evaluate)
-"""What compiled kernels call besides the laws."""
+"""Functions that compiled kernels call besides `junction` and `by_parameters`."""

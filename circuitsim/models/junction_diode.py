@@ -6,7 +6,7 @@ With vt = N k T / q, u the junction's voltage and T the temperature:
     reverse     −xbv ≤ u < −3 vt    i = −IS (1 − (3 vt / (e |u|))³)
     breakdown   u < −xbv            i = −IS (e^{−(u + xbv)/vb} − (3 vt / (e xbv))³),   vb = NBV k T / q
 
-IS is that at T, times area and m. xbv is such that the current at −BV is −IBV m; where IBV m is below IS BV q / k T
+IS is the value at T, times area and m. xbv makes the current at −BV equal to −IBV m; if IBV m is below IS BV q / k T,
 it is BV. Two further effects, where the card states ISR or IKF:
 
     recombination      i = … + ISR (e^{w/vr} − 1) ((1 − w/VJ)² + 0.005)^{M/2},   w = max(u, −3 vt),   vr = NR k T / q
@@ -34,16 +34,17 @@ BOLTZMANN = 1.38064852e-23 / 1.6021766208e-19
 ZERO_CELSIUS = 273.15
 
 MOST_GRADED, MOST_FORWARD = 0.9, 0.95
-"""Largest M of the depletion capacitance, and largest FC (ngspice, diotemp.c)."""
+"""Maximum M of the depletion capacitance, and maximum FC (ngspice, diotemp.c)."""
 
 WIDTH = 0.005
-"""What keeps the recombination current above zero where the junction's voltage is VJ (ngspice, dioload.c)."""
+"""Keeps the recombination current positive at a junction voltage of VJ (ngspice, dioload.c)."""
 
 FORWARD, OFF, BREAKDOWN = Region("forward", True), Region("off", False), Region("reverse breakdown", True)
 
 
 CJO, FC, TT, RATE, BASE = range(11, 16)
-"""Entries of a row; in a stage of a run through time the share `RATE` (1/s) of the charge beyond `BASE` (C) flows."""
+"""Entries of a row; in a stage of a transient run, the current `RATE` (1/s) times the charge beyond `BASE` (C) is
+added."""
 
 
 def charge(p: Any, u: Any, current: Any, slope: Any) -> tuple[Any, Any]:
@@ -108,10 +109,7 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
 
 
 def by_parameters(p: Any, u: Any, out: Any) -> None:
-    """Derivatives of the current by the entries of p.
-
-    The arguments are those of `SmoothDevice.by_parameters`.
-    """
+    """Derivatives of the current with respect to p. The arguments are those of `SmoothDevice.by_parameters`."""
     saturation, vt = p[1], p[2]
     for k in range(16):
         out[k] = 0.0
@@ -170,16 +168,15 @@ class JunctionDiode(SmoothDevice):
     nbv : float or None
         Emission coefficient in breakdown (> 0); None: ``n``.
     isr, nr : float or None
-        Recombination current of unit area at ``tnom``, A (> 0); None: there is none. Its emission coefficient (> 0);
-        None: 1.
+        Recombination current of unit area at ``tnom``, A (> 0); None: none. Its emission coefficient (> 0); None: 1.
     vj, mj : float or None
         Junction potential at ``tnom``, V (> 0), and grading coefficient (≥ 0): of the recombination current; None: 1 V
         and 0.5.
     ikf : float or None
-        Knee current of high injection of unit area, A (> 0); None: there is no such knee.
+        Knee current of high injection of unit area, A (> 0); None: no knee.
     cjo, fc, tt : float or None
-        Depletion capacitance at 0 V of unit area and ``tnom``, F (≥ 0); the share of ``vj`` from which it follows its
-        tangent (≥ 0); transit time, s (≥ 0). None: 0, 0.5, 0.
+        Depletion capacitance at 0 V of unit area and ``tnom``, F (≥ 0); the fraction of ``vj`` from which it follows
+        its tangent (≥ 0); transit time, s (≥ 0). None: 0, 0.5, 0.
     eg, xti, tnom : float
         Gap, eV; exponent of IS in the temperature; temperature at which the card's values hold, °C.
     temp : float
@@ -211,14 +208,14 @@ class JunctionDiode(SmoothDevice):
     m: float
 
     def check(self) -> None:
-        """Refuse temperatures below absolute zero, values that leave the range of doubles, and a recombination current
-        that falls where the voltage rises."""
+        """Refuse temperatures below absolute zero, overflow, and a recombination current that falls with rising
+        voltage."""
         if min(self.temp, self.tnom) <= -ZERO_CELSIUS:
             raise ValueError("the temperature must be above -273.15 °C")
         row = self.row()
         if not all(math.isfinite(number) for number in (*row[:3], row[6])) or row[1] < POSITIVE:
             raise ValueError(f"its saturation current at {self.temp:g} °C is out of a double's range")
-        # e^{w/vr} − 1 rises by at least 1/vr of itself a volt, the other factor falls by at most M/(2 VJ √WIDTH).
+        # e^{w/vr} − 1 rises by at least 1/vr of itself per volt, the other factor falls by at most M/(2 VJ √WIDTH).
         least = 0.5 * row[9] * row[7] / math.sqrt(WIDTH)
         if row[6] > 0.0 and not row[8] >= least:
             raise ValueError(
@@ -260,7 +257,7 @@ class JunctionDiode(SmoothDevice):
         return math.exp(growth) if growth < 700.0 else math.inf
 
     def limits(self) -> Limits:
-        """−IS and recombination in reverse, unless it breaks down."""
+        """−IS and recombination in reverse, without breakdown."""
         row = self.row()
         return Limits(-math.inf if self.bv is not None else _recombination(row, -math.inf) - row[1], math.inf)
 
@@ -308,7 +305,7 @@ def _potential_at(kelvin: float, nominal: float, potential: float) -> float:
 
 
 def _shift(kelvin: float) -> float:
-    """What the gap of silicon and the density of states add to a potential in proportion to the temperature, V."""
+    """Contribution of silicon's band gap and density of states to a potential, proportional to temperature, V."""
     room = 300.15
     gap = 1.16 - 7.02e-4 * kelvin * kelvin / (kelvin + 1108.0)
     return gap - kelvin / room * 1.1150877 - 3.0 * BOLTZMANN * kelvin * math.log(kelvin / room)
@@ -379,7 +376,7 @@ _DYNAMIC = frozenset(
         "type",
     )
 )
-"""Parameters of capacitances, charges, noise and ratings: alone they state no junction."""
+"""Parameters of capacitances, charges, noise and ratings; alone they do not make a junction diode."""
 
 MODEL = ElementModel(
     "D",

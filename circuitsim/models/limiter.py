@@ -1,6 +1,6 @@
-"""The ideal current limiter: a short that passes at most IMAX, and at least −IREV in reverse.
+"""The ideal current limiter: a short for currents from −IREV to IMAX.
 
-A current source with an ideal diode against it passes i = I − i_D ≤ I, without a drop where i < I. Two in a row limit
+A current source antiparallel to an ideal diode passes i = I − i_D ≤ I, without a drop where i < I. Two in series limit
 both directions. Exact.
 """
 
@@ -20,9 +20,9 @@ class Limiter(Device):
     Attributes
     ----------
     imax : float
-        Most current, A (≥ 0).
+        Maximum current, A (≥ 0).
     irev : float or None
-        Most current in reverse, A (≥ 0); None: any.
+        Maximum reverse current, A (≥ 0); None: unlimited.
     ron : float
         Resistance in series, Ω (≥ 0).
     m : float
@@ -64,7 +64,7 @@ class Limiter(Device):
         return (least if voltage <= 0.0 else most), (most if voltage >= 0.0 else least)
 
     def energy(self, voltage: float) -> float:
-        """Co-content, W; infinite where any reverse current passes without a drop."""
+        """Co-content, W; infinite in reverse if the reverse current is unlimited without a drop."""
         limit = self.imax if voltage >= 0.0 else math.inf if self.irev is None else self.irev
         v, limit = abs(voltage), limit * self.m
         ohms = self.ron / self.m

@@ -6,8 +6,8 @@ With v and i per cell and goff = 1/Roff:
     forward             v ≥ Vfwd            i = (v − Vfwd)/Ron + Vfwd goff
     reverse breakdown   v < −Vrev           i = (v + Vrev)/Rrev − Vrev goff
 
-``m`` cells lie in parallel, ``n`` in series. Beside Roff, each conducting piece is a branch of its own: an ideal diode,
-a source that holds the knee's voltage, and the resistance that adds 1/Ron − goff. Exact, for the slopes only rise.
+``m`` cells are in parallel, ``n`` in series. In parallel with Roff, each conducting segment is a branch of an ideal
+diode, a source of the knee voltage, and the resistance that adds 1/Ron − goff. Exact, because the slopes only rise.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from collections.abc import Mapping
 from circuitsim.models.base import POSITIVE, TRIANGLE, Device, ElementModel, Parameter, Part, Region, Symbol
 
 GMIN = 0.0
-"""Conductance of an off cell without Roff, S. SPICE programs put 1e-12 S there to help their iteration; here the law is
-as stated, and an off diode holds no node.
+"""Conductance of an off cell without Roff, S. SPICE programs use 1e-12 S to help their iteration.
 """
 
 OFF, FORWARD, BREAKDOWN = Region("off", False), Region("forward", True), Region("reverse breakdown", True)
@@ -41,7 +40,7 @@ class PiecewiseLinearDiode(Device):
     roff : float or None
         Resistance of a cell between the knees, Ω (> 0); None: open.
     m, n : float
-        Cells beside each other, cells in a row.
+        Cells in parallel, cells in series.
     """
 
     vfwd: float
@@ -75,7 +74,7 @@ class PiecewiseLinearDiode(Device):
         return GMIN if self.roff is None else 1.0 / self.roff
 
     def expand(self) -> tuple[Part, ...]:
-        """Roff, and a branch of resistance, ideal diode and source for each conducting piece."""
+        """Roff, and a branch of resistance, ideal diode and source for each conducting segment."""
         ohms = self.n / self.m
         parts: list[Part] = []
         if self._goff > 0.0:
@@ -88,7 +87,7 @@ class PiecewiseLinearDiode(Device):
             if volts < math.inf and rise > 0.0:
                 before, behind = f"{diode}1", f"{diode}2"
                 parts += [
-                    # The resistance first: in a blocked branch its current is exactly zero.
+                    # Resistance first: in a blocked branch, its current is exactly zero.
                     Part("R", resistance, start, before, ohm / rise * ohms),
                     Part("D", diode, before, behind),
                     Part("V", knee, behind, end, volts * self.n),
@@ -96,7 +95,7 @@ class PiecewiseLinearDiode(Device):
         return tuple(parts)
 
     def region(self, currents: Mapping[str, float]) -> Region:
-        """That of the branch that conducts."""
+        """The region of the conducting branch."""
         if currents.get("forward", 0.0) > 0.0:
             return FORWARD
         return BREAKDOWN if currents.get("reverse", 0.0) > 0.0 else OFF
@@ -113,7 +112,7 @@ class PiecewiseLinearDiode(Device):
         return low * self.m, high * self.m
 
     def _beyond(self, volts: float, knee: float, resistance: float) -> tuple[float, float]:
-        """Smallest and largest current of a cell ``volts`` beyond a knee, in the direction of that knee."""
+        """Minimum and maximum current of a cell ``volts`` beyond a knee, in its direction."""
         if resistance > 0.0:
             current = volts / resistance + knee * self._goff
             return current, current
@@ -134,14 +133,14 @@ class PiecewiseLinearDiode(Device):
 
 
 def zener(voltage: float, resistance: float) -> PiecewiseLinearDiode:
-    """An ideal diode that breaks down.
+    """An ideal Zener diode.
 
     Parameters
     ----------
     voltage : float
-        At which it breaks down, V.
+        Breakdown voltage, V.
     resistance : float
-        In breakdown, Ω.
+        Resistance in breakdown, Ω.
     """
     return PiecewiseLinearDiode(vfwd=0.0, ron=0.0, vrev=voltage, rrev=resistance)
 

@@ -1,8 +1,8 @@
 """LTspice's idealised diode with rounded knees (Epsilon, RevEpsilon) or current limits (Ilimit, RevIlimit).
 
-As the piecewise-linear diode (`circuitsim.models.piecewise_diode`), but with x the voltage beyond a knee and ε its
-rounding, a cell's slope rises from 1/Roff to 1/R in proportion to x over 0 ≤ x < ε; beyond, the line lies ε/2 farther
-out. A limit I turns a current i into I tanh(i/I).
+Like the piecewise-linear diode (`circuitsim.models.piecewise_diode`), but with x the voltage beyond a knee and ε its
+rounding, a cell's slope rises linearly from 1/Roff to 1/R over 0 ≤ x < ε; beyond, the line is shifted outwards by ε/2.
+A limit I turns a current i into I tanh(i/I).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
 
 
 def by_parameters(p: Any, u: Any, out: Any) -> None:
-    """Derivatives of the current by the entries of p but the numbers of cells.
+    """Derivatives of the current with respect to p, except the numbers of cells.
 
     The arguments are those of `SmoothDevice.by_parameters`.
     """
@@ -100,9 +100,9 @@ class RoundedDiode(WithoutModel):
     epsilon, revepsilon : float
         Widths of the knees, V (≥ 0).
     ilimit, revilimit : float or None
-        Limits of a cell's current, A (> 0); None: none.
+        Limits of a cell's current, A (> 0); None: unlimited.
     m, n : float
-        Cells beside each other, cells in a row.
+        Cells in parallel, cells in series.
     """
 
     junction, by_parameters = staticmethod(junction), staticmethod(by_parameters)
@@ -136,13 +136,13 @@ class RoundedDiode(WithoutModel):
         return 0.0, goff, *forward, vrev, 1.0 / rrev - goff, self.revepsilon, least, self.m, self.n
 
     def limits(self) -> Limits:
-        """The stated limits; nothing in reverse where nothing conducts."""
+        """The stated limits; zero in reverse if nothing conducts."""
         row = self.row()
         least = 0.0 if self.vrev is None and self.roff is None else -row[9] * self.m
         return Limits(least, row[5] * self.m)
 
     def junction_text(self, volts: str) -> str:
-        """Both directions, each a sum of ramps, one of them squared within the rounding."""
+        """Both directions, each a sum of ramps, one of them quadratic within the rounding."""
         row = self.row()
         cells, length = exact(row[10]), exact(row[11])
         forward, reverse = (
@@ -151,7 +151,7 @@ class RoundedDiode(WithoutModel):
         return f"{cells}*({forward}-{reverse})"
 
     def junction_currents(self, volts: np.ndarray) -> np.ndarray:
-        """`junction` of whole arrays."""
+        """`junction` for arrays."""
         import numpy as np
 
         p, v = self.row(), np.abs(volts) / self.n
@@ -164,7 +164,7 @@ class RoundedDiode(WithoutModel):
         return np.copysign(current * self.m, volts)
 
     def region_at(self, voltage: float) -> Region:
-        """By the knees."""
+        """The region, by the knees."""
         row, v = self.row(), voltage / self.n
         return FORWARD if v >= row[2] else BREAKDOWN if v < -row[6] else OFF
 

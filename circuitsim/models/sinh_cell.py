@@ -78,7 +78,7 @@ class SinhCell(WithoutModel):
         return f"{exact(slope * scale)}*sinh({volts}/{exact(scale)})"
 
     def region_at(self, voltage: float) -> Region:
-        """Exponential from V0 on."""
+        """Exponential from V0."""
         return STEEP if abs(voltage) >= self.v0 else LINEAR
 
 

@@ -1,6 +1,6 @@
-"""Smooth devices: a junction in series with a resistance, linearised in each step of Newton's method.
+"""Smooth devices: a junction in series with a resistance, linearised in each Newton step.
 
-The linearised device is a conductance beside a current source, so a step is an operating point of one circuit of
+The linearised device is a conductance in parallel with a current source, so each step solves the same circuit of
 elementary elements with other values (`circuitsim.analysis.newton`).
 """
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Limits(NamedTuple):
-    """The currents that a device approaches far in reverse and far forward, A; infinite where there is no limit."""
+    """The limiting reverse and forward currents of a device, A; infinite if there is no limit."""
 
     least: float
     most: float
@@ -26,14 +26,14 @@ class Limits(NamedTuple):
 class SmoothDevice(Device):
     """A device whose current is a smooth, monotone function of its voltage, with a resistance in series.
 
-    A subclass states the law of its junction (`junction`, see `circuitsim.models.curve`) and its derivatives by
-    parameters (`by_parameters`), the row of these (`row`), the energy of its junction and the names of its regions.
+    A subclass defines its junction (`junction`, see `circuitsim.models.curve`), the derivatives by parameters
+    (`by_parameters`), the row of parameters (`row`), the energy of its junction and the names of its regions.
     """
 
     @staticmethod
     @abstractmethod
     def junction(p: Any, u: Any) -> tuple[Any, Any]:
-        """Current (A) and slope (S) of the junction; infinite beyond the range of doubles.
+        """Current (A) and slope (S) of the junction; infinite on overflow.
 
         Parameters
         ----------
@@ -46,7 +46,7 @@ class SmoothDevice(Device):
     @staticmethod
     @abstractmethod
     def by_parameters(p: Any, u: Any, out: Any) -> None:
-        """Fill in the derivatives of the junction's current by its parameters.
+        """Fill in the derivatives of the junction's current with respect to its parameters.
 
         Parameters
         ----------
@@ -55,31 +55,31 @@ class SmoothDevice(Device):
         u : float
             Voltage of the junction, V.
         out : ndarray
-            What is filled in, one value for each entry of ``p``.
+            Filled, one value for each entry of ``p``.
         """
 
     @abstractmethod
     def row(self) -> tuple[float, ...]:
-        """What `junction` takes as p: the resistance in series, Ω, then parameters of its own."""
+        """The argument p of `junction`: the series resistance, Ω, then the model's own parameters."""
 
     @abstractmethod
     def limits(self) -> Limits:
-        """The currents that it approaches."""
+        """The limiting currents."""
 
     def stores(self) -> bool:
         """Whether its junction has a charge (`circuitsim.models.junction_diode.charge`)."""
         return False
 
     def rises(self) -> bool:
-        """Whether its current rises everywhere with the voltage, without flat segments."""
+        """Whether its current rises strictly with the voltage."""
         return True
 
     def level(self, voltage: float) -> tuple[float, float] | None:
-        """The ends, V, of the flat segment that a voltage of the junction, V, lies on; None where the current rises."""
+        """The ends, V, of the flat segment at a junction voltage, V; None where the current rises."""
         return None
 
     def junction_energy(self, voltage: float) -> float:
-        """Co-content ∫ j du of the junction from 0 to ``voltage`` (V), W; by quadrature where no formula is stated."""
+        """Co-content ∫ j du of the junction from 0 to ``voltage`` (V), W; by quadrature unless overridden."""
         nodes, weights = quadrature(voltage)
         return float(self.junction_currents(nodes) @ weights)
 
@@ -92,10 +92,10 @@ class SmoothDevice(Device):
 
     @abstractmethod
     def region_at(self, voltage: float) -> Region:
-        """Where on its law the device is at a voltage of its junction, V."""
+        """The device's region at a junction voltage, V."""
 
     def expand(self) -> tuple[Part, ...]:
-        """Its tangent at zero volts of the junction: i = I + (v − V)/R, with the point (V, I) that it touches."""
+        """Its tangent at zero junction voltage: i = I + (v − V)/R through the point (V, I)."""
         row, (first, second) = self.row(), self.model.terminals
         current, slope = type(self).junction(row, 0.0)
         return (
@@ -105,11 +105,11 @@ class SmoothDevice(Device):
         )
 
     def region(self, currents: Mapping[str, float]) -> Region:
-        """That at zero volts: parts alone do not tell."""
+        """The region at zero volts, as the parts do not determine it."""
         return self.region_at(0.0)
 
     def at(self, voltage: float) -> tuple[float, float]:
-        """Voltage of the junction (V) and current (A) at a voltage of the device, V."""
+        """Junction voltage (V) and current (A) at a device voltage, V."""
         import numpy as np
 
         from circuitsim.models.curve import point
@@ -119,7 +119,7 @@ class SmoothDevice(Device):
         return float(found[0]), float(found[2])
 
     def law(self, voltage: float) -> tuple[float, float]:
-        """The current at ``voltage``, twice; of a junction in series with a resistance by iteration."""
+        """The current at ``voltage``, twice; by iteration if there is a series resistance."""
         current = self.at(voltage)[1]
         return current, current
 
@@ -130,7 +130,7 @@ class SmoothDevice(Device):
 
 
 def quadrature(voltage: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes, V, and weights, V, of an integral from 0 to ``voltage``: Gauss and Legendre on 256 equal intervals."""
+    """Nodes, V, and weights, V, of an integral from 0 to ``voltage``: Gauss–Legendre on 256 equal intervals."""
     import numpy as np
 
     nodes, weights = np.polynomial.legendre.leggauss(12)
@@ -140,8 +140,8 @@ def quadrature(voltage: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 class WithoutModel(SmoothDevice):
-    """A smooth device that ngspice has no model of; its junction as a formula takes the place of one."""
+    """A smooth device without an ngspice model; it is written as a formula of its junction."""
 
     @abstractmethod
     def junction_text(self, volts: str) -> str:
-        """The current, A, as a formula of the junction's voltage, itself a formula in parentheses."""
+        """The current, A, as a formula of the junction voltage, which is itself a formula in parentheses."""

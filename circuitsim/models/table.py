@@ -1,4 +1,4 @@
-"""A table of voltages and currents, linear between its points and beyond them: ``.model X PWL(v1 i1 v2 i2 …)``."""
+"""A table of voltages and currents with linear interpolation and extrapolation: ``.model X PWL(v1 i1 v2 i2 …)``."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ POINTS = 64
 """Maximum number of points of a table."""
 
 ROUNDED = 1e-12
-"""Fraction of a voltage that rounding may have moved it off a breakpoint."""
+"""Relative distance from a breakpoint that rounding can cause."""
 
 NOTHING = 1e-75
-"""Voltage, V, by which it may have moved off zero."""
+"""Distance from zero, V, that rounding can cause."""
 
 
 def junction(p: Any, u: Any) -> tuple[Any, Any]:
-    """Current (A) and slope (S); p: 0, number of points, then their voltages and currents by turns.
+    """Current (A) and slope (S); p: 0, number of points, then alternating voltages and currents.
 
     The arguments are those of `SmoothDevice.junction`.
     """
@@ -31,7 +31,7 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
         k += 1
     v, i, w, j = p[2 * k + 2], p[2 * k + 3], p[2 * k + 4], p[2 * k + 5]
     slope = (j - i) / (w - v)
-    # From the nearer point: near zero volts, a point of its own, nothing cancels.
+    # From the nearer point: no cancellation near zero volts, which is a point.
     return (i + slope * (u - v) if u - v <= w - u else j + slope * (u - w)), slope
 
 
@@ -60,7 +60,7 @@ class Table(WithoutModel):
     m: float
 
     def points(self) -> list[tuple[float, float]]:
-        """Voltages (V) and currents (A), those of ``m`` in parallel, in order."""
+        """Voltages (V) and currents (A) of ``m`` in parallel, in order."""
         found = []
         for k in range(1, POINTS + 1):
             v, i = getattr(self, f"v{k}"), getattr(self, f"i{k}")
@@ -84,7 +84,7 @@ class Table(WithoutModel):
                 raise ValueError(f"its current falls from {i:g} to {j:g} A between {v:g} and {w:g} V: not monotone")
 
     def row(self) -> tuple[float, ...]:
-        """See `junction`; zero volts are a point, too."""
+        """See `junction`; zero volts are added as a point."""
         from fractions import Fraction
 
         points = self.points()
@@ -97,17 +97,17 @@ class Table(WithoutModel):
         return 0.0, float(len(points)), *flat, *([0.0] * (2 * POINTS + 2 - len(flat)))
 
     def limits(self) -> Limits:
-        """The first and the last current, where the table ends level."""
+        """The first and the last current, if the table ends flat."""
         points = self.points()
         least = points[0][1] if points[0][1] == points[1][1] else -math.inf
         return Limits(least, points[-1][1] if points[-1][1] == points[-2][1] else math.inf)
 
     def rises(self) -> bool:
-        """Whether no two of its currents are equal."""
+        """Whether all its currents differ."""
         return all(i < j for (_, i), (_, j) in pairwise(self.points()))
 
     def level(self, voltage: float) -> tuple[float, float] | None:
-        """See `SmoothDevice.level`; a voltage that rounding alone tells from an end lies on the piece, too."""
+        """See `SmoothDevice.level`; voltages within rounding of an end belong to the segment."""
         points, rounding = self.points(), ROUNDED * abs(voltage) + NOTHING
         for _, run in groupby(points, key=lambda point: point[1]):
             piece = [*run]
@@ -118,7 +118,7 @@ class Table(WithoutModel):
         return None
 
     def junction_energy(self, voltage: float) -> float:
-        """Trapezia between the points."""
+        """By the trapezoidal rule between the points."""
         row, knees = self.row(), [v for v, _ in self.points()]
         low, high = min(0.0, voltage), max(0.0, voltage)
         ends = [low, *(v for v in knees if low < v < high), high]
@@ -127,7 +127,7 @@ class Table(WithoutModel):
         return total if voltage >= 0.0 else -total
 
     def junction_text(self, volts: str) -> str:
-        """A straight line, and a ramp for each change of slope."""
+        """A straight line plus a ramp for each change of slope."""
         points = self.points()
         slopes = [(j - i) / (w - v) for (v, i), (w, j) in pairwise(points)]
         text = f"({exact(points[0][1])})+{exact(slopes[0])}*({volts}-({exact(points[0][0])}))"
@@ -137,7 +137,7 @@ class Table(WithoutModel):
         return text
 
     def region_at(self, voltage: float) -> Region:
-        """The piece, by the number of its first point."""
+        """The segment, by the number of its first point."""
         knees = [v for v, _ in self.points()]
         piece = sum(voltage >= v for v in knees)
         return Region("below point 1" if piece == 0 else f"from point {piece}", False)

@@ -78,7 +78,7 @@ class Varistor(WithoutModel):
         return f"{amperes}*sgn{volts}*pow(abs{volts}/{nominal},{exponent})"
 
     def region_at(self, voltage: float) -> Region:
-        """Conducting from its nominal voltage on."""
+        """Conducting from its nominal voltage."""
         return CONDUCTING if abs(voltage) >= self.vnom else OFF
 
 

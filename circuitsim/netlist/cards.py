@@ -311,7 +311,7 @@ class Lines:
     start, number : int
         Where the current line begins, and its number, from 1.
     window : int
-        Characters that `circuitsim.netlist.reader.take_plain_lines` matches next.
+        Number of characters that `circuitsim.netlist.reader.take_plain_lines` matches at once.
     """
 
     def __init__(self, source: Source) -> None:

@@ -512,8 +512,8 @@ class _Sources:
     def signs(
         self, frame: Frame, kind: int, law: Code, name: str, position: int, fixed: Collection[Signal]
     ) -> dict[Signal, float] | None:
-        """1 for each voltage that is the source's own, −1 for its negative; likewise for its own current, also as that
-        of a source in series, where it is a source of a voltage. None: some voltage or current is something else."""
+        """1 for each voltage that is the source's own, −1 for its negative; likewise for the current of a voltage
+        source, also if measured by a source in series. None if another voltage or current occurs."""
         found = {}
         _, first, second, _ = self.circuit.columns()
         own = first[position], second[position]

@@ -368,7 +368,7 @@ class Row(NamedTuple):
     most: int = 0
 
     def on_tape(self, values: Sequence[Entry]) -> OfTape | None:
-        """Its operations; None if there are none."""
+        """Its tape operations, or None."""
         if callable(self.tape):
             return self.tape(*values)
         if self.tape in f.BINARY:
@@ -377,7 +377,7 @@ class Row(NamedTuple):
         return None if self.tape is None else joined(self.tape, *values)
 
     def takes(self, values: Sequence[Any]) -> bool:
-        """Whether so many arguments may be given."""
+        """Whether this number of arguments is allowed."""
         return self.least <= len(values) <= max(self.least, self.most)
 
 

@@ -46,7 +46,7 @@ OF_PWL = ("r", "td", POINTS)
 KEYWORDS = RANDOM | frozenset(
     ("dc", "ac", "distof1", "distof2", "load", "noiseless", "repeat", "endrepeat", *FUNCTIONS, *ALIASES, *EXTERNAL)
 )
-"""Words of a source's card that are not names of parameters."""
+"""Keywords of a source's card, which are not parameter names."""
 
 _ONCE = ("dc", "ac", "distof1", "distof2")
 """Words that may occur once on a card."""

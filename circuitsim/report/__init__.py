@@ -1,4 +1,4 @@
-"""Reports: one HTML file with drawing, tables, certificate and curves, which needs no network."""
+"""Reports: one self-contained HTML file with drawing, tables, certificate and curves."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROWS = 500
 """Maximum number of rows of a table of an analysis; longer ones are for ``circuitsim run --output``."""
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
-"""What the page may load: nothing."""
+"""Content security policy: the page may load nothing."""
 
 _TOOLS = """\
 <div class="tools">
@@ -46,7 +46,7 @@ def page(title: str, parts: Iterable[str], problems: Iterable[Problem] = ()) -> 
     title : str
         Plain text.
     parts : iterable of str
-        What the other functions of this module return.
+        Results of the other functions of this module.
     problems : iterable of Problem
         Warnings and notes, listed at the end.
     """
@@ -112,7 +112,7 @@ def failure(circuit: Circuit, message: str, elements: Collection[str]) -> str:
 
 
 def drawing(source: OperatingPoint | Circuit, marked: Collection[str] = ()) -> str:
-    """The drawing with its tools; of circuits too large to draw the worst nodes and elements, and a grid's map.
+    """The drawing with its tools; for circuits too large to draw, the worst nodes and elements, and a grid's map.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def drawing(source: OperatingPoint | Circuit, marked: Collection[str] = ()) -> s
 
 
 def _worst(source: OperatingPoint | Circuit) -> str:
-    """What is shown in place of a drawing."""
+    """Tables in place of a drawing."""
     from circuitsim.plotting import draw_circuit
     from circuitsim.plotting.worst import drops_of, worst
 
@@ -148,7 +148,7 @@ def _worst(source: OperatingPoint | Circuit) -> str:
 
 
 def analysis(heading: str, found: Result) -> str:
-    """What an analysis found: its picture, and its tables of at most `ROWS` rows.
+    """An analysis result: its figure, and its tables of at most `ROWS` rows.
 
     Parameters
     ----------
@@ -162,14 +162,14 @@ def analysis(heading: str, found: Result) -> str:
 
 
 def measurements(values: Mapping[str, float | None]) -> str:
-    """What the deck's ``.meas`` cards ask for."""
+    """Results of the deck's ``.meas`` cards."""
     from circuitsim.time_domain.measure import measurements_table
 
     return f"<h2>Measurements</h2>{html.cells(measurements_table(values))}"
 
 
 def settling(found: SettlingResult) -> str:
-    """Settling time and energy after steps of the inputs: the worst sample and the mean, then every sample."""
+    """Settling time and energy after input steps: the worst sample and the mean, then every sample."""
     rows, kinds = [], {"time": "s", "delivered": "J", "dissipated": "J", "lost": "J", "stored": "J"}
     for name, unit in kinds.items():
         own = found.column(name)
@@ -192,7 +192,7 @@ def history(found: History, options: dict[str, Any]) -> str:
     ----------
     found : History
     options : dict
-        By name; those that are None are left out.
+        By name; None values are omitted.
     """
     last = [[name, f"{value:.6g}"] for name, value in found.rows[-1].items()] if found.rows else []
     stated = [[name, str(value)[:200]] for name, value in options.items() if value is not None]

@@ -248,7 +248,7 @@ class StagesAtOnce:
         return Solved(x[known], slopes[first + 1 : first + 1 + len(points)], wave[known], points)
 
     def _filled(self, count: int) -> tuple[np.ndarray, ...]:
-        """Output arrays of the kernel for so many stages, in the order of its arguments."""
+        """Output arrays of the kernel for a number of stages, in the order of its arguments."""
         m, n = self._row.size, self.ready.expansion.circuit.arrays().n_nodes
         shapes = (8, self.smooth.slope.size), (2, m), (2, n), self.companion.size.shape, (2, len(self.companion.own))
         return tuple(np.empty((count, *shape)) for shape in (*shapes, (MEASURED,)))
@@ -531,7 +531,7 @@ class Companion:
     def solve_stage(
         self, begin: Beginning, changed: Sequence[tuple[np.ndarray, np.ndarray]], near: OperatingPoint | None
     ) -> Solved:
-        """The stage after the known ones."""
+        """Solve the stage after the known ones."""
         k = len(begin.slopes)
         base = begin.x + begin.shift[k - 1] + begin.length * (begin.before[k - 1, :k] @ begin.slopes)
         solved = self.solve(begin.share, base, changed, near)

@@ -204,7 +204,8 @@ class StageGradients:
         return by_x + by[own.base], by_g, float(by_time)
 
     def _of_cores(self, adjoint: Adjoint, point: Point) -> tuple[Adjoint, np.ndarray | None]:
-        """Derivatives by core currents in place of the coupled inductors' own; derivatives by turns (n, n)."""
+        """Derivatives with respect to core currents instead of the coupled inductors' own, and with respect to turns
+        (n, n)."""
         windings = self.companion.windings
         if windings is None:
             return adjoint, None

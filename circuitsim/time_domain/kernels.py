@@ -82,6 +82,6 @@ def _sources() -> Iterator[Path]:
 
 
 time_kernel = KernelFamily(KERNELS, _MODULES, _register, _sources, PATIENCE, LONGEST, SOON)
-"""The kernel of a name (`KERNELS`) for so many products of two numbers in all."""
+"""The kernel of a name (`KERNELS`) for a total number of scalar products."""
 
 __all__ = ["KERNELS", "time_kernel"]

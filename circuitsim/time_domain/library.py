@@ -176,7 +176,7 @@ class Library:
         self.count += 1
 
     def _enter(self, conducting: np.ndarray, at: int, modes: Pinned) -> int:
-        """Make a mode as number ``at``; returns how many checks it has: with more than fit it is not there."""
+        """Create mode number ``at``; returns its number of checks. With more than fit, it is not created."""
         m, n = self.supply.role.size, len(self.problem.system) + self.supply.of.storing.size
         work = m * (m + WORK * n) + (ROTATIONS * n**3 if self.decaying else 0)
         enter = time_kernel("entered", work)
@@ -227,7 +227,7 @@ class Library:
         return normal_tree(parts, role), role
 
     def _grow(self, checks: int) -> None:
-        """Make room for one more mode with so many checks."""
+        """Make room for one more mode with ``checks`` checks."""
         room, most = self.modes.radius.size, self.modes.source_checks.shape[2]
         if self.count < room and checks <= most:
             return
@@ -247,7 +247,7 @@ class Library:
         self.pinned = Pinned(modes), Pinned(decays)
 
     def _room(self, many: int, checks: int, complete: bool = False) -> tuple[Modes, Decays]:
-        """Zeros for so many modes with so many checks; decays are empty without decaying parts."""
+        """Zeros for modes and their checks; decays are empty without decaying parts."""
         problem, c, t = self.problem, self.parts, self.twigs
         m, s, q, d = problem.parts.role.size, len(problem.system), problem.storing.size, self.supply.on.size
         d, n, links, own = d + problem.diodes.size, s + q, m - len(problem.parts.turns) - t, 0 if c else q

@@ -131,7 +131,7 @@ def alone(branches, role, kind):
 
 
 def ordered_row(row, s, sign, out):
-    """Fill in a row over (states, ``s`` states of sources), times a sign, as one over the library's state vector."""
+    """Fill in a row over (states, ``s`` source states), times a sign, in the order of the library's state vector."""
     k = row.size - s
     for j in range(min(row.size, out.size)):
         out[j] = sign * row[k + j if j < s else j - s]
@@ -146,7 +146,7 @@ def watched(supply, conducting, j):
 
 
 def taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at):
-    """Fill in number ``at`` of the modes, which is zero; see `circuitsim.time_domain.library.Modes`."""
+    """Fill in mode number ``at``, which is zero; see `circuitsim.time_domain.library.Modes`."""
     storing, d, s, n = supply.of.storing, supply.diodes.size, loops.shape[1], waves.system.shape[0]
     modes.conducting[at], modes.size[at] = conducting, n - s
     many = net.tree[R] - net.tree[C]

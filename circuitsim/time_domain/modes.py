@@ -188,10 +188,10 @@ class Mode(NamedTuple):
 
 
 def normal_tree(parts: Parts, role: np.ndarray) -> Wiring:
-    """The normal tree of elements with these roles, twigs and links each in ascending order of role.
+    """The normal tree of elements with these roles; twigs and links are each in ascending order of role.
 
-    Small resistances come before large ones: then the conductances of twigs are the large entries of the diagonal that
-    potentials are solved with, and a large resistance beside many small ones costs no digits.
+    Small resistances precede large ones: the conductances of twigs are then the large diagonal entries of the nodal
+    matrix, and a large resistance beside many small ones costs no digits.
     """
     order = np.argsort(np.where(role == Role.RESISTOR, parts.value.real, 0.0), kind="stable")
     work = len(Role) * role.size + parts.n_nodes * role.size

@@ -63,7 +63,7 @@ class Carried(NamedTuple):
 
 
 def nothing_carried(parts: int, elements: int, storing: int, resistors: np.ndarray) -> Carried:
-    """Workspace for so many parts, elements and storing elements; ``resistors`` are elements."""
+    """Workspace for numbers of parts, elements and storing elements; ``resistors`` are elements."""
     (y, error), (current, off) = np.zeros((2, parts)), np.zeros((2, elements))
     x_error, energy, holds, mode = np.zeros(storing), np.zeros(1), np.zeros(1, dtype=bool), np.zeros(1, dtype=np.int64)
     return Carried(y, error, current, off, x_error, energy, holds, mode, resistors)

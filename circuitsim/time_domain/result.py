@@ -200,7 +200,7 @@ class Jump(NamedTuple):
     w : (s,) float array
         States of the sources.
     carrying, open : (d,) bool arrays
-        Diodes that carry charge; diodes that do not block flux.
+        Diodes that conduct charge; diodes that do not block flux.
     """
 
     segment: int
