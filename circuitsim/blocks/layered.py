@@ -109,7 +109,7 @@ class LayeredBlock:
         return {f"{self.weight_name}{i}": coupling for i, coupling in every if coupling is not None}
 
     def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
-        """Draw the weights anew and set the biases to their initial values.
+        """Redraw the weights and reset the biases.
 
         Parameters
         ----------
@@ -239,7 +239,7 @@ class LayeredBlock:
     ) -> tuple[Arrays, Array]:
         """Backpropagation through the last sweeps of a converged free phase (Nest & Ernoult 2024, Alg. 12).
 
-        As `implicit`, but truncated after so many sweeps (by default as many as a nudged phase makes).
+        As `implicit`, but truncated after this number of sweeps (by default that of a nudged phase).
         """
         return self._pulled(state, x, cotangent, weight, self.sweeps.nudged if sweeps is None else sweeps)
 

@@ -78,7 +78,7 @@ def unit(block: Any) -> float:
 
 
 class DivergedError(ConvergenceError):
-    """No sample of a batch has finite nudged states, though states without proof were asked for."""
+    """No sample of a batch has finite nudged states, although unproven states are allowed."""
 
     def __init__(self, width: float) -> None:
         super().__init__(

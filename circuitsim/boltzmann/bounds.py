@@ -109,7 +109,7 @@ def data_distance(
     probability : (D,) ndarray
         Their shares, of sum 1.
     log_z : float, optional
-        Natural logarithm of the partition function, where it is at hand.
+        Natural logarithm of the partition function, if known.
 
     Returns
     -------

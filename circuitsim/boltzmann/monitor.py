@@ -21,7 +21,7 @@ LIVE_LAYER = 16
 LIVE_JOINT_UNITS = 20
 _PSEUDO_SAMPLES = 1000
 _CHUNK = 4096
-# Up to so many units in all samples together every unit is flipped, and no chance is left in the pseudo-likelihood.
+# Up to this number of units in all samples together, every unit is flipped: the pseudo-likelihood is exact.
 _PSEUDO_EXACT = 5000
 _ACROSS = 10
 

@@ -353,7 +353,7 @@ class _Sines(Waveform):
         self.system[1:, 1:] = np.kron(np.diag(self._rate.imag), pair) - damping * np.eye(2 * n)
 
     def _angles(self, since: np.ndarray | float) -> np.ndarray:
-        """Phases of the lines at a time after the delay, s."""
+        """Complex exponents of the lines at a time after the delay, s."""
         return np.multiply.outer(since, self._rate) + 1j * self._phase
 
     def breakpoints(self, after: float, until: float, most: int) -> np.ndarray:

@@ -13,4 +13,4 @@ class Uniqueness(enum.Enum):
     SEVERAL = "several"
     """Proven by a second operating point."""
     UNKNOWN = "unknown"
-    """No other was found, and nothing proves that there is none."""
+    """No other was found, without proof that none exists."""

@@ -59,7 +59,7 @@ class LayerSizes:
     normalise: dict[str, Any] = field(default_factory=dict)
 
     def cut(self, image: Sequence[int], blocks: Sequence[int], classes: int) -> Tables:
-        """Descriptions of the elements, cut into blocks of so many layers.
+        """Descriptions of the elements, cut into blocks of a number of layers.
 
         Parameters
         ----------

@@ -53,7 +53,8 @@ class ContinuousHopfieldNetwork(NamedTuple):
         Raises
         ------
         ConvergenceError
-            A sweep still moves a unit by more than the tolerance (times max(1, |s|)) after so many sweeps.
+            A sweep still moves a unit by more than the tolerance (times max(1, |s|)) after the maximum number of
+            sweeps.
         """
         state = np.clip(np.zeros(self.bias.size) if start is None else start, self.lower, self.upper)
         for _ in range(sweeps):

@@ -47,8 +47,8 @@ class DRNClassifier(TrainedClassifier):
     batch_size, max_iter : int
         Samples in a step; most passes over the data.
     tol, n_iter_no_change : float, int
-        `fit` ends when the loss, V², has not fallen by ``tol`` in so many passes, and warns (ConvergenceWarning) if
-        ``max_iter`` passes do not get there. With a ``tol`` of 0 there are ``max_iter`` passes, without a warning.
+        `fit` ends when the loss, V², has not fallen by ``tol`` in this number of passes, and warns (ConvergenceWarning)
+        if ``max_iter`` passes do not get there. With a ``tol`` of 0 there are ``max_iter`` passes, without a warning.
     rate_decay : float
         Factor on the learning rates after each epoch.
     dtype : {"float32", "float64"}

@@ -58,7 +58,7 @@ class Stage:
         self.initialise(0)
 
     def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
-        """Draw the parameters anew; `rng` is a Generator or a seed.
+        """Redraw the parameters; `rng` is a Generator or a seed.
 
         Parameters
         ----------

@@ -211,5 +211,5 @@ def title(axes: Axes, text: str) -> None:
 
 
 def letters(width: float, size: float) -> int:
-    """Approximate number of letters of a size, points, in a line of a figure that is so many inches wide."""
+    """Approximate number of letters of a size, points, in a line of a figure of a given width, inches."""
     return max(20, int((width - 0.2) / (0.62 * size / 72.0)))

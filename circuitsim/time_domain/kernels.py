@@ -38,7 +38,7 @@ KERNELS = (
     "equations",
     "entered",
 )
-"""Functions that `time_kernel` is asked for."""
+"""Functions that `time_kernel` provides."""
 PATIENCE = 2_000_000
 """Products of two numbers that a process computes interpreted (about half a second) before it loads compiled
 kernels."""

@@ -262,7 +262,7 @@ class _Judge:
             np.maximum(own, np.maximum(RESIDUE * seen, SMALLEST)[:, None], out=own)
 
     def _potentials(self) -> np.ndarray:
-        """Potentials of all nodes along paths from ground; of floating parts from one of their nodes."""
+        """Potentials of all nodes along paths from ground, or from one node of a floating part."""
         first, second, many = self.of.first, self.of.second, len(self.of.nodes)
         tree = grow(many, first, second, np.zeros(1, dtype=np.int64), np.arange(first.size))
         voltage, found = self.waves.voltage, np.zeros((many, self.waves.times.size))

@@ -295,7 +295,7 @@ def nearly(plan, space, v, d, share, reach):
 
 
 def mark_equal(plan, space, v, closed):
-    """Mark the diodes whose ends are equal; returns whether some of them join trees of the forest at hand."""
+    """Mark the diodes whose ends are equal; returns whether some of them join trees of the forest."""
     joins, reach = False, reach_of(space.offset)
     for d in range(closed.size):
         a, c = plan.coordinate[plan.anode[d]], plan.coordinate[plan.cathode[d]]

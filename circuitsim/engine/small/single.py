@@ -101,12 +101,12 @@ def prepare(kind, first, second, value, n_nodes, late_node, limit):
 
 
 def uint32_words(count):
-    """Number of eight-byte words that hold so many four-byte numbers."""
+    """Number of eight-byte words that hold a number of four-byte values."""
     return (count + 1) // 2
 
 
 def bool_words(count):
-    """Number of eight-byte words that hold so many bytes."""
+    """Number of eight-byte words that hold a number of bytes."""
     return (count + 7) // 8
 
 
