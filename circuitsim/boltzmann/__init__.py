@@ -2,26 +2,24 @@
 
 from typing import Any
 
-from circuitsim.boltzmann.bounds import (
-    VACUOUS,
-    bias_bound,
-    data_distance,
-    max_energy_change,
-    mixing_factor,
-    older_bound,
-)
 from circuitsim.boltzmann.contrastive import AdaptiveSteps, ContrastiveDivergence, FixedSteps, StepRule
 from circuitsim.boltzmann.exact import (
+    VACUOUS,
     EnumerationError,
     PartitionEstimate,
     bias,
+    bias_bound,
+    data_distance,
     empirical_distribution,
     estimate_log_partition,
     expected_contrastive_divergence,
     likelihood_gradient,
     log_likelihood,
     log_partition,
+    max_energy_change,
+    mixing_factor,
     model_distribution,
+    older_bound,
     total_variation,
     transition_matrix,
 )

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from circuitsim.boltzmann import kernels
-from circuitsim.boltzmann.bounds import max_energy_change
+from circuitsim.boltzmann.exact import max_energy_change
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine, random_key, sample_layer
 from circuitsim.errors import UsageError
 from circuitsim.training.checkpoint import copy_into

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 from circuitsim.boltzmann import exact
-from circuitsim.boltzmann.bounds import VACUOUS, bias_bound, distance_of, distinct, max_energy_change
 from circuitsim.boltzmann.contrastive import ContrastiveDivergence
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.plotting.figure import stacked, write
@@ -49,7 +48,7 @@ class Monitor:
         self.knows_start = self.exact_likelihood and not learner.state_arrays()
         self.exact_bias = self.knows_start and max(layers) <= LIVE_LAYER and sum(layers) <= LIVE_JOINT_UNITS
         if self.exact_likelihood:
-            self._patterns, self._shares = distinct(data)
+            self._patterns, self._shares = exact.distinct(data)
 
     def __call__(self, rng: np.random.Generator) -> dict[str, float]:
         """The columns of one row; NaN where a quantity cannot be computed for this machine."""
@@ -64,21 +63,21 @@ class Monitor:
             log_model = np.concatenate([exact.log_likelihood(machine, part, log_z) for part in parts])
             likelihood = float(self._shares @ log_model)
             if self.knows_start:
-                distance = distance_of(log_model, self._shares)
+                distance = exact.distance_of(log_model, self._shares)
         if self.exact_bias:
             start = exact.empirical_distribution(machine.as_states(self._patterns), self._shares)
             bias = exact.largest(exact.bias(machine, start, steps))
         few = self.data.size <= _PSEUDO_EXACT
         some = self.data if few else self.data[rng.permutation(len(self.data))[:_PSEUDO_SAMPLES]]
         pseudo = machine.pseudo_log_likelihood(some, None if few else rng)
-        bound = bias_bound(machine, steps, distance)
+        bound = exact.bias_bound(machine, steps, distance)
         return {
             "log_likelihood": likelihood,
             "pseudo_likelihood": float(pseudo.mean()),
-            "delta": max_energy_change(machine),
+            "delta": exact.max_energy_change(machine),
             "distance": distance,
             "bound": bound,
-            "vacuous": bool(bound > VACUOUS),
+            "vacuous": bool(bound > exact.VACUOUS),
             "exact_bias": bias,
         }
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from circuitsim._jit import jit
 from circuitsim.boltzmann import exact
-from circuitsim.boltzmann.bounds import bias_bound, max_energy_change, older_bound
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.errors import ConvergenceError, UsageError
 
@@ -288,8 +287,8 @@ def _one_run(settings: Settings, start: np.ndarray, rng: np.random.Generator) ->
         distance = exact.total_variation(start, model)
         bias = [array.ravel() for array in exact.bias(machine, start, k).values()]
         likelihood = float(start[start > 0] @ np.log(model[start > 0]))
-        bounds = bias_bound(machine, k, distance), older_bound(machine, k)
-        rows.append((np.concatenate(bias), *bounds, distance, max_energy_change(machine), likelihood))
+        bounds = exact.bias_bound(machine, k, distance), exact.older_bound(machine, k)
+        rows.append((np.concatenate(bias), *bounds, distance, exact.max_energy_change(machine), likelihood))
     return [np.array(column) for column in zip(*rows, strict=True)]
 
 

@@ -26,8 +26,7 @@ from circuitsim.boltzmann import (
     total_variation,
     transition_matrix,
 )
-from circuitsim.boltzmann.bounds import distinct
-from circuitsim.boltzmann.exact import after_gibbs, largest, model_expectation, states
+from circuitsim.boltzmann.exact import after_gibbs, distinct, largest, model_expectation, states
 
 SIZES = pytest.mark.parametrize("visible, hidden", [(1, 1), (2, 5), (6, 3), (4, 4)])
 
