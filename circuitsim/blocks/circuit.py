@@ -83,9 +83,11 @@ def combined(states: Sequence[CircuitState], coefficients: Sequence[float]) -> C
     def total(name: str) -> np.ndarray:
         return sum(c * getattr(state, name) for c, state in zip(coefficients, states))
 
-    residual = np.maximum.reduce([state.residual for state in states])
-    certified = np.logical_and.reduce([state.certified for state in states])
-    return CircuitState(total("voltages"), total("current"), total("output"), residual, certified, states[0].solution)
+    return states[0]._replace(
+        **{name: total(name) for name in ("voltages", "current", "output")},
+        residual=np.maximum.reduce([state.residual for state in states]),
+        certified=np.logical_and.reduce([state.certified for state in states]),
+    )
 
 
 class CircuitBlock:
@@ -384,8 +386,7 @@ class CircuitBlock:
         change, level = (tuple(f * (a + s * b) for a, b in zip(above, below)) for f, s in ((1.0, -1.0), (0.5, 1.0)))
         smooth, by_row = self._present.smooth, np.zeros((0, 0))
         if smooth is not None and self._laws.rows:
-            ends = [self._junctions(smooth, *end) for end in (above, below)]
-            u, i = np.array([end[0] for end in ends]), np.array([end[1] for end in ends])
+            u, i = map(np.array, zip(*(self._junctions(smooth, *end) for end in (above, below))))
             by_row = np.empty(smooth.rows.shape)
             kernel = newton_kernel("co_content_differences", 50 * u.size)
             kernel(smooth.rows, np.array(NODES), np.array(WEIGHTS), u, i, weight, by_row)

@@ -19,7 +19,7 @@ import numpy as np
 from circuitsim.blocks.alternating import Layer
 from circuitsim.blocks.couplings import DenseCoupling
 from circuitsim.blocks.layered import LayeredBlock, Sweeps
-from circuitsim.errors import UsageError
+from circuitsim.blocks.propagation import check_named
 
 __all__ = ["ACTIVATIONS", "DeepHopfieldBlock", "Sweeps", "hopfield_layers"]
 
@@ -31,8 +31,7 @@ def hopfield_layers(
     shapes: Sequence[tuple[int, ...]], activation: str, clamped: bool, bias: float = 0.0
 ) -> list[Layer]:
     """Layers of these shapes; the last one is linear unless it is clamped too."""
-    if activation not in ACTIVATIONS:
-        raise UsageError(f"there is no activation '{activation}'; there are {', '.join(ACTIVATIONS)}")
+    check_named(activation=(activation, ACTIVATIONS))
     layers = [Layer(shape, ACTIVATIONS[activation], 0.0, 1.0, bias) for shape in shapes]
     return layers if clamped else [*layers[:-1], *map(Layer, shapes[-1:])]
 

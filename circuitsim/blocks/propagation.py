@@ -9,8 +9,7 @@ resistive networks make the same difference in their own memory; tests hold them
 from __future__ import annotations
 
 import math
-import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from functools import reduce
 from operator import and_
 from typing import Any, NamedTuple
@@ -29,12 +28,12 @@ Relax = Callable[[float], State]
 """From the strength of the nudge to the nudged state."""
 
 
-def check_named(**choices: tuple[str, Sequence[str]]) -> None:
+def check_named(**choices: tuple[str, Collection[str]]) -> None:
     """Refuse a choice that is not among the known ones.
 
     Parameters
     ----------
-    **choices : (str, sequence of str)
+    **choices : (str, collection of str)
         By name: what was given, and what there is.
 
     Raises
@@ -44,17 +43,6 @@ def check_named(**choices: tuple[str, Sequence[str]]) -> None:
     for name, (given, known) in choices.items():
         if given not in known:
             raise UsageError(f"there is no {name} '{given}'; there are {', '.join(known)}")
-
-
-def check_strength(beta: float) -> None:
-    """Refuse a strength of the nudge that is not positive and finite.
-
-    Raises
-    ------
-    UsageError
-    """
-    if not (isinstance(beta, numbers.Real) and 0 < beta < math.inf):
-        raise UsageError(f"beta must be positive and finite, not {beta}")
 
 
 def strengths(variant: str, beta: float) -> tuple[float, float]:
@@ -79,13 +67,6 @@ def unit(block: Any) -> float:
 
 class DivergedError(ConvergenceError):
     """No sample of a batch has finite nudged states, although unproven states are allowed."""
-
-    def __init__(self, width: float) -> None:
-        super().__init__(
-            f"no sample of the batch has finite states under its nudges (their strengths are {width:g} apart): the "
-            "nudged energy has no minimum; choose a smaller beta, a nudge that does not follow the outputs, or, for "
-            "chains, scaled errors"
-        )
 
 
 class Contrast(NamedTuple):
@@ -122,11 +103,6 @@ class Contrast(NamedTuple):
         residuals = [state.residual for state in self.states]
         return reduce(namespace(residuals[0]).maximum, residuals)
 
-    @property
-    def finite(self) -> Array:
-        """(batch,) bool: the two states have finite squares, certified or not."""
-        return _finite(self.plus) & _finite(self.minus)
-
     def counted(self, allow_nonconvex: bool) -> Array:
         """Samples that enter gradients: certified ones; where states without proof are allowed, all finite ones.
 
@@ -145,9 +121,13 @@ class Contrast(NamedTuple):
         """
         if not allow_nonconvex:
             return self.certified
-        found = self.finite
+        found = _finite(self.plus) & _finite(self.minus)
         if not bool(found.any()):
-            raise DivergedError(self.width)
+            raise DivergedError(
+                f"no sample of the batch has finite states under its nudges (their strengths are {self.width:g} "
+                "apart): the nudged energy has no minimum; choose a smaller beta, a nudge that does not follow the "
+                "outputs, or, for chains, scaled errors"
+            )
         return found
 
     @property
@@ -209,6 +189,6 @@ def contrast(block: Any, x: Array, free: State, variant: str, beta: float, relax
 
 
 def _finite(state: State) -> Array:
-    """(batch,) bool."""
+    """(batch,) bool: a state has finite squares, certified or not."""
     xp, own = namespace(state.output), getattr(state, "finite", None)
     return xp.all(xp.isfinite(state.output), axis=1) if own is None else own

@@ -6,6 +6,7 @@ one column ``class``. npz: ``x`` (samples × inputs) and ``y`` (samples × outpu
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -159,13 +160,10 @@ def _columns(path: Path, header: list[str], roles: Roles, targets: bool) -> tupl
 
 
 def _number(path: Path, line: int, cell: str) -> float:
-    try:
-        value = float(cell)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise UsageError(f"{path}:{line}: {cell[:40]!r} is not a finite number")
-    return value
+    with contextlib.suppress(ValueError):
+        if math.isfinite(value := float(cell)):
+            return value
+    raise UsageError(f"{path}:{line}: {cell[:40]!r} is not a finite number")
 
 
 def _class_names(path: Path, found: set[str], roles: Roles) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from circuitsim.blocks.propagation import check_named
+from circuitsim.datasets.colour import COLOUR, SIDE
 from circuitsim.errors import UsageError
 from circuitsim.training.presets import published
 
@@ -132,12 +134,10 @@ def preset(name: str, divisor: int = 1) -> dict[str, Any]:
     """
     table = published("ffebm")
     names = [name for name, entry in table.items() if "layers" in entry]
-    if name not in names:
-        raise UsageError(f"there is no preset '{name}'; there are {', '.join(names)}")
+    check_named(preset=(name, names))
     entry = {key: value for key, value in table[name].items() if key != "published"}
     layers = published_layers(
         entry.pop("layers"), divisor, normalise=table["pixels"][entry["dataset"]], **entry.pop("change", {})
     )
-    classes = {"cifar10": 10, "cifar100": 100, "imagenet32": 1000}[entry["dataset"]]
-    elements = layers.cut((32, 32, 3), entry.pop("blocks"), classes)
+    elements = layers.cut((SIDE, SIDE, 3), entry.pop("blocks"), COLOUR[entry["dataset"]].classes)
     return {**entry, "elements": elements}

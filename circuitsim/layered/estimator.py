@@ -100,39 +100,26 @@ class DRNClassifier(TrainedClassifier):
 
     def _train(self, fit: Fit) -> None:
         """See `TrainedEstimator`."""
-        whole = fit.passes is None
+        whole, parameters = fit.passes is None, None
         seed = int(check_random_state(self.random_state).randint(2**31)) + (fit.passes or 0)
         units = (fit.x.shape[1], *self._hidden(), fit.outputs)
-        if fit.continues and whole and self.network_.architecture.units != units:
-            raise ValueError("warm_start continues the last fit: its features or layers were others")
-        if not fit.continues:
+        if fit.continues:
+            known, parameters = self.network_.architecture.units, self.network_.parameters
+            if whole and known != units:
+                raise ValueError("warm_start continues the last fit: its features or layers were others")
+            units = known
+        else:
             self._measure(fit.x)
-        level = EarlyStopping("loss", self.n_iter_no_change, self.tol) if whole and self.tol else None
+        levels = [EarlyStopping("loss", self.n_iter_no_change, self.tol)] * bool(whole and self.tol)
+        start = self._network(units, parameters, self.sweeps, (seed, 3), self.dtype)
         make: Any = LayeredLearner if self.method in COMPILED else resistive_chain
-        start = DeepResistiveNetwork(
-            Architecture(self.network_.architecture.units if fit.continues else units, self._gain(fit.x.shape[1])),
-            self.network_.parameters if fit.continues else None,
-            (seed, 3),
-            self.sweeps,
-            0.0,
-            self.dtype,
-        )
         learner = make(start, self.batch_size, self.method, self.beta)
-        self._passes(
-            learner,
-            fit,
-            self._scaled(fit.x),
-            seed,
-            SGD(self._rates()),
-            Exponential(self.rate_decay),
-            [] if level is None else [level],
-        )
+        schedule = Exponential(self.rate_decay)
+        self._passes(learner, fit, self._scaled(fit.x), seed, SGD(self._rates()), schedule, levels)
         # In double precision, so that the outputs of a sample do not depend on the others of its batch.
         network = learner.network() if isinstance(learner, LayeredLearner) else learner.block
-        self.network_ = DeepResistiveNetwork(
-            network.architecture, network.parameters, sweeps=self.sweeps, tolerance=0.0
-        )
-        if level is not None and self.n_iter_ == self.max_iter > 0 and not level(self.history_):
+        self.network_ = self._network(units, network.parameters, self.sweeps)
+        if self.n_iter_ == self.max_iter > 0 and not all(level(self.history_) for level in levels):
             warnings.warn(
                 f"the loss still falls after {self.max_iter} pass{'es' if self.max_iter > 1 else ''} "
                 f"(by more than {self.tol:g} V² in {self.n_iter_no_change}): "
@@ -171,25 +158,24 @@ class DRNClassifier(TrainedClassifier):
         }
 
     def _set_model(self, arrays: dict[str, np.ndarray], facts: Any) -> None:
-        architecture = Architecture(tuple(facts["units"]), self._gain(facts["units"][0]))
-        self.network_ = DeepResistiveNetwork(architecture, arrays, sweeps=facts["sweeps"], tolerance=0.0)
+        self.network_ = self._network(facts["units"], arrays, facts["sweeps"])
 
-    def _gain(self, features: int) -> float:
-        if self.input_gain is None:
-            return GAIN * math.sqrt(features / PIXELS)
-        return float(self.input_gain)
+    def _network(
+        self, units: Sequence[int], parameters: Any, sweeps: int, rng: Any = 0, dtype: Any = np.float64
+    ) -> DeepResistiveNetwork:
+        gain = float(self.input_gain or GAIN * math.sqrt(units[0] / PIXELS))
+        return DeepResistiveNetwork(Architecture(tuple(units), gain), parameters, rng, sweeps, 0.0, dtype)
 
     def _measure(self, X: np.ndarray) -> None:
         """Set centre and scale of the inputs."""
         low, high = X.min(axis=0), X.max(axis=0)
         self.input_centre_, self.input_scale_ = np.zeros_like(low), np.ones_like(low)
-        if max(-low.min(), high.max()) <= 1.0:
-            return
-        if self.scale_inputs:
+        outside = max(-low.min(), high.max()) > 1.0
+        if outside and self.scale_inputs:
             # Halves, because the range itself may be beyond the largest number.
             self.input_centre_, half = 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
             self.input_scale_ = np.where(half > 0.0, half, 1.0)
-        else:
+        elif outside:
             warnings.warn(
                 f"inputs reach from {low.min():g} to {high.max():g}; the network is made for [-1, 1]: "
                 "scale_inputs=True maps them there",
@@ -201,7 +187,5 @@ class DRNClassifier(TrainedClassifier):
         return np.ascontiguousarray((X - self.input_centre_) / self.input_scale_, dtype=self.dtype)
 
     def _rates(self) -> float | dict[str, float]:
-        if isinstance(self.learning_rate_init, (int, float)):
-            return float(self.learning_rate_init)
-        rates = [float(rate) for rate in self.learning_rate_init]
-        return rates_by_name(rates, rates)
+        rates = self.learning_rate_init
+        return float(rates) if isinstance(rates, (int, float)) else rates_by_name(rates, rates)

@@ -58,14 +58,7 @@ def lay_out(units: tuple[int, ...]) -> Layout:
     updating = [(m, r) for m in range(2, last + 1) for r in range(0, units[rows[m]], BLOCK)]
     lists = units, width, [0, *np.cumsum([0, *width[1:-1]])], matrix, stride, rows, columns
     tables = [np.array(given, np.int64).reshape(-1, 2) for given in (sweeping, updating)]
-    return Layout._make(
-        [
-            *(np.array(given, np.int64) for given in lists),
-            sum(width),
-            matrix[-1],
-            *tables,
-        ]
-    )
+    return Layout(*(np.array(given, np.int64) for given in lists), sum(width), matrix[-1], *tables)
 
 
 def allocate(layout: Layout, samples: int, groups: int, dtype: np.dtype) -> Memory:
@@ -76,15 +69,13 @@ def allocate(layout: Layout, samples: int, groups: int, dtype: np.dtype) -> Memo
     sizes = {
         "tiles": 2 * pixels * width,
         "inner": layout.size,
-        "shift": samples * width,
-        "product": samples * width,
         "partial": PARTS * twice,
         "moved": PARTS,
         "inverse": 3 * states,
-        "diff": groups * states,
-        "mean": groups * states,
         **dict.fromkeys(("bias", "low", "high", "no_low", "no_high", "mask", "load"), n),
         **dict.fromkeys(("drop", "tile_sums"), width),
+        **dict.fromkeys(("shift", "product"), samples * width),
+        **dict.fromkeys(("diff", "mean"), groups * states),
         "free": states,
         **dict.fromkeys(("base", "sums", "nudged"), twice),
     }

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from circuitsim.blocks.propagation import VARIANTS, check_named, check_strength, contrast, unit
+from circuitsim.blocks.propagation import VARIANTS, check_named, contrast, unit
 from circuitsim.blocks.protocol import State
 from circuitsim.errors import RuleError, UsageError
 from circuitsim.learning.estimate import Estimate, GradientProblem, estimate_of
@@ -72,8 +72,9 @@ class EquilibriumPropagation:
                 f"beta must be a finite number other than zero, not {self.beta!r}: chains have no automatic strength; "
                 "lower it where kink_share in the history is large"
             )
-        if not self.relative and self.beta != "auto":
-            check_strength(self.beta)
+        positive = isinstance(self.beta, Real) and 0.0 < self.beta < np.inf
+        if not (self.relative or self.beta == "auto" or positive):
+            raise UsageError(f"beta must be positive and finite, not {self.beta}")
         if not 0.0 <= self.kink_share <= 1.0:
             raise UsageError(f"the fraction of diodes must lie in [0, 1], not {self.kink_share}")
         check_named(variant=(self.variant, VARIANTS), form=(self.form, ("explicit", "implicit")))

@@ -241,7 +241,7 @@ def loss_named(loss: str | dict[str, Any] | Loss) -> Loss:
         return table
     fields = dict(table)
     name = fields.pop("name")
-    check_named(loss=(name, tuple(LOSSES)))
+    check_named(loss=(name, LOSSES))
     return type(LOSSES[name])(**fields)
 
 

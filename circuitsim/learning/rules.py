@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Any
 
 from circuitsim.blocks.propagation import check_named
@@ -36,13 +36,13 @@ RULES: dict[str, Any] = {
 }
 
 
-def rule_named(method: str | Rule, known: Sequence[str] = tuple(RULES), **options: Any) -> Rule:
+def rule_named(method: str | Rule, known: Collection[str] = RULES, **options: Any) -> Rule:
     """The rule of a name, with those of the options that it has; a rule as it is.
 
     Parameters
     ----------
     method : str or Rule
-    known : sequence of str
+    known : collection of str
         Names to choose from.
     **options
         Fields of rules; ``nudging`` may be a name in `NUDGES`.
@@ -111,7 +111,7 @@ def Chaining(
         A name that does not exist, or a β that is zero or no number.
     """
     nudges = {"stationary": "constant", "elastic": "current"}
-    check_named(last=(last, tuple(nudges)))
+    check_named(last=(last, nudges))
     chosen = {"form": form, "allow_nonconvex": allow_nonconvex, "scale_errors": scale_errors and last == "stationary"}
     shared = {"beta": beta, "nudging": nudges[last], "relative": True, "bracket": False}
     return rule_named(method, **{**shared, **chosen, **fields})

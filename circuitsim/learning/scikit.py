@@ -307,7 +307,7 @@ class CircuitClassifier(CircuitEstimator, TrainedClassifier):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """(samples, classes) softmax of the outputs."""
-        return self._chances(self._outputs(X)[:, : self.classes_.size] / self.temperature_)
+        return self._chances(self._outputs(X) / self.temperature_)
 
     def _loss(self, x: np.ndarray | None, fit: Fit | None) -> CrossEntropy:
         if x is not None and fit is not None and not fit.continues:

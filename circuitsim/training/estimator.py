@@ -343,7 +343,7 @@ class TrainedClassifier(ClassifierMixin, SupervisedEstimator):
 
     def _decision(self, scores: np.ndarray) -> np.ndarray:
         """Scores (samples, classes) as scikit-learn has them: for two classes the second less the first."""
-        return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores[:, : self.classes_.size]
+        return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores
 
 
 def _json_values(values: Mapping[str, Any]) -> dict[str, Any]:

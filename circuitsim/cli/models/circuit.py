@@ -292,7 +292,7 @@ def estimator_of(options: Options, setting: Setting) -> tuple[Rule, dict[str, An
     from circuitsim.learning.start import default_beta, default_epsilon
 
     method, share, chosen = options.method, options.kink_share, dict[str, Any]()
-    check_named(nudge=(options.nudge, tuple(NUDGES)))
+    check_named(nudge=(options.nudge, NUDGES))
     given: dict[str, Any] = {name: getattr(options, name) for name in STRENGTHS}
     given["nudging"] = options.nudge
     if share is not None and options.beta is not None:
