@@ -10,10 +10,12 @@ import numpy as np
 
 from circuitsim._arrays import to_numpy
 from circuitsim._scikit import check_random_state
+from circuitsim.blocks.hopfield import DeepHopfieldBlock, Sweeps
 from circuitsim.learning.chain import Chain, chain_arrays, restored_chain
 from circuitsim.learning.description import build, describe_chain
 from circuitsim.learning.estimate import Rule
 from circuitsim.learning.rules import Chaining
+from circuitsim.learning.stages import Linear, Readout
 from circuitsim.training import Adam, Cosine
 from circuitsim.training.estimator import Fit, TrainedClassifier, estimator, whole
 
@@ -107,17 +109,8 @@ class ChainClassifier(TrainedClassifier):
     def _elements(self, features: int, classes: int) -> Sequence[Any]:
         if callable(self.elements):
             return self.elements(features, classes)
-        tables = self.elements
-        if tables is None:
+        if self.elements is None:
             units = self.hidden
-            tables = [
-                {"kind": "linear", "inputs": features, "outputs": units},
-                {
-                    "kind": "deep-hopfield",
-                    "layers": [units, units],
-                    "clamped": False,
-                    "sweeps": {"free": 15, "nudged": 10},
-                },
-                {"kind": "readout", "inputs": units, "outputs": classes},
-            ]
-        return [build(table) for table in tables]
+            block = DeepHopfieldBlock([units, units], clamped=False, sweeps=Sweeps(15, 10))
+            return [Linear(features, units), block, Readout(units, classes)]
+        return [build(table) for table in self.elements]

@@ -58,7 +58,7 @@ def lay_out(units: tuple[int, ...]) -> Layout:
     updating = [(m, r) for m in range(2, last + 1) for r in range(0, units[rows[m]], BLOCK)]
     lists = units, width, [0, *np.cumsum([0, *width[1:-1]])], matrix, stride, rows, columns
     tables = [np.array(given, np.int64).reshape(-1, 2) for given in (sweeping, updating)]
-    return Layout(*(np.array(given, np.int64) for given in lists), sum(width), matrix[-1], *tables)
+    return Layout._make([*(np.array(given, np.int64) for given in lists), sum(width), matrix[-1], *tables])
 
 
 def allocate(layout: Layout, samples: int, groups: int, dtype: np.dtype) -> Memory:

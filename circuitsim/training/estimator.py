@@ -165,7 +165,7 @@ class TrainedEstimator(BaseEstimator):
         x: np.ndarray,
         seed: int,
         optimizer: Optimizer,
-        schedule: Schedule | None = None,
+        schedule: Schedule = Constant(),  # noqa: B008 (a frozen value)
         callbacks: Sequence[Callback] = (),
         shuffle: bool = True,
     ) -> None:
@@ -178,7 +178,7 @@ class TrainedEstimator(BaseEstimator):
             self.batch_size,
             seed,
             optimizer,
-            Constant() if alone or schedule is None else schedule,
+            Constant() if alone else schedule,
             shuffle=shuffle,
         )
         trainer = Trainer(

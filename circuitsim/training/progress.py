@@ -66,19 +66,17 @@ class ProgressLine:
         gained = fraction - self._first
         if gained > 0:
             text += f"  {timedelta(seconds=round((now - self._began) * (1 - fraction) / gained))} left"
+        text += f"  {note}"
         if not self.rewriting:
-            self.stream.write(f"{text}  {note}".rstrip() + "\n")
-            self.stream.flush()
+            print(text.rstrip(), file=self.stream, flush=True)
             return
         # A line that wraps cannot be rewritten in place.
-        text = f"{text}  {note}"[: shutil.get_terminal_size().columns - 1]
-        self.stream.write("\r" + text.ljust(self._width))
-        self.stream.flush()
+        text = text[: shutil.get_terminal_size().columns - 1]
+        print("\r" + text.ljust(self._width), end="", file=self.stream, flush=True)
         self._width = len(text)
 
     def close(self) -> None:
         """Leave the line as it is and go to the next one."""
         if self._width:
-            self.stream.write("\n")
-            self.stream.flush()
+            print(file=self.stream, flush=True)
             self._width = 0
