@@ -15,9 +15,6 @@ from circuitsim.learning.estimate import Rule
 from circuitsim.learning.rules import rule_named
 from circuitsim.learning.stages import Normalise
 
-METRICS = ("loss", "error", "residual", "nudged_residual", "kink_share", "uncertified_fraction", "sweeps")
-"""Of a batch; see `Chain`."""
-
 
 def HopfieldLearning(
     beta: float = 0.2, method: str | Rule = "ep", variant: str = "centred", allow_nonconvex: bool = False
@@ -124,4 +121,4 @@ def DeepHopfieldNetwork(
     entry, dtype = Normalise(), block.parameters["bias1"].dtype
     entry.initialise(None, dtype)
     rule = learning or HopfieldLearning()
-    return Chain([entry, block], "mse", rule, None, dtype, warm=batch if warm else 0, metrics=METRICS)
+    return Chain([entry, block], "mse", rule, None, dtype, warm=batch if warm else 0)

@@ -44,20 +44,6 @@ from circuitsim.training.checkpoint import (
 #: Samples that pass through a chain at a time outside of training.
 SLICE = 512
 
-OF_CIRCUITS = (
-    "loss",
-    "lower",
-    "upper",
-    "error",
-    "certificate",
-    "kinks",
-    "kink_share",
-    "beta",
-    "clamped",
-    "uncertified_fraction",
-)
-"""Metrics of `Learner`."""
-
 UNCERTIFIED = ("omit", "skip", "stop")
 
 
@@ -89,8 +75,6 @@ class Chain:
         only.
     fingerprint : bytes
         Stored with checkpoints; a run resumes only with the same (of circuit and data).
-    metrics : sequence of str
-        Those that a batch gives, in this order, as far as they apply; all if empty.
 
     Attributes
     ----------
@@ -104,9 +88,10 @@ class Chain:
     (fraction of wrong classes, or mean squared distance); with blocks ``residual`` (the worst of the free states),
     ``kink_share`` (of all clamped units and diodes those that change between the phases; of derivatives of the free
     state those at a kink) and ``uncertified_fraction`` (of the samples). Where the only block is the last element also
-    the bracket ``lower`` ≤ loss ≤ ``upper`` if the rule measures it, ``nudged_residual`` (the worst of the nudged
-    states), ``certificate`` (the worst of all), ``kinks`` (a sample), ``beta`` if the rule chooses it, ``clamped``
-    (parameters of a circuit on a bound) and ``sweeps`` (of the free phase).
+    the bracket ``lower`` ≤ loss ≤ ``upper`` if the rule measures it, ``beta`` if the rule chooses it, ``clamped``
+    (parameters of a circuit on a bound); of a block with sweeps ``nudged_residual`` (the worst of the nudged states)
+    and ``sweeps`` (of the free phase), of others, in place of residuals, ``certificate`` (the worst of all states) and
+    ``kinks`` (a sample).
     """
 
     def __init__(
@@ -120,7 +105,6 @@ class Chain:
         uncertified: str = "omit",
         warm: int = 0,
         fingerprint: bytes = b"",
-        metrics: Sequence[str] = (),
     ) -> None:
         for number, element in enumerate(elements):
             if not isinstance(element, Stage | EnergyBlock):
@@ -136,7 +120,7 @@ class Chain:
         self.rule = rule or Chaining()
         self.dtype = np.dtype(dtype)
         self.augment, self.uncertified = augment, uncertified
-        self.fingerprint, self.metrics = fingerprint, tuple(metrics)
+        self.fingerprint = fingerprint
         if seed is not None:
             # One stream each, so that an element's draw does not depend on those before it.
             for number, element in enumerate(self.elements):
@@ -208,8 +192,6 @@ class Chain:
         shown = xp.ones_like(trusted) if omits else trusted
         arrays = map(to_numpy, (output, targets, weight, shown, good))
         metrics = self._metrics(steps, passed, *arrays)
-        if self.metrics:
-            metrics = {name: metrics[name] for name in self.metrics if name in metrics}
         if not omits and not bool(xp.all(good)):
             passed = None
             if self.uncertified == "stop":
@@ -244,31 +226,31 @@ class Chain:
 
         output = np.where(shown[:, None], output, 0.0)
         values = self.loss.value(output, targets)
-        found = {"loss": mean(values), "error": mean(error(output, targets))}
+        loss, wrong = {"loss": mean(values)}, {"error": mean(error(output, targets))}
         relaxed = [step for step in steps if is_block(step.element)]
         if not relaxed:
-            return found
-        found["residual"] = worst([step.memory for step in relaxed], shown)
-        found["kink_share"] = 0.0 if passed is None else passed.kinks.share
-        found["uncertified_fraction"] = 1.0 - float(good.mean())
-        if len(relaxed) > 1 or relaxed[0] is not steps[-1]:
-            return found
-        block, _, free, _ = steps[-1]
-        estimate = (passed and passed.estimate) or Estimate({}, None, free.residual, good)
-        found["nudged_residual"] = worst(estimate.nudged, good)
-        found["certificate"] = max(found["residual"], found["nudged_residual"])
-        found["kinks"] = 0.0 if estimate.kinks is None else float(estimate.kinks.changes.mean())
-        # The columns must be the same on every call.
-        for side in getattr(self.rule, "sides", ()) if getattr(block, "has_energy", True) else ():
-            bound = getattr(estimate, side)
-            found[side] = found["loss"] if bound is None else mean(np.where(good, bound, values))
-        if getattr(self.rule, "beta", None) == "auto":
-            found["beta"] = estimate.beta or 0.0
-        if hasattr(block, "at_bound"):
-            found["clamped"] = float(block.at_bound())
-        if hasattr(free, "sweeps"):
-            found["sweeps"] = float(free.sweeps)
-        return found
+            return loss | wrong
+        states = {"residual": worst([step.memory for step in relaxed], shown)}
+        changes = {"kink_share": 0.0 if passed is None else passed.kinks.share}
+        rest = {"uncertified_fraction": 1.0 - float(good.mean())}
+        if len(relaxed) == 1 and relaxed[0] is steps[-1]:
+            block, _, free, _ = steps[-1]
+            estimate = (passed and passed.estimate) or Estimate({}, None, free.residual, good)
+            states["nudged_residual"] = worst(estimate.nudged, good)
+            if hasattr(free, "sweeps"):
+                rest["sweeps"] = float(free.sweeps)
+            else:
+                kinks = 0.0 if estimate.kinks is None else float(estimate.kinks.changes.mean())
+                states = {"certificate": max(states.values()), "kinks": kinks}
+            # The columns must be the same on every call.
+            for side in getattr(self.rule, "sides", ()) if getattr(block, "has_energy", True) else ():
+                bound = getattr(estimate, side)
+                loss[side] = loss["loss"] if bound is None else mean(np.where(good, bound, values))
+            if getattr(self.rule, "beta", None) == "auto":
+                changes["beta"] = estimate.beta or 0.0
+            if hasattr(block, "at_bound"):
+                changes["clamped"] = float(block.at_bound())
+        return loss | wrong | states | changes | rest
 
     def _trusted(self, output: Array, steps: Sequence[Step]) -> Array:
         """(batch,) bool: the free states of all blocks are certified."""
@@ -533,7 +515,7 @@ def Learner(block: Any, rule: Rule, loss: Loss, uncertified: str = "skip", finge
     fingerprint : bytes
         See `Chain`.
     """
-    return Chain([block], loss, rule, None, np.float64, None, uncertified, 0, fingerprint, OF_CIRCUITS)
+    return Chain([block], loss, rule, None, np.float64, uncertified=uncertified, fingerprint=fingerprint)
 
 
 def build_chain(
