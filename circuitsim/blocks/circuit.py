@@ -153,17 +153,14 @@ class CircuitBlock:
         low, high = np.array([a[1:3] for a in self._own]).reshape(-1, 2).T / self._scale[adjustable]
         ohmic, self._adjustable = kind[adjustable] == RESISTOR, adjustable
         self._resistors, self._sources = adjustable[ohmic], adjustable[~ohmic]
-        self.parameters: Arrays = {}
-        self.bounds: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-        if ohmic.any():
-            self.parameters["conductance"] = 1.0 / value[self._resistors]
-            self.bounds["conductance"] = 1.0 / high[ohmic], 1.0 / low[ohmic]
-        if self._sources.size:
-            self.parameters["current"] = value[self._sources]
-            self.bounds["current"] = low[~ohmic], high[~ohmic]
-        if self._laws.rows:
-            self.parameters["law"] = self._laws.start()
-            self.bounds["law"] = self._laws.coordinates(self._laws.low), self._laws.coordinates(self._laws.high)
+        laws = self._laws
+        rows = {
+            "conductance": (1.0 / value[self._resistors], 1.0 / high[ohmic], 1.0 / low[ohmic]),
+            "current": (value[self._sources], low[~ohmic], high[~ohmic]),
+            "law": (laws.start(), laws.coordinates(laws.low), laws.coordinates(laws.high)),
+        }
+        self.parameters: Arrays = {name: start for name, (start, _, _) in rows.items() if start.size}
+        self.bounds = {name: rows[name][1:] for name in self.parameters}
         self._known: _Present | None = None
         self._analysed = batched(self.circuit, list(roles.inputs), list(roles.outputs), tolerance)
         smooth = self._present.smooth
