@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from circuitsim.blocks.propagation import check_named
 from circuitsim.datasets.colour import COLOUR, SIDE
 from circuitsim.errors import UsageError
 from circuitsim.training.presets import published
@@ -134,7 +133,8 @@ def preset(name: str, divisor: int = 1) -> dict[str, Any]:
     """
     table = published("ffebm")
     names = [name for name, entry in table.items() if "layers" in entry]
-    check_named(preset=(name, names))
+    if name not in names:
+        raise UsageError(f"there is no preset '{name}'; there are {', '.join(names)}")
     entry = {key: value for key, value in table[name].items() if key != "published"}
     layers = published_layers(
         entry.pop("layers"), divisor, normalise=table["pixels"][entry["dataset"]], **entry.pop("change", {})
