@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -345,7 +344,8 @@ class Trainer:
                     f"training diverged: {name} is {values[bad[0]]} at epoch {self._at.epoch + 1}, "
                     f"update {self._at.updates + int(bad[0]) + 1}; try a lower learning rate"
                 )
-            self._at.sums[name] = functools.reduce(operator.add, values.tolist(), self._at.sums.get(name, 0.0))
+            before = self._at.sums.get(name, 0.0)
+            self._at.sums[name] = float(np.add.accumulate(np.concatenate([[before], values]))[-1])
         self._at.summed += steps
         self._at.batch += steps
         if updates:
