@@ -123,7 +123,7 @@ class Counters:
     stepping: float
 
     def __post_init__(self) -> None:
-        """Refuse, with the error that comes, what no loop can count."""
+        """Raise for counts that are negative or not finite, and for sums without steps."""
         counts = self.epoch, self.batch, self.updates, self.skipped, self.summed, int(self.seconds), int(self.stepping)
         np.array(counts, np.uint64)
         if not all(map(math.isfinite, self.sums.values())) or (self.sums and not self.summed):

@@ -1,6 +1,6 @@
 """The topology-dependent data of a small circuit: coordinates, order of elimination, positions of all numbers.
 
-A `Plan` consists of plain arrays; `plan` runs interpreted or compiled with the same bits
+A `Plan` consists of plain arrays; interpreted and compiled, `plan` agrees to 1e-12
 (`circuitsim.engine.small.kernels`). It covers *regular* circuits, nearly all of them: without loops of voltage
 constraints. All others are flagged, for the large driver.
 """
