@@ -40,8 +40,7 @@ def test_the_site_has_every_public_name_and_figure(tmp_path: Path) -> None:
         pytest.importorskip(package, reason=f"{package} is not installed (extra docs)")
     pytest.importorskip("sklearn", reason="the reference has estimators")
     needed = ",".join(own for own in site_settings().extensions if own != "sphinx.ext.viewcode")
-    # Without the notebooks, and with the plain theme, whose navigation is quicker.
-    settings = f"-D nb_execution_mode=off -D html_theme=basic -D extensions={needed}".split()
+    settings = f"-D nb_execution_mode=off -D extensions={needed}".split()
     build = [sys.executable, "-m", "sphinx", "-W", "-q", "--keep-going", *settings, "docs", str(tmp_path / "site")]
     shutil.rmtree(ROOT / "docs/gallery", ignore_errors=True)  # figures that are there would stay
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -120,7 +121,10 @@ def _from_csv(path: Path, roles: Roles, classes: tuple[str, ...], targets: bool)
                 labels.append((line, row[label]))
             yield [_number(path, line, row[at]) for at in columns]
 
-    table = np.fromiter(numbers(), np.dtype((np.float64, len(columns))))
+    most = LARGEST // len(columns)
+    table = np.fromiter(islice(numbers(), most + 1), np.dtype((np.float64, (len(columns),))))
+    if len(table) > most:
+        raise UsageError(f"{path}: more than {LARGEST:,} numbers; split the file, or use npz")
     if not table.size:
         raise UsageError(f"{path} has a header and no samples")
     if label is None:
