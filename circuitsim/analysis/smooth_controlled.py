@@ -317,10 +317,10 @@ class _Search:
 
     @np.errstate(over="ignore", invalid="ignore")
     def newton(
-        self, column: np.ndarray, start: Start | None, steps: int = LONG, least: float = OPEN
+        self, column: np.ndarray, start: Start | None, steps: int = LONG, least: float = OPEN, sure: bool = False
     ) -> OperatingPoint | None:
         """Newton's method from one start, with a minimum conductance of tangents, S; None without a certified operating
-        point."""
+        point, or, if ``sure``, one that rounding determines."""
         options, value = NewtonOptions(self._resistances, steps, least=least), column.copy()
         for noise in (0.0, NOISE):
             solve = partial(self._step, noise=noise)
@@ -332,19 +332,20 @@ class _Search:
                 return None  # a failure of the linearised circuit says nothing about the circuit itself
             if np.abs(found.voltage).max() > FARTHEST:
                 return None
-            point = self._certified(found)
+            point = self._certified(found, sure)
             if point is not None:
                 return point
             start = Start(found.point, found.voltage, found.current)  # noise next to noise counts as zero
         return None
 
-    def _certified(self, found: Found) -> OperatingPoint | None:
+    def _certified(self, found: Found, sure: bool) -> OperatingPoint | None:
         """The operating point of the last step; None if it fails its certificate, is an artefact of the rounding of
         values, or a piecewise-linear device is off its characteristic."""
         ready, value = self.ready, found.point.circuit.arrays().value
         arrays = ready.expansion.circuit.arrays()._replace(value=value)
         certificate = proof(found, arrays, self.smooth, ready.inner.laws, ready.tolerance)
-        if not certificate.certified or (np.abs(found.point.voltages).max() > FAR and not self._determined(found)):
+        far = np.abs(found.point.voltages).max() > FAR
+        if not certificate.certified or ((sure or far) and not self._determined(found)):
             return None
         try:
             return assembled(self.circuit, ready.expansion, self.smooth, found, ready.tolerance, lambda *_: certificate)
@@ -392,7 +393,7 @@ class _Search:
     def second(self, column: np.ndarray, point: OperatingPoint, count: int) -> OperatingPoint | None:
         """Another operating point, if one is found from ``count`` starts."""
         for start in chain(self._beside(point), self._starts(column, count)):
-            other = self.newton(column, start, PATIENCE)
+            other = self.newton(column, start, PATIENCE, sure=True)
             if other is not None and self._apart(point, other):
                 return other
         return None
