@@ -19,10 +19,6 @@ from circuitsim.time_domain.formula_sources import MOST_LOOKS, FormulaOfTime
 
 T = TypeVar("T")
 
-STEPS = 5
-"""Minimum number of steps between two output times where sources follow formulas, which are known only where they are
-sampled."""
-
 
 class DeckSetting(NamedTuple):
     """A deck's settings for a transient analysis.
@@ -41,7 +37,7 @@ class DeckSetting(NamedTuple):
         With all sources that others are controlled by.
     couplings : mapping of (str, str) to float
         Of its inductors.
-    longest : float or None
+    longest : float
         Step of the implicit method, s.
     """
 
@@ -53,7 +49,7 @@ class DeckSetting(NamedTuple):
     held: dict[str, float]
     circuit: Circuit
     couplings: Mapping[tuple[str, str], float]
-    longest: float | None = None
+    longest: float
 
     def arguments(self) -> dict[str, Any]:
         """These as arguments of `circuitsim.time_domain.transient`."""
@@ -113,9 +109,7 @@ def setting(
     following.over_time().check_frozen(waves)
     begin = cards[0].start if cards and cards[0].start < grid.stop else 0.0
     start = None if initial is None else dict(initial)
-    longest = cards[0].longest or None if cards else None
-    if any(isinstance(wave, FormulaOfTime) for wave in waves.values()):
-        longest = min(longest or math.inf, grid.step / STEPS)
+    longest = min(_longest(waves), (cards[0].longest if cards else 0.0) or math.inf)
     return DeckSetting(grid, begin, start, waves, switches, _held(deck), circuit, following.couplings, longest)
 
 
@@ -140,7 +134,7 @@ def stated(
     straight: bool = True,
 ) -> tuple[Circuit, dict[str, Waveform], dict[str, Switch], dict[tuple[str, str], float], float]:
     """The bare circuit of a deck with its waveforms, switches and couplings, overridden by those given, and the longest
-    step of the implicit method, s (0: any).
+    step of the implicit method, s.
 
     Raises
     ------
@@ -152,9 +146,8 @@ def stated(
     waves = beside(_moving(circuit, following, grid, straight), waveforms)
     if isinstance(following, FollowingSources):
         following.over_time().check_frozen(waves)
-    longest = grid.step / STEPS if any(isinstance(wave, FormulaOfTime) for wave in waves.values()) else 0.0
     operated = beside(_abrupt(circuit, following), switches)
-    return circuit.carrying(None), waves, operated, following.coupled(couplings), longest
+    return circuit.carrying(None), waves, operated, following.coupled(couplings), _longest(waves)
 
 
 def steady_grid(waves: Iterable[Card], stop: float) -> Grid:
@@ -196,6 +189,11 @@ def _moving(circuit: Circuit, following: FollowingSources, grid: Grid, straight:
     formulas = {k: FormulaOfTime(names[k], sources, k, grid, waves) for k in following.formulas} if sources else {}
     lines = {k: made for k, formula in formulas.items() if straight and (made := formula.straight()) is not None}
     return {names[k]: wave for k, wave in (waves | formulas | lines).items()}
+
+
+def _longest(waves: Mapping[str, Waveform]) -> float:
+    """The longest step of the implicit method that resolves all formulas, s."""
+    return min((wave.longest for wave in waves.values() if isinstance(wave, FormulaOfTime)), default=math.inf)
 
 
 def _turned_on(circuit: Circuit, waves: Mapping[str, Waveform]) -> dict[str, Waveform]:

@@ -16,14 +16,19 @@ from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.waveform import Grid
 from circuitsim.time_domain.decision_changes import changes
 
-LOOKS = 2
-"""Samples of a formula's decisions per output time."""
+LOOKS, SPOTS = 2_000, 256
+"""Minimum number of samples of a formula in a run; places where the number needed is determined."""
+ROUGH, RARE = 0.05, 0.125
+"""Interpolation error between two samples, relative to the formula's range, and fraction of intervals in which its
+decisions change, up to which samples resolve it."""
 LOOKS_A_PERIOD = 257
 """Samples that decide whether a formula depends on time."""
 SPAN = 1e-4
 """Spacing of the values in a difference quotient relative to that of two samples: balances truncation and rounding."""
 MOST_LOOKS = 200_000
 """Maximum number of samples of a formula that may be piecewise linear."""
+ROUNDING = 1e-12
+"""Relative rounding of a formula's value."""
 RESOLUTION = 1e-16
 """Minimum distance of a corner after the requested time, relative to the run."""
 
@@ -49,8 +54,7 @@ class FormulaOfTime(Waveform):
     """A source whose value is a formula. It is not the output of a linear system, so it rules out exact waveforms.
 
     Its corners are those of the waveforms it may read, and the times at which its conditions, ``abs``, ``min``, ``max``
-    and the like change, located by bisection. Pairs of changes between two samples (`LOOKS` per output time, and at
-    corners) are missed.
+    and the like change, located by bisection. Pairs of changes between two samples are missed.
 
     Parameters
     ----------
@@ -63,6 +67,11 @@ class FormulaOfTime(Waveform):
         Output times.
     others : mapping of int to Waveform
         Those of other sources, by position.
+
+    Attributes
+    ----------
+    longest : float
+        Step of the implicit method that resolves it, s.
 
     Raises
     ------
@@ -77,10 +86,10 @@ class FormulaOfTime(Waveform):
     ) -> None:
         self._name, self._sources, self._place, self._grid, self._others = name, sources, place, grid, others.values()
         self._lines = {k: partial(_line_of, wave) for k, wave in others.items()}
-        self._look = (grid.step or grid.stop / 1000.0) / LOOKS
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._at(0.0)
-
+        self._look = self._resolution()
+        self.longest = 2.0 * self._look
         self.recurs_from = max((wave.recurs_from for wave in self._others), default=0.0)
 
     @property
@@ -93,6 +102,21 @@ class FormulaOfTime(Waveform):
 
     def _at(self, time: float) -> tuple[float, tuple[Any, ...]]:
         return self._sources.formula_at(self._place, time, self._grid)
+
+    def _resolution(self) -> float:
+        """Distance of samples that resolve the formula wherever it is looked at, s."""
+        stop = self._grid.stop
+        look, spots = stop / LOOKS, np.random.default_rng(0).random(SPOTS)
+        while look * MOST_LOOKS > stop:
+            times = (stop - look) * spots + look * np.array([[0.0], [0.5], [1.0]])
+            values, decisions = self.at(times.ravel()).reshape(3, -1), self._decisions(times.ravel()).reshape(3, -1)
+            same = (decisions[1:] == decisions[0]).all(axis=0)
+            off = np.abs(values[1] - 0.5 * (values[0] + values[2]))[same]
+            rough = ROUGH * np.ptp(values) + ROUNDING * np.abs(values).max()
+            if (off <= rough).all() and np.mean(~same) <= RARE:
+                break
+            look *= 0.5
+        return look
 
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The value."""

@@ -141,6 +141,7 @@ def transient(
     if not isinstance(waveforms, Mapping):
         what = "a mapping from names of sources"
         raise UsageError(f"waveforms are {what}, not {waveforms!r}; output times: step=, points=")
+    longest = np.inf
     if isinstance(circuit, Deck):
         own, dynamics = setting(circuit, step, stop, initial), circuit.dynamics
         if dynamics is not None:
@@ -150,11 +151,10 @@ def transient(
         circuit, stop, initial = own.circuit, own.grid.stop, own.initial
         begin, held = begin or own.begin, {**own.held, **held}
         step = own.grid.step if points is None else step
-        max_step = min(max_step or np.inf, own.longest) if own.longest else max_step
+        longest = own.longest
     elif circuit.dynamics is not None and stop is not None:  # without ``stop`` the times below are an error
         grid = Grid(step or stop / ((points or POINTS) - 1 or 1), stop)
         circuit, waveforms, switches, couplings, longest = stated(circuit, grid, waveforms, switches, couplings)
-        max_step = min(max_step or np.inf, longest) if longest else max_step
     times = output_times(begin, stop, points, step)
     if 16 * times.size * len(circuit) > LARGEST_WAVES:
         most = LARGEST_WAVES // (16 * len(circuit))
@@ -169,7 +169,8 @@ def transient(
     if chosen is Method.IMPLICIT:
         if max_step is not None and not max_step > 0.0:
             raise UsageError(f"the longest step must be a positive time, not {max_step!r} s")
-        make = partial(Implicit, circuit, waveforms, switches, couplings, tolerance, longest=max_step or np.inf)
+        longest = min(longest, max_step or np.inf)
+        make = partial(Implicit, circuit, waveforms, switches, couplings, tolerance, longest=longest)
         made = implicit_run(make, accuracy, times, initial, held, tolerance, progress)
         if made.run.parasitic:
             named = ", ".join(str(circuit.node_names[k]) for k in made.run.controlling)
