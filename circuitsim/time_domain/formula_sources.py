@@ -16,7 +16,7 @@ from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.waveform import Grid
 from circuitsim.time_domain.decision_changes import changes
 
-LOOKS, SPOTS = 2_000, 256
+LOOKS, SPOTS = 1_000, 256
 """Minimum number of samples of a formula in a run; places where the number needed is determined."""
 ROUGH, RARE = 0.05, 0.125
 """Interpolation error between two samples, relative to the formula's range, and fraction of intervals in which its

@@ -81,12 +81,10 @@ def test_a_gradient_behind_a_formula() -> None:
 
 def test_output_times_change_no_step() -> None:
     """An oscillation of 100 kHz, with output times that meet its zeros, and others."""
-    card = "t\nB1 q 0 V=max(sin(2*pi*100k*time),0.5){more}\nR3 q s 1k\nC3 s 0 20n\n.tran {step} {stop}\n.end\n"
-    mean = math.sqrt(3.0) / 2.0 / math.pi + 0.5 * (1.0 - 1.0 / 3.0)
-    assert transient(loads(card.format(more="", step="10u", stop="1m"))).voltage("s")[-1] == pytest.approx(
-        mean, abs=2e-2
-    )
-    one, other = (transient(loads(card.format(more="+exp(-time/1m)", step=step, stop="50u"))) for step in ("5u", ".1u"))
+    card = "t\nB1 q 0 V=max(sin(2*pi*100k*time),0.5)\nR3 q s 1k\nC3 s 0 20n\n.tran {} 150u\n.end\n"
+    one, other = (transient(loads(card.format(step))) for step in ("10u", ".1u"))
     assert isinstance(one, ImplicitResult) and isinstance(other, ImplicitResult)
     assert [step.time for step in one.run.step_starts] == [step.time for step in other.run.step_starts]
-    np.testing.assert_allclose(one.voltage("s"), other.voltage("s")[::50], rtol=1e-12)
+    np.testing.assert_allclose(one.voltage("s"), other.voltage("s")[::100], rtol=1e-12)
+    mean = math.sqrt(3.0) / 2.0 / math.pi + 0.5 * (1.0 - 1.0 / 3.0)
+    assert one.voltage("s")[-1] == pytest.approx(mean, abs=2e-2)
