@@ -13,8 +13,10 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
+from circuitsim._moved import at_first_use
 from circuitsim._version import __version__
 
 # Name → module that defines it. Loaded on first use, so that `import circuitsim` and the command line start fast.
@@ -100,19 +102,11 @@ _PARTS = frozenset(
 __all__ = [*sorted(_HOMES), "__version__"]
 
 
+_at_home = at_first_use("circuitsim", **_HOMES)
+
+
 def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
-    if name in _PARTS:
-        return import_module(f"circuitsim.{name}")
-    home = _HOMES.get(name)
-    if home is None:
-        from circuitsim._moved import missing
-
-        raise missing("circuitsim", name)
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+    return import_module(f"circuitsim.{name}") if name in _PARTS else _at_home(name)
 
 
 def __dir__() -> list[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 MOVED = {
     "circuitsim COMMAND --diodes": "write `.options diodes=ideal` into the deck; in Python `ideal_diodes=True`",
     "circuitsim COMMAND --rkm": "leave it out: 2K2 is read as 2.2k, with a note",
@@ -51,6 +54,12 @@ def hint(old: str) -> str | None:
     return f"{old} was removed: {MOVED[old]}" if old in MOVED else None
 
 
-def missing(module: str, name: str) -> AttributeError:
-    """The error for a missing attribute of a module, with the replacement of a former one."""
-    return AttributeError(hint(f"{module}.{name}") or f"module {module!r} has no attribute {name!r}")
+def at_first_use(module: str, **homes: str) -> Any:
+    """``__getattr__`` of a module: imports names from their home; of a former name the error states the replacement."""
+
+    def found(name: str) -> Any:
+        if name in homes:
+            return getattr(import_module(homes[name]), name)
+        raise AttributeError(hint(f"{module}.{name}") or f"module {module!r} has no attribute {name!r}")
+
+    return found

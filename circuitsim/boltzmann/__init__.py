@@ -1,7 +1,6 @@
 """Restricted Boltzmann machines trained by contrastive divergence whose bias is computed or bounded as they learn."""
 
-from typing import Any
-
+from circuitsim._moved import at_first_use
 from circuitsim.boltzmann.contrastive import AdaptiveSteps, ContrastiveDivergence, FixedSteps, StepRule
 from circuitsim.boltzmann.exact import (
     VACUOUS,
@@ -55,11 +54,5 @@ __all__ = [
     "transition_matrix",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    # scikit-learn is an optional extra: its transformer is imported at first use.
-    if name == "ContrastiveDivergenceRBM":
-        from circuitsim.boltzmann.estimator import ContrastiveDivergenceRBM
-
-        return ContrastiveDivergenceRBM
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# scikit-learn is an optional extra.
+__getattr__ = at_first_use(__name__, ContrastiveDivergenceRBM="circuitsim.boltzmann.estimator")

@@ -1,7 +1,6 @@
 """Feedforward-tied energy-based models (Nest & Ernoult 2024): digital stages and analog blocks in one chain."""
 
-from typing import Any
-
+from circuitsim._moved import at_first_use
 from circuitsim.blocks.convolutional import ConvolutionalHopfieldBlock
 from circuitsim.blocks.hopfield import DeepHopfieldBlock
 from circuitsim.blocks.layered import Sweeps
@@ -46,11 +45,5 @@ __all__ = [
     "describe_chain",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    # scikit-learn is an optional extra: its classifier is imported at first use.
-    if name != "ChainClassifier":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from circuitsim.ffebm.classifier import ChainClassifier
-
-    return ChainClassifier
+# scikit-learn is an optional extra.
+__getattr__ = at_first_use(__name__, ChainClassifier="circuitsim.ffebm.classifier")

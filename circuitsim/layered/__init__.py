@@ -1,15 +1,7 @@
 """Deep resistive networks: layers of resistors and diodes that learn, at the speed of memory (Scellier 2024)."""
 
-from typing import Any
-
+from circuitsim._moved import at_first_use
 from circuitsim.layered.architecture import Architecture, ResistivePreset, published_models
-
-_HOMES = {
-    "DRNClassifier": "circuitsim.layered.estimator",
-    "DeepResistiveNetwork": "circuitsim.layered.network",
-    "LayeredLearner": "circuitsim.layered.learner",
-    "resistive_chain": "circuitsim.layered.learner",
-}
 
 __all__ = [
     "Architecture",
@@ -21,11 +13,11 @@ __all__ = [
     "resistive_chain",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    # Kernels import numba, the classifier scikit-learn: each is imported at first use.
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(_HOMES[name]), name)
+# Kernels import numba, the classifier scikit-learn.
+__getattr__ = at_first_use(
+    __name__,
+    DRNClassifier="circuitsim.layered.estimator",
+    DeepResistiveNetwork="circuitsim.layered.network",
+    LayeredLearner="circuitsim.layered.learner",
+    resistive_chain="circuitsim.layered.learner",
+)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from circuitsim.errors import UsageError
-from circuitsim.training.presets import published
+from circuitsim.training.presets import Preset
 
 
 @dataclass(frozen=True)
@@ -48,40 +46,15 @@ class Architecture:
         return len(self.units) - 1
 
 
-class ResistivePreset(NamedTuple):
-    """A published model: its layers, hyper-parameters and results on MNIST (`circuitsim.training.presets`)."""
-
-    name: str
-    title: str
-    hidden: Sequence[int]
-    input_gain: float
-    beta: float
-    sweeps: int
-    weight_rates: Sequence[float]
-    bias_rates: Sequence[float]
-    epochs: int
-    published: Mapping[str, Mapping[str, float]]
-    batch: int = 4
-    rate_decay: float = 0.99
+class ResistivePreset(Preset):
+    """A published model (`circuitsim.training.presets`)."""
 
     @property
     def architecture(self) -> Architecture:
         """For MNIST."""
         return Architecture((784, *self.hidden, 10), self.input_gain)
 
-    def rates(self) -> dict[str, float]:
-        """Learning rates by parameter name."""
-        return rates_by_name(self.weight_rates, self.bias_rates)
-
-
-def rates_by_name(
-    weight_rates: Sequence[float], bias_rates: Sequence[float], weights: str = "conductances"
-) -> dict[str, float]:
-    """Learning rates of the layers by parameter name; Hopfield networks call their conductances ``weights``."""
-    found = {f"{weights}{layer}": rate for layer, rate in enumerate(weight_rates)}
-    return found | {f"bias{layer}": rate for layer, rate in enumerate(bias_rates, 1)}
-
 
 def published_models() -> dict[str, ResistivePreset]:
     """The published models by name."""
-    return {name: ResistivePreset(name, **row) for name, row in published("drn").items()}
+    return ResistivePreset.models("drn")

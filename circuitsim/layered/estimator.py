@@ -12,12 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from circuitsim._scikit import ConvergenceWarning, check_random_state
-from circuitsim.layered.architecture import Architecture, rates_by_name
+from circuitsim.layered.architecture import Architecture
 from circuitsim.layered.learner import COMPILED, LayeredLearner, resistive_chain
 from circuitsim.layered.network import DeepResistiveNetwork
 from circuitsim.learning.estimate import Rule
 from circuitsim.training import SGD, EarlyStopping, Exponential
 from circuitsim.training.estimator import ABOVE_ZERO, Fit, TrainedClassifier, estimator, whole
+from circuitsim.training.presets import rates_by_name
 
 GAIN, PIXELS = 100.0, 784
 """The published gain, of MNIST's pixels."""

@@ -3,9 +3,7 @@
 Losses, nudges and rules are small frozen values for any `EnergyBlock`.
 """
 
-from typing import Any
-
-from circuitsim._moved import missing
+from circuitsim._moved import at_first_use
 from circuitsim.learning.agnostic import AgnosticPropagation
 from circuitsim.learning.chain import Chain, Learner
 from circuitsim.learning.coupled import CoupledLearning
@@ -41,11 +39,7 @@ __all__ = [
     "TruncatedBackpropagation",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    # scikit-learn is an optional extra: its estimators are imported at first use.
-    if name not in ("CircuitClassifier", "CircuitRegressor"):
-        raise missing(__name__, name)
-    from circuitsim.learning import scikit
-
-    return getattr(scikit, name)
+# scikit-learn is an optional extra.
+__getattr__ = at_first_use(
+    __name__, CircuitClassifier="circuitsim.learning.scikit", CircuitRegressor="circuitsim.learning.scikit"
+)

@@ -21,7 +21,7 @@ import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from circuitsim._moved import missing
+from circuitsim._moved import at_first_use
 from circuitsim.errors import DeckWarning, NetlistError, Problem
 from circuitsim.netlist.cards import NOTE_KINDS
 
@@ -196,5 +196,4 @@ def dump(circuit: Circuit, path: str | os.PathLike[str], roles: Roles | None = N
     write_file(path, dumps(circuit, roles).encode())
 
 
-def __getattr__(name: str) -> object:
-    raise missing("circuitsim.netlist", name)
+__getattr__ = at_first_use(__name__)

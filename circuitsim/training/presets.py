@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 
 @cache
@@ -24,3 +25,61 @@ def published(family: str) -> dict[str, dict[str, Any]]:
     text = resources.files("circuitsim.training").joinpath("presets.toml").read_text(encoding="utf-8")
     table: dict[str, dict[str, Any]] = tomllib.loads(text)[family]
     return table
+
+
+class Preset(NamedTuple):
+    """A published network of layers: its sizes, hyper-parameters and results on MNIST.
+
+    Attributes
+    ----------
+    name, title : str
+    hidden : list of int
+        Units of the hidden layers.
+    sweeps, nudged_sweeps : int
+        T and K; K is T where it is None.
+    beta : float
+        Strength of the nudge.
+    weight_rates, bias_rates : list of float
+        Learning rates of the layers, first to last.
+    epochs, batch : int
+    published : mapping
+        ``ep`` and ``bp``: test ``error``, %, its ``spread`` over runs, and ``hours`` on one A100.
+    rate_decay : float
+        Factor on the learning rates after each epoch.
+    input_gain : float
+        Volts for an input of one, of resistive networks.
+    spread : float
+        Weights start uniform in ±spread/√(units before them).
+    """
+
+    name: str
+    title: str
+    hidden: Sequence[int]
+    sweeps: int
+    beta: float
+    weight_rates: Sequence[float]
+    bias_rates: Sequence[float]
+    epochs: int
+    batch: int
+    published: Mapping[str, Mapping[str, float]]
+    nudged_sweeps: int | None = None
+    rate_decay: float = 0.99
+    input_gain: float = 1.0
+    spread: float = 1.0
+
+    @classmethod
+    def models(cls, family: str) -> dict[str, Self]:
+        """The published models of a family by name."""
+        return {name: cls(name, **row) for name, row in published(family).items()}
+
+    def rates(self, weights: str = "conductances") -> dict[str, float]:
+        """Learning rates by parameter name; Hopfield networks call their conductances ``weights``."""
+        return rates_by_name(self.weight_rates, self.bias_rates, weights)
+
+
+def rates_by_name(
+    weight_rates: Sequence[float], bias_rates: Sequence[float], weights: str = "conductances"
+) -> dict[str, float]:
+    """Learning rates of the layers by parameter name; Hopfield networks call their conductances ``weights``."""
+    found = {f"{weights}{layer}": rate for layer, rate in enumerate(weight_rates)}
+    return found | {f"bias{layer}": rate for layer, rate in enumerate(bias_rates, 1)}

@@ -6,8 +6,8 @@ import pytest
 from circuitsim.blocks.hopfield import DeepHopfieldBlock, Sweeps
 from circuitsim.errors import CircuitError, UsageError
 from circuitsim.hopfield import HopfieldLearning, network, published_models
-from circuitsim.layered.architecture import rates_by_name
 from circuitsim.training import SGD, Exponential, Trainer, TrainingPlan
+from circuitsim.training.presets import rates_by_name
 
 EXACT = Sweeps(4000, 4000, 1e-15, reverse_nudged=False)
 
@@ -88,7 +88,8 @@ def test_the_trajectory_is_that_of_the_formulas(hidden, rate, epochs):
 def test_the_published_models():
     models = published_models()
     found = {
-        name: (r.hidden, r.sweeps, r.nudged_sweeps, r.rates, r.published["ep"]["error"]) for name, r in models.items()
+        name: (r.hidden, r.sweeps, r.nudged_sweeps, r.weight_rates, r.published["ep"]["error"])
+        for name, r in models.items()
     }
     assert found == {
         "dhn-1h": ([1024], 15, 15, [0.05, 0.05], 1.79),

@@ -38,7 +38,6 @@ def build(options: Any) -> Experiment:
     from circuitsim.blocks.hopfield import Sweeps
     from circuitsim.datasets import choose, load
     from circuitsim.hopfield import HopfieldLearning, network, published_models
-    from circuitsim.layered.architecture import rates_by_name
     from circuitsim.training import SGD, Exponential
 
     preset = chosen_preset(options.preset, published_models())
@@ -48,8 +47,8 @@ def build(options: Any) -> Experiment:
     if options.hidden < 1:
         raise UsageError(f"a hidden layer needs at least one unit, not {options.hidden}")
     images = load(name, options.data_dir)
-    rates = preset.rates if options.lr is None else (options.lr,) * len(preset.rates)
-    plan = plan_of(options, SGD(rates_by_name(rates, rates, "weights")), Exponential(preset.rate_decay))
+    rates = preset.rates("weights") if options.lr is None else options.lr
+    plan = plan_of(options, SGD(rates), Exponential(preset.rate_decay))
     units = (images.train.shape[1], *(options.hidden for _ in preset.hidden), images.classes)
     # The order of the sweeps is that of the published code: the same in free and nudged phases.
     sweeps = Sweeps(options.sweeps, options.nudged_sweeps, options.tolerance, reverse_nudged=False)

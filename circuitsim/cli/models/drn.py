@@ -34,11 +34,9 @@ class Options(ImageOptions):
 
 def build(options: Any) -> Experiment:
     """A run from options."""
-    from dataclasses import replace
-
     from circuitsim.blocks.layered import Sweeps
     from circuitsim.datasets import choose, load
-    from circuitsim.layered import DeepResistiveNetwork, published_models
+    from circuitsim.layered import Architecture, DeepResistiveNetwork, published_models
     from circuitsim.layered.learner import COMPILED, LayeredLearner, resistive_chain
     from circuitsim.learning.losses import SquaredError, measured
     from circuitsim.learning.stages import Normalise
@@ -49,11 +47,7 @@ def build(options: Any) -> Experiment:
     options, _ = filled(options, {**values, "nudged_sweeps": preset.sweeps})
     name, notes = choose(options.dataset, options.data_dir)
     data = load(name, options.data_dir)
-    architecture = replace(
-        preset.architecture,
-        units=(data.train.shape[1], *preset.architecture.units[1:-1], data.classes),
-        input_gain=options.input_gain,
-    )
+    architecture = Architecture((data.train.shape[1], *preset.hidden, data.classes), options.input_gain)
     if options.threads < 1:
         raise UsageError(f"at least one thread is needed, not {options.threads}")
     rates = preset.rates() if options.lr is None else options.lr
