@@ -54,7 +54,7 @@ def _windows(images: Array, window: Window) -> Array:
 
 def max_pool(images: Array) -> tuple[Array, Array]:
     """Maxima of 2 × 2 squares and where they were (0 to 3), the first of equals; an odd last line is left out."""
-    xp, four = namespace(images), _quarters(images)
+    xp, four = namespace(images), quarters(images)
     best = xp.maximum(xp.maximum(four[0], four[1]), xp.maximum(four[2], four[3]))
     less = [xp.astype(part != best, xp.uint8) for part in four[:3]]
     return best, less[0] * (1 + less[1] * (1 + less[2]))
@@ -63,19 +63,19 @@ def max_pool(images: Array) -> tuple[Array, Array]:
 def pool_where(images: Array, switches: Array) -> Array:
     """The entries of 2 × 2 squares at the places given."""
     xp = namespace(images)
-    return sum(xp.astype(switches == k, images.dtype) * part for k, part in enumerate(_quarters(images)))
+    return sum(xp.astype(switches == k, images.dtype) * part for k, part in enumerate(quarters(images)))
 
 
 def unpool(pooled: Array, switches: Array, shape: tuple[int, ...]) -> Array:
     """Zeros of (batch, *shape) with each entry at the place it was taken from: the transpose of `pool_where`."""
     xp = namespace(pooled)
     out = xp.zeros((pooled.shape[0], *shape), dtype=pooled.dtype, device=device(pooled))
-    for k, part in enumerate(_quarters(out)):
+    for k, part in enumerate(quarters(out)):
         part[...] = xp.astype(switches == k, pooled.dtype) * pooled
     return out
 
 
-def _quarters(images: Array) -> list[Array]:
+def quarters(images: Array) -> list[Array]:
     """The four entries of all 2 × 2 squares."""
     rows, columns = images.shape[1] // 2 * 2, images.shape[2] // 2 * 2
     return [images[:, i:rows:2, j:columns:2, :] for i in (0, 1) for j in (0, 1)]

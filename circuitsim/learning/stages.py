@@ -92,7 +92,34 @@ class Stage:
 
 
 @dataclass(eq=False)
-class Linear(Stage):
+class Weighted(Stage):
+    """A product with weights, and a bias for each output; a subclass makes the product."""
+
+    inputs: int
+    outputs: int
+
+    def _draw(self, rng: np.random.Generator, weights: np.ndarray, limit: float, bias: bool, dtype: Any) -> None:
+        self.parameters = {"weights": weights.astype(dtype)}
+        if bias:
+            self.parameters["bias"] = rng.uniform(-limit, limit, self.outputs).astype(dtype)
+
+    def _biased(self, product: Array, pull: Callable[[Array], tuple[Array, Array]]) -> Output:
+        """Output and pullback; ``pull`` gives a cotangent's product with the input, and with the weights."""
+        if "bias" in self.parameters:
+            product += self.parameters["bias"]
+
+        def pullback(cotangent: Array) -> tuple[Gradients, Array]:
+            weights, back = pull(cotangent)
+            gradients = {"weights": weights}
+            if "bias" in self.parameters:
+                gradients["bias"] = namespace(cotangent).sum(cotangent, axis=tuple(range(cotangent.ndim - 1)))
+            return gradients, back
+
+        return product, pullback
+
+
+@dataclass(eq=False)
+class Linear(Weighted):
     """``x @ weights + bias``.
 
     Parameters
@@ -104,8 +131,6 @@ class Linear(Stage):
         Weights and biases start uniform in ±spread/√inputs, PyTorch's default for spread 1.
     """
 
-    inputs: int
-    outputs: int
     bias: bool = True
     spread: float = 1.0
     kind = "linear"
@@ -118,9 +143,8 @@ class Linear(Stage):
     def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
         """Uniform weights and biases; the arguments are those of `Stage.initialise`."""
         rng, limit = np.random.default_rng(rng), self.spread / math.sqrt(self.inputs)
-        self.parameters = {"weights": rng.uniform(-limit, limit, (self.inputs, self.outputs)).astype(dtype)}
-        if self.bias:
-            self.parameters["bias"] = rng.uniform(-limit, limit, self.outputs).astype(dtype)
+        weights = rng.uniform(-limit, limit, (self.inputs, self.outputs))
+        self._draw(rng, weights, limit, self.bias, dtype)
 
     def forward(self, x: Array, training: bool = False) -> Output:
         """(batch, …) to (batch, outputs); the arguments are those of `Stage.forward`."""
@@ -128,17 +152,8 @@ class Linear(Stage):
         rows = xp.reshape(x, (x.shape[0], -1))
         if rows.shape[1] != self.inputs:
             raise UsageError(f"a {self.kind} stage takes rows of {self.inputs}, but rows of {rows.shape[1]} come in")
-        y = rows @ self.parameters["weights"]
-        if "bias" in self.parameters:
-            y += self.parameters["bias"]
-
-        def pullback(cotangent: Array) -> tuple[Gradients, Array]:
-            gradients = {"weights": rows.T @ cotangent}
-            if "bias" in self.parameters:
-                gradients["bias"] = xp.sum(cotangent, axis=0)
-            return gradients, xp.reshape(cotangent @ self.parameters["weights"].T, x.shape)
-
-        return y, pullback
+        weights = self.parameters["weights"]
+        return self._biased(rows @ weights, lambda c: (rows.T @ c, xp.reshape(c @ weights.T, x.shape)))
 
 
 class Readout(Linear):
@@ -232,7 +247,7 @@ class Activation(Stage):
 
 # ---------------------------------------------------------------------- images
 @dataclass(eq=False)
-class Conv2d(Stage):
+class Conv2d(Weighted):
     """A convolution.
 
     Parameters
@@ -248,8 +263,6 @@ class Conv2d(Stage):
         weights are uniform in ±1/√(inputs · size²), PyTorch's default.
     """
 
-    inputs: int
-    outputs: int
     size: int = 3
     stride: int = 1
     padding: int = 1
@@ -271,9 +284,7 @@ class Conv2d(Stage):
             weights = rng.uniform(-limit, limit, (size, size, *channels))
         else:
             weights = gaussian_orthogonal(rng, size, self.variance, channels)
-        self.parameters = {"weights": weights.astype(dtype)}
-        if self.bias:
-            self.parameters["bias"] = rng.uniform(-limit, limit, self.outputs).astype(dtype)
+        self._draw(rng, weights, limit, self.bias, dtype)
 
     def forward(self, x: Array, training: bool = False) -> Output:
         """(batch, rows, columns, inputs) to (batch, rows, columns, outputs).
@@ -282,23 +293,15 @@ class Conv2d(Stage):
         """
         if x.ndim != 4 or x.shape[3] != self.inputs:
             raise UsageError(f"a conv2d stage takes (batch, rows, columns, {self.inputs}), not {tuple(x.shape)}")
-        y = convolution.convolve(x, self._kernel(), self._window)
-        if "bias" in self.parameters:
-            y += self.parameters["bias"]
+        xp, weights, window = namespace(x), self.parameters["weights"], self._window
+        kernel = xp.reshape(weights, (-1, *weights.shape[2:]))
 
-        def pullback(cotangent: Array) -> tuple[Gradients, Array]:
-            xp, weights = namespace(cotangent), self.parameters["weights"]
-            gradient = convolution.kernel_gradient(x, cotangent, self._window)
-            gradients = {"weights": xp.reshape(gradient, weights.shape)}
-            if "bias" in self.parameters:
-                gradients["bias"] = xp.sum(cotangent, axis=(0, 1, 2))
-            return gradients, convolution.convolve_back(cotangent, self._kernel(), self._window, x.shape)
+        def pull(cotangent: Array) -> tuple[Array, Array]:
+            gradient = convolution.kernel_gradient(x, cotangent, window)
+            back = convolution.convolve_back(cotangent, kernel, window, x.shape)
+            return xp.reshape(gradient, weights.shape), back
 
-        return y, pullback
-
-    def _kernel(self) -> Array:
-        weights = self.parameters["weights"]
-        return namespace(weights).reshape(weights, (-1, *weights.shape[2:]))
+        return self._biased(convolution.convolve(x, kernel, window), pull)
 
 
 class MaxPool(Stage):
@@ -320,20 +323,18 @@ class SoftPool(Stage):
     def forward(self, x: Array, training: bool = False) -> Output:
         """Half the rows and columns, an odd last one left out; the arguments are those of `Stage.forward`."""
         xp = namespace(x)
-        batch, rows, columns, channels = x.shape
-        rows, columns = rows // 2, columns // 2
-        four = xp.reshape(x[:, : 2 * rows, : 2 * columns], (batch, rows, 2, columns, 2, channels))
-        share = xp.exp(four - xp.max(four, axis=(2, 4), keepdims=True))
-        share = share / xp.sum(share, axis=(2, 4), keepdims=True)
-        y = xp.sum(share * four, axis=(2, 4), keepdims=True)
+        four = xp.stack(convolution.quarters(x))
+        share = xp.exp(four - xp.max(four, axis=0))
+        share = share / xp.sum(share, axis=0)
+        y = xp.sum(share * four, axis=0)
 
         def pullback(cotangent: Array) -> tuple[Gradients, Array]:
             back = xp.zeros(x.shape, dtype=cotangent.dtype, device=device(cotangent))
-            found = share * (1 + four - y) * cotangent[:, :, None, :, None]
-            back[:, : 2 * rows, : 2 * columns] = xp.reshape(found, (batch, 2 * rows, 2 * columns, channels))
+            for k, part in enumerate(convolution.quarters(back)):
+                part[...] = share[k] * (1 + four[k] - y) * cotangent
             return {}, back
 
-        return y[:, :, 0, :, 0], pullback
+        return y, pullback
 
 
 @dataclass(eq=False)
