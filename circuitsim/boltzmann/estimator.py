@@ -12,7 +12,6 @@ from circuitsim._scikit import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     check_is_fitted,
-    check_random_state,
     validate_data,
 )
 from circuitsim.boltzmann.contrastive import AdaptiveSteps, ContrastiveDivergence
@@ -20,7 +19,7 @@ from circuitsim.boltzmann.exact import PartitionEstimate, estimate_log_partition
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.training import SGD
 from circuitsim.training.checkpoint import pack, unpack
-from circuitsim.training.estimator import Fit, TrainedEstimator, estimator, whole
+from circuitsim.training.estimator import Fit, TrainedEstimator, estimator
 
 
 @estimator
@@ -82,11 +81,6 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     weight_decay: float = 0.0
     shuffle: bool = False
     _model = "machine_"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TrainedEstimator._parameter_constraints,
-        "n_components": whole(1),
-        "k": whole(1),
-    }
     _reading: ClassVar[dict[str, Any]] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32)}
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -140,7 +134,7 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def _train(self, fit: Fit) -> None:
         if not fit.continues:
-            self._seeds = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+            self._seeds = np.random.default_rng(fit.seed)
             self.machine_ = RestrictedBoltzmannMachine.random(
                 fit.x.shape[1], self.n_components, self._seeds, dtype=fit.x.dtype
             )

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from circuitsim._arrays import to_numpy
-from circuitsim._scikit import check_random_state
 from circuitsim.blocks.hopfield import DeepHopfieldBlock, Sweeps
 from circuitsim.learning.chain import Chain, chain_arrays, restored_chain
 from circuitsim.learning.description import build, describe_chain
@@ -78,7 +77,7 @@ class ChainClassifier(TrainedClassifier):
 
     def _train(self, fit: Fit) -> None:
         """Adam's moments continue from one pass of `partial_fit` to the next."""
-        seed = int(check_random_state(self.random_state).randint(2**31))
+        seed = fit.seed + (fit.passes or 0)
         if not fit.continues:
             self.chain_ = Chain(
                 self._elements(fit.x.shape[1], fit.outputs),
@@ -87,7 +86,7 @@ class ChainClassifier(TrainedClassifier):
                 dtype=fit.x.dtype,
             )
         optimizer = Adam(self.chain_.rates(self.learning_rate_init), decay=self.weight_decay)
-        self._passes(self.chain_, fit, fit.x, seed + (fit.passes or 0), optimizer, Cosine(max(1, self.max_iter)))
+        self._passes(self.chain_, fit, fit.x, seed, optimizer, Cosine(max(1, self.max_iter)))
 
     def _model_state(self) -> tuple[dict[str, np.ndarray], Any]:
         return chain_arrays(self.chain_), describe_chain(self.chain_)

@@ -7,17 +7,17 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, field
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from circuitsim._scikit import ConvergenceWarning, check_random_state
+from circuitsim._scikit import ConvergenceWarning
 from circuitsim.layered.architecture import Architecture
 from circuitsim.layered.learner import COMPILED, LayeredLearner, resistive_chain
 from circuitsim.layered.network import DeepResistiveNetwork
 from circuitsim.learning.estimate import Rule
 from circuitsim.training import SGD, EarlyStopping, Exponential
-from circuitsim.training.estimator import ABOVE_ZERO, Fit, TrainedClassifier, estimator, whole
+from circuitsim.training.estimator import Fit, TrainedClassifier, estimator
 from circuitsim.training.presets import rates_by_name
 
 GAIN, PIXELS = 100.0, 784
@@ -92,17 +92,11 @@ class DRNClassifier(TrainedClassifier):
     dtype: str = "float32"
     network_: DeepResistiveNetwork = field(init=False)
     _model = "network_"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TrainedClassifier._parameter_constraints,
-        "input_gain": [None, *ABOVE_ZERO],
-        "sweeps": whole(1),
-        "n_iter_no_change": whole(1),
-    }
 
     def _train(self, fit: Fit) -> None:
         """See `TrainedEstimator`."""
         whole, parameters = fit.passes is None, None
-        seed = int(check_random_state(self.random_state).randint(2**31)) + (fit.passes or 0)
+        seed = fit.seed + (fit.passes or 0)
         units = (fit.x.shape[1], *self._hidden(), fit.outputs)
         if fit.continues:
             known, parameters = self.network_.architecture.units, self.network_.parameters

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from circuitsim._scikit import HasMethods, RegressorMixin, check_is_fitted, check_random_state
+from circuitsim._scikit import HasMethods, RegressorMixin, check_is_fitted
 from circuitsim.blocks.circuit import CircuitBlock
 from circuitsim.circuit import Circuit
 from circuitsim.errors import TopologyError
@@ -134,9 +134,7 @@ class CircuitEstimator(TrainedEstimator):
 
     def _train(self, fit: Fit) -> None:
         """Adam's moments continue from one pass of `partial_fit` to the next."""
-        seeds = np.random.default_rng(
-            (check_random_state(self.random_state).randint(2**31), *[fit.passes] * bool(fit.passes))
-        )
+        seeds = np.random.default_rng((fit.seed, *[fit.passes] * bool(fit.passes)))
         if not fit.continues:
             self.mean_, self.scale_ = moments(fit.x, fit.weight)
             self.block_ = self._block(fit.outputs, seeds)

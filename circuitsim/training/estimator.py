@@ -28,6 +28,7 @@ from circuitsim._scikit import (
     _check_sample_weight,
     check_classification_targets,
     check_is_fitted,
+    check_random_state,
     validate_data,
 )
 from circuitsim.training.callbacks import Callback
@@ -61,6 +62,8 @@ class Fit(NamedTuple):
         Whether the present model continues to learn.
     passes : int or None
         Passes made so far, of `partial_fit`, which makes one more; None for all passes of `fit`.
+    seed : int
+        Drawn from ``random_state``.
     outputs : int
         Outputs that the targets need.
     """
@@ -70,6 +73,7 @@ class Fit(NamedTuple):
     weight: np.ndarray | None
     continues: bool
     passes: int | None
+    seed: int
     outputs: int = 0
 
 
@@ -113,10 +117,11 @@ class TrainedEstimator(BaseEstimator):
     _model = ""
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "max_iter": whole(0),
-        "batch_size": whole(1),
+        **dict.fromkeys(("batch_size", "n_components", "k", "sweeps", "n_iter_no_change"), whole(1)),
         "learning_rate_init": [None, Real, list, tuple, np.ndarray],
         "callbacks": [list, tuple],
         **dict.fromkeys(("gain", "swing", "beta"), ABOVE_ZERO),
+        "input_gain": [None, *ABOVE_ZERO],
         "tol": [Interval(Real, 0, None, closed="left")],
         "dtype": [StrOptions({"float32", "float64"})],
     }
@@ -129,7 +134,8 @@ class TrainedEstimator(BaseEstimator):
         self._validate_params()
         continues = hasattr(self, self._model) and (part or self.warm_start)
         passes = None if not part else self.n_iter_ if continues else 0
-        given = Fit(*self._samples(x, y, weight, reset=not continues), continues, passes)
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        given = Fit(*self._samples(x, y, weight, reset=not continues), continues, passes, seed)
         y, outputs = self._targets(given, classes)
         self._train(given._replace(y=y, outputs=outputs))
         if passes is not None:

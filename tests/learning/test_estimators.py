@@ -369,7 +369,8 @@ def test_without_scikit_learn_the_installation_command_is_named(name: str, monke
     for module in [module for module in sys.modules if module.split(".")[0] == "sklearn"]:
         monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.delitem(sys.modules, "circuitsim._scikit")
-    monkeypatch.delitem(sys.modules, kind.__module__)
+    for module in (kind.__module__, "circuitsim.training.estimator"):
+        monkeypatch.delitem(sys.modules, module)
     monkeypatch.delattr(parent, kind.__module__.rpartition(".")[2])
     with pytest.raises(ImportError, match=r"need scikit-learn: pip install 'circuitsim-exact\[learn\]'"):
         getattr(parent, kind.__name__)
