@@ -134,7 +134,7 @@ class CircuitEstimator(TrainedEstimator):
 
     def _train(self, fit: Fit) -> None:
         """Adam's moments continue from one pass of `partial_fit` to the next."""
-        seeds = np.random.default_rng((fit.seed, *[fit.passes] * bool(fit.passes)))
+        seeds = np.random.default_rng((fit.seed, fit.passes) if fit.passes else fit.seed)
         if not fit.continues:
             self.mean_, self.scale_ = moments(fit.x, fit.weight)
             self.block_ = self._block(fit.outputs, seeds)
