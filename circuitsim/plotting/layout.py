@@ -9,52 +9,69 @@ length, k the number of nodes on the right: there all wires are equally spaced, 
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import networkx
 import numpy as np
 
-from circuitsim.plotting.sketch import Diamond, Sketch
+from circuitsim.circuit import GROUND
+from circuitsim.plotting.sketch import Sketch
 from circuitsim.program.components import component_labels
 
 
-def embed(n: int, edges: np.ndarray) -> np.ndarray:
-    """Positions of a connected graph with mean edge length 1 and most edges along the axes.
+class Part(NamedTuple):
+    """A connected part of a sketch, as arrays.
 
-    Parameters
+    Attributes
     ----------
-    n : int
-        Number of vertices.
     edges : (m, 2) int array
-
-    Returns
-    -------
-    (n, 2) float array
+        A ground symbol is the second end of its edges.
+    parent : (n,) int array
+        The vertex of a ground symbol, −1 elsewhere.
+    weight : (m,) float array
+        Number of parallel elements on each edge.
+    slanted : (m,) bool array
+        Edges that are diagonal.
+    hanging : (m,) bool array
+        Edges to a ground symbol.
+    left : int array
+        Vertices preferably on the left.
     """
-    import networkx
 
-    graph = networkx.Graph(edges.tolist())
-    graph.add_nodes_from(range(n))
-    found = networkx.kamada_kawai_layout(graph)
-    x = np.array([found[vertex] for vertex in range(n)])
-    return x if n == 1 else _turned(x, edges)
+    edges: np.ndarray
+    parent: np.ndarray
+    weight: np.ndarray
+    slanted: np.ndarray
+    hanging: np.ndarray
+    left: np.ndarray
 
 
-def _turned(x: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Rotate so that edges run along the axes, wider than high; scale to a mean edge length of 1."""
-    x = x - x.mean(0)
-    along = x[edges[:, 1]] - x[edges[:, 0]]
-    length = np.hypot(*along.T)
-    angle = np.arctan2(along[:, 1], along[:, 0])
-    turns = np.radians(np.arange(0.0, 90.0, 2.0))
-    crooked = [(length * np.abs(np.sin(2.0 * (angle - turn)))).sum() for turn in turns]
-    turn = float(turns[int(np.argmin(np.round(crooked, 9)))])
-    cos, sin = np.cos(turn), np.sin(turn)
-    x = x @ np.array([[cos, -sin], [sin, cos]])
-    if np.ptp(x[:, 1]) > 1.001 * np.ptp(x[:, 0]):
-        x = x[:, ::-1]
-    return x / max(float(length.mean()), 1e-12)
+def embedded(part: Part) -> np.ndarray:
+    """Positions (n, 2) of a part with mean edge length 1: most edges along the axes, wider than high, most nodes with a
+    ground symbol in the lower half, ground symbols below their nodes."""
+    core, grounded = np.flatnonzero(part.parent < 0), np.flatnonzero(part.parent >= 0)
+    among = part.parent[part.edges[:, 1]] < 0
+    x, inner = np.zeros((part.parent.size, 2)), part.edges[among]
+    if core.size > 1:
+        graph = networkx.Graph(inner.tolist())
+        found = networkx.kamada_kawai_layout(graph)
+        x[core] = [found[vertex] for vertex in core.tolist()]
+        x -= x[core].mean(0)
+        along = x[inner[:, 1]] - x[inner[:, 0]]
+        length, angle = np.hypot(*along.T), np.arctan2(along[:, 1], along[:, 0]) + np.pi / 4 * part.slanted[among]
+        turns = np.radians(np.arange(0.0, 90.0, 2.0))
+        crooked = (length * np.abs(np.sin(2.0 * (angle - turns[:, None])))).sum(1)
+        turn = turns[np.argmin(np.round(crooked, 9))]
+        x = x @ np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]]) / length.mean()
+        wide, high = np.ptp(x[core], axis=0)
+        x = x[:, ::-1] if high > 1.001 * wide else x
+        if part.left.size and x[part.left[0], 0] > 0.0:
+            x = x * [-1.0, 1.0]
+        if grounded.size and x[part.parent[grounded], 1].mean() > 1e-9:
+            x = x * [1.0, -1.0]
+    x[grounded] = x[part.parent[grounded]]
+    return x
 
 
 CROSSING, COVERED, DIAGONAL = 3.0, 8.0, 1.3
@@ -63,280 +80,145 @@ CROSSING, COVERED, DIAGONAL = 3.0, 8.0, 1.3
 STRUCK, GROUND_SIDEWAYS, GROUND_ABOVE, GROUND_DIAGONAL = 2.5, 0.8, 2.5, 2.0
 """Costs of a wire through the middle of another, where its symbol is; of a ground symbol not below its node."""
 
-BUDGET = 5000
-"""Maximum number of moves evaluated in full for one drawing."""
+SWEEPS, TRIED = 40, 10
+"""Maximum number of passes over all vertices, and of moves of one group that are compared in full."""
 
-REACH = [(dx, dy) for r in range(4) for dx in range(-r, r + 1) for dy in range(-r, r + 1) if max(abs(dx), abs(dy)) == r]
-"""Cells around a position, nearest first."""
+REACH = np.array(sorted(itertools.product(range(-2, 3), repeat=2), key=lambda cell: (max(map(abs, cell)), cell)))
+"""Cells around a position, nearest first: itself, its eight neighbours, then theirs."""
 
-
-Shape = tuple[np.ndarray, np.ndarray]
-"""Vertices that move as a rigid group, and their cells (k, 2) about a centre."""
-
-Moves = dict[int, tuple[int, int]]
-"""New cells of vertices."""
+TURNS = [np.diag(mirror) @ turn for mirror in ((1, 1), (-1, 1)) for turn in ([[1, 0], [0, 1]], [[0, -1], [1, 0]])]
+TURNS += [-turn for turn in TURNS]
+"""Rotations and reflections; the identity is the first."""
 
 
 class Grid:
-    """Vertices on integer cells, and the cost of their arrangement.
+    """The vertices of a part on integer cells, near their desired positions (n, 2), in cells.
 
-    Parameters
+    Attributes
     ----------
-    start : (n, 2) float array
-        Desired positions, in cells.
-    edges : (m, 2) int array
-    parent : (n,) int array
-        The vertex of a ground symbol, −1 elsewhere. A ground symbol is the second end of its edge.
-    weight : (m,) float array
-        Number of parallel elements on each edge.
-    shapes : sequence of (vertices, cells)
-        Disjoint groups that move as a whole; their diagonal edges have no cost.
-    budget : int
-        Maximum number of moves evaluated in full.
+    cells : (n, 2) int array
     """
 
-    def __init__(
-        self,
-        start: np.ndarray,
-        edges: np.ndarray,
-        parent: np.ndarray,
-        weight: np.ndarray,
-        shapes: Sequence[Shape] = (),
-    ) -> None:
-        n = len(start)
-        self.shapes = [vertices.tolist() for vertices, _ in shapes]
-        self.fixed = {v for shape in self.shapes for v in shape}
-        self.slanted = np.zeros(len(edges), dtype=bool)
-        for shape in self.shapes:
-            self.slanted |= np.isin(edges, shape).all(1)
-        self.edges, self.parent, self.weight = edges, parent, weight
-        self.cells = np.zeros((n, 2), dtype=np.int64)
-        self.at: dict[tuple[int, int], int] = {}
-        self.children = [np.flatnonzero(parent == v).tolist() for v in range(n)]
-        self.incident = [np.flatnonzero((edges == v).any(1)).tolist() for v in range(n)]
-        hangs = (parent[edges[:, 1]] >= 0).tolist()
-        self.facts = list(zip(*edges.T.tolist(), weight.tolist(), self.slanted.tolist(), hangs))
-        self.tries = 0
-        for vertices, cells in shapes:
-            self._place_shape(vertices, cells, start[vertices].mean(0))
-        for v in np.flatnonzero(parent < 0).tolist():
-            if v not in self.fixed:
-                self._place_vertex(v, start[v])
-        for v in np.flatnonzero(parent >= 0).tolist():
-            x, y = self.cells[parent[v]].tolist()
-            beside = [cell for cell in ((x, y - 1), (x + 1, y), (x - 1, y), (x, y + 1)) if cell not in self.at]
-            self._place_vertex(v, np.array(beside[0] if beside else (x + 0.1, y - 1.0)))
+    def __init__(self, part: Part, start: np.ndarray) -> None:
+        self.part = part
+        self.cells: np.ndarray = np.zeros(start.shape, dtype=np.int64)
+        taken: set[tuple[int, ...]] = set()
+        for v in np.argsort(part.parent >= 0, kind="stable").tolist():
+            wish = start[v] if part.parent[v] < 0 else self.cells[part.parent[v]] + (0.1, -1.0)
+            ring = range(-1 - int(len(taken) ** 0.5), 2 + int(len(taken) ** 0.5))
+            near = np.round(wish).astype(int) + list(itertools.product(ring, ring))
+            order = np.argsort(((near - wish) ** 2).sum(1), kind="stable")
+            self.cells[v] = next(cell for cell in near[order] if tuple(cell.tolist()) not in taken)
+            taken.add(tuple(self.cells[v].tolist()))
 
-    def _place_vertex(self, v: int, wish: np.ndarray) -> None:
-        """Put ``v`` on the free cell nearest to its desired position."""
-        x, y = round(float(wish[0])), round(float(wish[1]))
-        reach = range(-math.isqrt(len(self.at)) - 1, math.isqrt(len(self.at)) + 2)
-        free = ((x + dx, y + dy) for dx in reach for dy in reach if (x + dx, y + dy) not in self.at)
-        cell = min(free, key=lambda c: ((c[0] - wish[0]) ** 2 + (c[1] - wish[1]) ** 2, c))
-        self.cells[v] = cell
-        self.at[cell] = v
+    def groups(self) -> Iterator[tuple[list[int], int]]:
+        """Vertices that move together, and the number of their `TURNS`: one, alone and with its ground symbols; and
+        those that one other vertex connects to the rest, the neighbour of that first."""
+        graph = networkx.Graph(self.part.edges.tolist())
+        for v in range(len(self.cells)):
+            yield [v, *np.flatnonzero(self.part.parent == v).tolist()], 1
+            yield [v], 1
+        for bridge in networkx.connected_components(networkx.Graph(self.part.edges[self.part.slanted].tolist())):
+            yield sorted(bridge | {v for v in graph if graph[v].keys() <= bridge}), len(TURNS)
+        for root in sorted(graph):
+            pieces = [*networkx.connected_components(graph.subgraph(graph.nodes - {root}))]
+            for piece in pieces if len(pieces) > 1 else ():
+                first = min(piece & graph[root].keys())
+                if 1 < len(piece) <= len(graph) / 2 + 1:
+                    yield [first, *sorted(piece - {first})], len(TURNS)
 
-    def _place_shape(self, vertices: np.ndarray, cells: np.ndarray, wish: np.ndarray) -> None:
-        """Put a group where all its cells are free, near its desired position, by `REACH` and steps to the right."""
-        centre = np.round(wish).astype(np.int64)
-        steps = itertools.chain(REACH, ((right, 0) for right in itertools.count(4)))
-        for step in steps:
-            places = [(x, y) for x, y in (cells + centre + step).tolist()]
-            if self.at.keys().isdisjoint(places):
+    def improve(self) -> float:
+        """Move groups, and close gaps, while that lowers the cost; returns it."""
+        groups = [*self.groups()]
+        for _ in range(SWEEPS):
+            better = [self.best(self.moves(*group)) for group in groups] + [self.best(gap) for gap in self.gaps()]
+            if not any(better):
                 break
-        self.cells[vertices] = places
-        self.at.update(zip(places, vertices.tolist()))
+        return float(self.cost(self.cells[None])[0])
 
-    def cost(self, moved: Sequence[int] | None = None) -> float:
-        """Cost of everything that involves the vertices ``moved`` (all by default)."""
-        own = np.arange(len(self.edges)) if moved is None else self._edges_of(moved)
-        return self._lengths(own.tolist(), self.cells.tolist()) + self._conflicts(own, moved or ())
-
-    def _edges_of(self, moved: Sequence[int]) -> np.ndarray:
-        return np.array(sorted({e for v in moved for e in self.incident[v]}), dtype=np.int64)
-
-    def _lengths(self, own: Iterable[int], places: Sequence[Sequence[int]], moves: Moves | None = None) -> float:
-        """Cost of the lengths and directions of edges, with vertices at ``places`` except those that move."""
-        moves = moves or {}
-        cost = 0.0
-        for edge in own:
-            u, v, weight, slanted, hangs = self.facts[edge]
-            (x, y), (to_x, to_y) = moves.get(u) or places[u], moves.get(v) or places[v]
-            wide, high = abs(to_x - x), abs(to_y - y)
-            extra = wide + high - 1.0
-            cost += extra + 0.15 * extra * extra
-            diagonal = wide > 0 and high > 0
-            if diagonal and not slanted:
-                cost += DIAGONAL * weight
-            if hangs:
-                cost += GROUND_DIAGONAL if diagonal and not slanted else 0.0
-                cost += GROUND_SIDEWAYS if to_y == y else GROUND_ABOVE if to_y > y else 0.0
-        return cost
-
-    def _conflicts(self, own: np.ndarray, moved: Sequence[int]) -> float:
-        """Crossings of the edges ``own`` with any, vertices under them, and ``moved`` vertices under any edge."""
-        points = self.cells.astype(float)  # whole numbers: every comparison is exact
-        starts, ends = points[self.edges[:, 0]], points[self.edges[:, 1]]
-        middle = (starts + ends) / 2
-        p, q = starts[own], ends[own]
-        m, k = len(starts), own.size
-        of = _turn(p, q, np.concatenate([starts, ends, points]))
-        of_starts, of_ends = of[:, :m], of[:, m : 2 * m]
-        far = _turn(starts, ends, np.concatenate([p, q, points[list(moved)]]))
-        of_first, of_second = far[:, :k], far[:, k : 2 * k]
-        crossings = np.count_nonzero((of_starts * of_ends < 0) & (of_first * of_second < 0).T)
-        # The orientation of a midpoint is the mean of those of the ends.
-        struck = _between(p, q, middle, of_starts + of_ends == 0) - k
-        covered = _between(p, q, points, of[:, 2 * m :] == 0)
-        if k < m:
-            others = np.ones(m, dtype=bool)
-            others[own] = False
-            starts, ends, far = starts[others], ends[others], far[others]
-            struck += _between(starts, ends, middle[own], far[:, :k] + far[:, k : 2 * k] == 0)
-            covered += _between(starts, ends, points[list(moved)], far[:, 2 * k :] == 0)
-        return CROSSING * crossings + COVERED * covered + STRUCK * struck
-
-    def improve(self) -> None:
-        """Move vertices, with their ground symbols, and whole branches, while that helps and the budget lasts."""
-        branches = self._branches()
-        better = len(self.cells) > 1
-        while better and self.tries < BUDGET:
-            better = False
-            for shape in self.shapes:
-                group = [*shape, *(child for v in shape for child in self.children[v])]
-                better |= self._best(group, (self._moves(group, target) for target in self._targets(group)))
-            for v in (v for v in range(len(self.cells)) if v not in self.fixed):
-                groups = [[v]] if not self.children[v] else [[v, *self.children[v]], [v]]
-                for group in groups:
-                    better |= self._best(group, (self._moves(group, target) for target in self._targets(group)))
-            for root, branch in branches:
-                better |= self._best(branch, self._turns(root, branch))
-            better |= self._close_gaps()
-
-    def _targets(self, group: list[int]) -> list[tuple[int, int]]:
-        """Cells near the neighbours of ``group[0]``, and near its own."""
-        v = group[0]
-        others = [int(u) for e in self.incident[v] for u in self.edges[e] if u != v and u not in group]
-        x, y = (self.cells[others].mean(0).round().astype(int) if others else self.cells[v]).tolist()
-        here = self.cells[v].tolist()
-        near = [(x + dx, y + dy) for dx, dy in REACH[:25]] + [(here[0] + dx, here[1] + dy) for dx, dy in REACH[1:9]]
-        return list(dict.fromkeys(near))
-
-    def _moves(self, group: list[int], target: tuple[int, int]) -> Moves | None:
-        """New cells if ``group[0]`` moves to ``target``: the group moves along; occupants take its former cells."""
-        here = self.cells[group[0]].tolist()
-        shift = target[0] - here[0], target[1] - here[1]
-        if shift == (0, 0):
-            return None
-        moves = {v: (int(self.cells[v, 0]) + shift[0], int(self.cells[v, 1]) + shift[1]) for v in group}
-        for cell in moves.values():
-            there = self.at.get(cell)
-            if there is not None and there not in moves:
-                if len(group) > 1 or there in self.fixed:
-                    return None
-                return {**moves, there: (here[0], here[1])}
-        return moves
-
-    def _branches(self) -> list[tuple[int, list[int]]]:
-        """Groups of vertices connected to the rest by one vertex (the root), which can be rotated as a whole."""
-        import networkx
-
-        found, half, graph = [], len(self.cells) / 2, networkx.Graph(self.edges.tolist())
-        for u, v in self.edges.tolist():
-            for root, first in ((u, v), (v, u)):
-                branch = networkx.node_connected_component(graph.subgraph(graph.nodes - {root}), first)
-                if any(not branch.issuperset(shape) and not branch.isdisjoint(shape) for shape in self.shapes):
-                    continue
-                if 1 < len(branch) <= half + 1 and (set(graph[root]) - branch or len(branch) < half):
-                    found.append((root, [first, *sorted(branch - {first})]))
-        return found
-
-    def _turns(self, root: int, branch: list[int]) -> Iterator[Moves | None]:
-        """The branch in all rotations and reflections, with its first vertex on each cell near the root."""
-        shape = self.cells[branch] - self.cells[branch[0]]
-        inside = set(branch)
-        for mirror in (1, -1):
-            for turn in ((1, 0, 0, 1), (0, -1, 1, 0), (-1, 0, 0, -1), (0, 1, -1, 0)):
-                turned = (shape * [mirror, 1]) @ np.array(turn).reshape(2, 2)
-                for dx, dy in REACH[1:9]:
-                    cells = (turned + self.cells[root] + [dx, dy]).tolist()
-                    moves = {v: (x, y) for v, (x, y) in zip(branch, cells)}
-                    free = all(self.at.get(cell, v) in inside for v, cell in moves.items())
-                    yield moves if free else None
-
-    def _best(self, group: list[int], options: Iterable[Moves | None]) -> bool:
-        """Apply the best option if it lowers the cost; most options are rejected by a cheap part of the cost."""
-        rated = []
-        places = self.cells.tolist()
-        base: dict[tuple[int, ...], tuple[list[int], float]] = {}
-        for order, moves in enumerate(options):
-            if moves is not None:
-                moved = tuple(sorted({*moves, *group}))
-                if moved not in base:
-                    edges = self._edges_of(moved).tolist()
-                    base[moved] = edges, self._lengths(edges, places)
-                edges, before = base[moved]
-                rated.append((self._lengths(edges, places, moves) - before, order, moves))
-        conflicts: dict[tuple[int, ...], tuple[np.ndarray, float]] = {}
-        for cheap, _, moves in sorted(rated, key=lambda item: item[:2]):
-            if self.tries >= BUDGET:
-                break
-            moved = tuple(moves)
-            if moved not in conflicts:
-                own = self._edges_of(moved)
-                conflicts[moved] = own, self._conflicts(own, moved)
-            own, before = conflicts[moved]
-            if cheap >= before - 1e-9:
-                continue
-            self.tries += 1
-            old = self.cells[list(moved)]
-            self.cells[list(moved)] = list(moves.values())
-            if cheap + self._conflicts(own, moved) < before - 1e-9:
-                for cell in old.tolist():
-                    del self.at[tuple(cell)]
-                self.at.update({cell: v for v, cell in moves.items()})
-                return True
-            self.cells[list(moved)] = old
+    def best(self, options: np.ndarray) -> bool:
+        """Take the best of these arrangements (k, n, 2) if it is better than the present one, the first."""
+        rough = self.lengths(options, np.arange(len(self.part.edges)))
+        options = options[[0, *(1 + np.argsort(rough[1:], kind="stable")[:TRIED])]]
+        costs = self.cost(options, np.flatnonzero((options != self.cells).any((0, 2))))
+        least = int(np.argmin(costs))
+        if costs[least] < costs[0] - 1e-9:
+            self.cells = options[least]
+            return True
         return False
 
-    def _close_gaps(self) -> bool:
-        """Shift everything beyond a row or column one cell closer if the cells are free and the cost decreases."""
-        closed = False
-        for axis, cut in self._cuts():
-            far = self.cells[:, axis] > cut
-            if any(far[shape].any() and not far[shape].all() for shape in self.shapes):
-                continue
-            beyond = np.flatnonzero(far)
-            old = self.cells.copy()
-            before = self.cost()
-            self.cells[beyond, axis] -= 1
-            if len({tuple(c) for c in self.cells.tolist()}) == len(old) and self.cost() < before - 1e-9:
-                self.at = {(x, y): v for v, (x, y) in enumerate(self.cells.tolist())}
-                closed = True
-            else:
-                self.cells = old
-        return closed
+    def moves(self, group: list[int], turns: int) -> np.ndarray:
+        """All cells after a group has moved near its neighbours, or its place; occupants take the cells it leaves."""
+        here, inside = self.cells[group], set(group)
+        others = [u for edge in self.part.edges.tolist() if group[0] in edge for u in edge if u not in inside]
+        centre = np.round(self.cells[others or group[:1]].mean(0)).astype(int)
+        targets = np.concatenate([centre + REACH, here[0] + REACH[1:9]]) if turns == 1 else centre + REACH[1:9]
+        at = {(x, y): v for v, (x, y) in enumerate(self.cells.tolist())}
+        found = [self.cells]
+        for turn, target in itertools.product(TURNS[:turns], targets):
+            new = self.cells.copy()
+            new[group] = (here - here[0]) @ turn + target
+            there = [(x, y) for x, y in new[group].tolist()]
+            free = [(x, y) for x, y in here.tolist() if (x, y) not in there]
+            for cell in there:
+                if at.get(cell, group[0]) not in inside:
+                    new[at[cell]] = free.pop(0)
+            found.append(new)
+        return np.array(found)
 
-    def _cuts(self) -> Iterator[tuple[int, int]]:
+    def gaps(self) -> Iterator[np.ndarray]:
+        """All cells with those beyond a row or column one cell closer, where they are free."""
         for axis in (0, 1):
-            low, high = int(self.cells[:, axis].min()), int(self.cells[:, axis].max())
-            yield from ((axis, cut) for cut in range(low, high))
+            for cut in range(self.cells[:, axis].min(), self.cells[:, axis].max()):
+                new = self.cells.copy()
+                new[new[:, axis] > cut, axis] -= 1
+                if len(np.unique(new, axis=0)) == len(new):
+                    yield np.array([self.cells, new])
+
+    def lengths(self, cells: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """Costs (k,) of the lengths and directions of edges in the arrangements ``cells`` (k, n, 2)."""
+        (starts, ends), part = cells[:, self.part.edges[own]].transpose(2, 0, 1, 3), self.part
+        slanted, hanging, down = part.slanted[own], part.hanging[own], (ends - starts)[..., 1]
+        size = np.abs(ends - starts)
+        extra = size.sum(2) - np.where(slanted, 2.0, 1.0)
+        crooked = np.where(slanted, size[..., 0] != size[..., 1], size.all(2))
+        cost = extra + 0.15 * extra * extra + crooked * (DIAGONAL * part.weight[own] + GROUND_DIAGONAL * hanging)
+        total: np.ndarray = (cost + hanging * (GROUND_SIDEWAYS * (down == 0) + GROUND_ABOVE * (down > 0))).sum(1)
+        return total
+
+    def cost(self, cells: np.ndarray, moved: np.ndarray | None = None) -> np.ndarray:
+        """Costs (k,) of all that involves the vertices ``moved`` (all by default) in the arrangements ``cells``."""
+        edges = self.part.edges
+        moved = np.arange(cells.shape[1]) if moved is None else moved
+        own = np.flatnonzero(np.isin(edges, moved).any(1))
+        points = 2 * cells  # so that middles are whole
+        lines = points[:, edges]
+        of_own = _sides(lines[:, own], points)
+        near, far = of_own[:, :, edges[:, 0]], of_own[:, :, edges[:, 1]]
+        behind, beyond = _sides(lines, lines[:, own, 0]), _sides(lines, lines[:, own, 1])
+        crossed = (near * far < 0) & (behind * beyond < 0).swapaxes(1, 2)
+        crossings = crossed.sum((1, 2)) - 0.5 * crossed[:, :, own].sum((1, 2))
+        struck, middles = behind + beyond == 0, lines.sum(2) // 2
+        of_moved = _sides(lines, points[:, moved]) == 0
+        struck[:, own] = of_moved[:, own] = False  # those are among the next
+        covered = _within(of_moved, lines, points[:, moved]) + _within(of_own == 0, lines[:, own], points)
+        hits = _within(struck, lines, middles[:, own]) + _within(near + far == 0, lines[:, own], middles) - own.size
+        total: np.ndarray = self.lengths(cells, own) + CROSSING * crossings + COVERED * covered + STRUCK * hits
+        return total
 
 
-def _turn(p: np.ndarray, q: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Orientation: the side of the lines p→q on which the points r lie, (lines, points), 0 on the line."""
-    x, y, u, v = p[:, :1], p[:, 1:], q[:, :1] - p[:, :1], q[:, 1:] - p[:, 1:]
-    turn: np.ndarray = u * r[:, 1] - v * r[:, 0]
-    turn -= u * y - v * x
-    return turn
+def _sides(lines: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """The sides of lines (k, m, 2, 2) on which points (k, p, 2) lie (k, m, p): 0 on the line."""
+    (x, y), (u, v) = lines[:, :, 0].transpose(2, 0, 1), (lines[:, :, 1] - lines[:, :, 0]).transpose(2, 0, 1)
+    made: np.ndarray = u[..., None] * points[:, None, :, 1] - v[..., None] * points[:, None, :, 0]
+    return made - (u * y - v * x)[..., None]
 
 
-def _between(p: np.ndarray, q: np.ndarray, r: np.ndarray, on_line: np.ndarray) -> int:
-    """Number of the points r on a line p–q that lie strictly between its ends."""
-    line, point = on_line.nonzero()
-    r = r[point]
-    away = (r - p[line]) * (r - q[line])
-    return int(np.count_nonzero(away[:, 0] + away[:, 1] < 0))
+def _within(on_line: np.ndarray, lines: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Numbers (k,) of the points on lines that lie strictly between their ends."""
+    option, line, point = on_line.nonzero()
+    away = points[option, point][:, None] - lines[option, line]
+    return np.bincount(option[(away[:, 0] * away[:, 1]).sum(1) < 0], minlength=len(on_line))
 
 
 DENSE = 2.0
@@ -352,24 +234,22 @@ class PlacedLayers(NamedTuple):
     share: np.ndarray
 
 
-def layered(edges: np.ndarray, parent: np.ndarray, sources: np.ndarray, symbols: bool = True) -> PlacedLayers | None:
-    """The circuit in layers; None where it is not dense or has elements within a layer.
+def layered(part: Part, symbols: bool = True) -> PlacedLayers | None:
+    """The part in layers; None where it is not dense or has elements within a layer.
 
     Parameters
     ----------
-    edges : (m, 2) int array
-    parent : (n,) int array
-        The vertex of a ground symbol, −1 elsewhere.
-    sources : int array
-        Vertices for the first layer; if that fails, all nodes at an even distance from the first vertex.
+    part : Part
+        Its vertices on the left are the first layer; if that fails, all nodes at an even distance from the first one.
     symbols : bool
         Whether to leave room for a symbol on every element.
     """
+    edges, parent = part.edges, part.parent
     core = np.flatnonzero(parent < 0)
     inner = edges[parent[edges[:, 1]] < 0]
     if core.size < SMALLEST or len(inner) < DENSE * core.size:
         return None
-    layer = _distance(parent.size, inner, sources)
+    layer = _distance(parent.size, inner, part.left)
     if not _fits(layer, core, inner):
         layer = _distance(parent.size, inner, core[:1]) % 2
         if not _fits(layer, core, inner):
@@ -440,7 +320,7 @@ def _placed(
 ON_GRID = 160
 """Maximum number of vertices of a circuit drawn with symbols; larger ones are drawn in layers or not at all."""
 
-SCALES = (1.0, 1.15, 1.3, 1.5, 2.0)
+SCALES = (1.15, 1.0, 1.3, 0.8, 1.5, 2.0)
 """Initial lengths of elements in cells. The search is local, so the best result from several starts is taken."""
 
 MANY_STARTS = 60
@@ -461,87 +341,46 @@ def place(sketch: Sketch, sources: Sequence[int] = ()) -> PlacedLayers | None:
     sources : sequence of int
         Vertices preferably on the left.
     """
-    seen: dict[tuple[bytes, ...], PlacedLayers] = {}  # equal parts get equal drawings
+    seen: dict[tuple[bytes, ...], PlacedLayers | None] = {}  # equal parts get equal drawings
     n = len(sketch.node)
     ends = np.array([(b.start, b.end) for b in sketch.bundles], dtype=np.int64).reshape(-1, 2)
-    part = component_labels(n, ends[:, 0], ends[:, 1])
-    parent = np.array(sketch.parent, dtype=np.int64)
+    label = component_labels(n, ends[:, 0], ends[:, 1])
+    parent, ground = np.array(sketch.parent, dtype=np.int64), np.array(sketch.node) == GROUND
     weight = np.array([float(len(b.elements)) for b in sketch.bundles])
+    slanted = np.array([b.slanted for b in sketch.bundles], dtype=bool)
     share = np.full(len(ends), 0.5)
     pieces = []
-    for root in np.unique(part).tolist():
-        members = np.flatnonzero(part == root)
-        local = np.full(n, -1, dtype=np.int64)
+    for root in np.unique(label).tolist():
+        members, own = np.flatnonzero(label == root), label[ends[:, 0]] == root
+        local = np.full(n + 1, -1, dtype=np.int64)  # the last one for −1
         local[members] = np.arange(members.size)
-        own = part[ends[:, 0]] == root
-        own_parent = np.where(parent[members] >= 0, local[parent[members]], -1)
         left = np.array([local[v] for v in sources if local[v] >= 0], dtype=np.int64)
-        diamonds = [shaped(d, local) for d in sketch.diamonds if part[d.left] == root]
-        key = tuple(a.tobytes() for a in (local[ends[own]], own_parent, weight[own], left, *(v for v, _ in diamonds)))
-        placed = seen.get(key) or _component(local[ends[own]], own_parent, weight[own], left, diamonds, n <= ON_GRID)
+        edges = ends[own]
+        part = Part(local[edges], local[parent[members]], weight[own], slanted[own], ground[edges[:, 1]], left)
+        key = tuple(array.tobytes() for array in part)
+        if key not in seen:
+            seen[key] = _placed_part(part, n <= ON_GRID)
+        placed = seen[key]
         if placed is None:
             return None
-        seen[key] = placed
         share[own] = placed.share
         pieces.append((members, placed.positions))
     return PlacedLayers(_packed(n, pieces), share)
 
 
-def shaped(diamond: Diamond, local: np.ndarray) -> Shape:
-    """The vertices of a bridge, and their cells about its centre."""
-    wide = max(1, (len(diamond.middle) + 2) // 2)
-    inner = len(diamond.middle)
-    across = [j - inner // 2 + (j >= inner // 2 and inner % 2 == 0) for j in range(inner)]
-    cells = [(-wide, 0), (wide, 0), (0, wide), (0, -wide), *((x, 0) for x in across)]
-    return local[[*diamond[:4], *diamond.middle]], np.array(cells, dtype=np.int64)
-
-
-def _component(
-    edges: np.ndarray,
-    parent: np.ndarray,
-    weight: np.ndarray,
-    left: np.ndarray,
-    diamonds: Sequence[Shape],
-    small: bool,
-) -> PlacedLayers | None:
-    found = None if diamonds else layered(edges, parent, left, small)
+def _placed_part(part: Part, small: bool) -> PlacedLayers | None:
+    """One part in layers, or on the grid by the best of several local searches."""
+    found = layered(part, small)
     if found is not None or not small:
         return found
-    core = np.flatnonzero(parent < 0)
-    number = np.cumsum(parent < 0) - 1
-    inner = edges[parent[edges[:, 1]] < 0]
-    wish = np.zeros((parent.size, 2))
-    wish[core] = _upright(embed(core.size, number[inner]), number, parent, left)
-    scales = SCALES if core.size <= MANY_STARTS else SCALES[1:2]
-    starts = (Grid(wish * scale, edges, parent, weight, diamonds) for scale in scales)
-    return PlacedLayers(_best_grid(starts), np.full(len(edges), 0.5))
-
-
-def _best_grid(grids: Iterable[Grid]) -> np.ndarray:
-    """The cheapest arrangement of several local searches."""
-    best = None
-    starts: set[bytes] = set()
-    for grid in grids:
-        if grid.cells.tobytes() in starts:
-            continue
-        starts.add(grid.cells.tobytes())
-        grid.improve()
-        if best is None or grid.cost() < best.cost() - 1e-9:
-            best = grid
-        if best.cost() < 1.0:
+    wish = embedded(part)
+    best = np.inf, wish
+    for scale in SCALES if (part.parent < 0).sum() <= MANY_STARTS else SCALES[:1]:
+        grid = Grid(part, scale * wish)
+        best = min(best, (grid.improve(), grid.cells.astype(float)), key=lambda one: one[0])
+        if best[0] < 1.0:
             break  # at most one ground symbol lies sideways: no further gain
-    assert best is not None
-    return best.cells.astype(float)
-
-
-def _upright(x: np.ndarray, number: np.ndarray, parent: np.ndarray, left: np.ndarray) -> np.ndarray:
-    """Mirror so that the first of ``left`` is on the left, and most nodes with a ground symbol in the lower half."""
-    if left.size and x[number[left[0]], 0] > x[:, 0].mean():
-        x = x * np.array([-1.0, 1.0])
-    grounded = number[parent[parent >= 0]]
-    if grounded.size and x[grounded, 1].mean() > x[:, 1].mean() + 1e-9:
-        x = x * np.array([1.0, -1.0])
-    return x
+    return PlacedLayers(best[1], np.full(len(part.edges), 0.5))
 
 
 def _packed(n: int, pieces: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:

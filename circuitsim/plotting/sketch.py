@@ -1,95 +1,17 @@
 """A circuit to be drawn: vertices to place, and bundles of elements between them.
 
 Ground is not a vertex: every node connected to it gets a ground symbol of its own, as in a hand-drawn schematic, so
-that the many wires to ground cross no other wires. Bridges, four equal arms between two sides and two ends, are drawn
-as diamonds.
+that the many wires to ground cross no other wires. The four equal arms of a bridge are slanted, and share one ground
+symbol.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 from circuitsim.circuit import GROUND, Circuit
-
-LONGEST = 4
-"""Maximum number of elements in series between the two sides."""
-
-Incident = Mapping[int, Sequence[tuple[int, int]]]
-"""For each node its elements, and the node at the other end of each."""
-
-
-class Diamond(NamedTuple):
-    """The nodes of one bridge, or their vertices, and its arms.
-
-    Attributes
-    ----------
-    left, right : int
-        The sides: two arms and one further element at each.
-    top, bottom : int
-        The ends; a grounded one is the bottom.
-    middle : tuple of int
-        Nodes in series between the sides, from left to right.
-    arms : tuple of int
-        Its four elements.
-    """
-
-    left: int
-    right: int
-    top: int
-    bottom: int
-    middle: tuple[int, ...]
-    arms: tuple[int, ...]
-
-
-def bridges(first: Sequence[int], second: Sequence[int], kind: Sequence[int]) -> list[Diamond]:
-    """The bridges of a circuit, no two with a common node except ground.
-
-    Parameters
-    ----------
-    first, second : sequence of int
-        Nodes of each element.
-    kind : sequence of int
-        Kind of each element; the arms of a bridge are of one kind.
-    """
-    incident: dict[int, list[tuple[int, int]]] = {}
-    for k, (a, b) in enumerate(zip(first, second)):
-        if a != b:
-            incident.setdefault(a, []).append((k, b))
-            incident.setdefault(b, []).append((k, a))
-    found: list[Diamond] = []
-    used: set[int] = set()
-    for side in sorted(incident):
-        bridge = None if side == GROUND or len(incident[side]) != 3 else _from(side, incident, kind)
-        if bridge is not None:
-            own = {bridge.left, bridge.right, bridge.top, bridge.bottom, *bridge.middle} - {GROUND}
-            if not own & used:
-                found.append(bridge)
-                used |= own
-    return found
-
-
-def _from(side: int, incident: Incident, kind: Sequence[int]) -> Diamond | None:
-    """The bridge with this node as its first side."""
-    for start, onward in incident[side]:
-        arms = {node: k for k, node in incident[side] if k != start}
-        middle: list[int] = []
-        last, node = start, onward
-        while node != GROUND and len(incident[node]) == 2 and len(middle) < LONGEST - 1:
-            middle.append(node)
-            last, node = next((k, other) for k, other in incident[node] if k != last)
-        if node <= side or len(incident[node]) != 3 or node == GROUND:
-            continue
-        others = {other: k for k, other in incident[node] if k != last}
-        elements = (*arms.values(), *others.values())
-        if len(arms) == 2 and arms.keys() == others.keys() and len({kind[k] for k in elements}) == 1:
-            bottom, top = sorted(arms)
-            return Diamond(side, node, top, bottom, tuple(middle), elements)
-    return None
-
-
-MOST = 200
-"""Maximum number of nodes of a circuit searched for bridges; larger ones are drawn without symbols."""
 
 
 class Bundle(NamedTuple):
@@ -98,6 +20,7 @@ class Bundle(NamedTuple):
     start: int
     end: int
     elements: tuple[int, ...]
+    slanted: bool = False
 
 
 class Sketch(NamedTuple):
@@ -108,20 +31,51 @@ class Sketch(NamedTuple):
     node : list of int
         The circuit's node at each vertex; ``GROUND`` at a ground symbol.
     parent : list of int
-        The vertex of a ground symbol; −1 at other vertices.
+        The vertex of a ground symbol; −1 at other vertices, and at the ground symbol of a bridge.
     bundles : list of Bundle
         A ground symbol is always the end of its bundle.
     loops : list of int
         Elements with both ends on one node, which are not drawn.
-    diamonds : list of Diamond
-        Bridges; a grounded end is one ground symbol (without parent) for both arms.
     """
 
     node: list[int]
     parent: list[int]
     bundles: list[Bundle]
     loops: list[int]
-    diamonds: list[Diamond]
+
+
+SIDE = 3
+"""Number of elements at each side of a bridge: two arms, and one between the sides."""
+
+MOST = 200
+"""Maximum number of nodes of a circuit searched for bridges; larger ones are drawn without symbols."""
+
+
+def bridge_arms(first: Sequence[int], second: Sequence[int], kind: Sequence[int]) -> dict[int, int]:
+    """Element → number of its bridge, for the arms of bridges, no two of which have a common node except ground.
+
+    Two nodes are the sides of a bridge if each has three elements, and four of these, all of one kind, are arms: they
+    lead to the same two nodes. The others lead from one side to the other.
+    """
+    incident: dict[int, dict[int, int]] = {}
+    for k, (a, b) in enumerate(zip(first, second)):
+        if a != b:
+            incident.setdefault(a, {})[k] = b
+            incident.setdefault(b, {})[k] = a
+    found: dict[int, int] = {}
+    used: set[int] = set()
+    sides = [node for node in sorted(incident) if len(incident[node]) == SIDE and node != GROUND]
+    for one, other in combinations(sides, 2):
+        leads = [*incident[one].items(), *incident[other].items()]
+        ends = {*incident[one].values()} & {*incident[other].values()}
+        ends = {end for end in ends if len(ends) == 2 or len(incident[end]) >= SIDE}
+        arms = [k for k, end in leads if end in ends]
+        across = all(end in (*ends, one, other) or len(incident[end]) == 2 for _, end in leads)
+        nodes = {one, other, *ends} - {GROUND}
+        if across and len(ends) == 2 and len(arms) == 4 and len({kind[k] for k in arms}) == 1 and not nodes & used:
+            found.update(dict.fromkeys(arms, len(used)))
+            used |= nodes
+    return found
 
 
 def sketch(circuit: Circuit) -> Sketch:
@@ -132,53 +86,30 @@ def sketch(circuit: Circuit) -> Sketch:
     circuit : Circuit
     """
     kind, first, second = (column.tolist() for column in circuit.arrays()[:3])
-    found = bridges(first, second, kind) if len({*first, *second}) <= MOST else []
-    grounded = {k: number for number, bridge in enumerate(found) if bridge.bottom == GROUND for k in bridge.arms}
-    corner: dict[int, int] = {}
+    bridges = bridge_arms(first, second, kind) if len({*first, *second}) <= MOST else {}
     node: list[int] = []
     parent: list[int] = []
-    vertex: dict[int, int] = {}
-    symbol: dict[int, int] = {}
+    number: dict[tuple[int, ...], int] = {}
     bundles: dict[tuple[int, int], list[int]] = {}
     loops: list[int] = []
 
-    def place(key: int) -> int:
-        if key not in vertex:
-            vertex[key] = len(node)
-            node.append(key)
-            parent.append(-1)
-        return vertex[key]
+    def vertex(key: tuple[int, ...], above: int = -1) -> int:
+        """The vertex of a node, or of the ground symbol of a vertex or a bridge."""
+        if key not in number:
+            number[key] = len(node)
+            node.append(key[0])
+            parent.append(above)
+        return number[key]
 
     for k, (a, b) in enumerate(zip(first, second)):
         if a == b:
             loops.append(k)
             continue
         if GROUND in (a, b):
-            end = place(max(a, b))
-            if k in grounded:
-                if grounded[k] not in corner:
-                    corner[grounded[k]] = len(node)
-                    node.append(GROUND)
-                    parent.append(-1)
-                bundles.setdefault((end, corner[grounded[k]]), []).append(k)
-                continue
-            if end not in symbol:
-                symbol[end] = len(node)
-                node.append(GROUND)
-                parent.append(end)
-            key = end, symbol[end]
+            u = vertex((max(a, b),))
+            v = vertex((GROUND, -1, bridges[k])) if k in bridges else vertex((GROUND, u), u)
         else:
-            u, v = place(a), place(b)
-            key = min(u, v), max(u, v)
-        bundles.setdefault(key, []).append(k)
-    diamonds = [
-        own._replace(
-            left=vertex[own.left],
-            right=vertex[own.right],
-            top=vertex[own.top],
-            bottom=corner[number] if number in corner else vertex[own.bottom],
-            middle=tuple(vertex[v] for v in own.middle),
-        )
-        for number, own in enumerate(found)
-    ]
-    return Sketch(node, parent, [Bundle(*key, tuple(elements)) for key, elements in bundles.items()], loops, diamonds)
+            u, v = sorted((vertex((a,)), vertex((b,))))
+        bundles.setdefault((u, v), []).append(k)
+    made = [Bundle(*key, tuple(elements), elements[0] in bridges) for key, elements in bundles.items()]
+    return Sketch(node, parent, made, loops)
