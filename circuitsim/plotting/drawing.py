@@ -7,7 +7,8 @@ controlled source.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -263,7 +264,7 @@ def _overlap(box: np.ndarray, others: np.ndarray) -> float:
     return float(np.maximum(shared, 0.0).prod(axis=1).sum())
 
 
-def stacked(words: list[tuple[str, bool]], x: float, y: float, ha: str, va: str) -> Place:
+def stacked(words: Sequence[tuple[str, bool]], x: float, y: float, ha: str, va: str) -> Place:
     """Lines below each other; the block lies above, around or below y."""
     line = 0.127
     top = y + {"bottom": len(words) * line, "center": len(words) * line / 2, "top": 0.0}[va]
@@ -289,18 +290,21 @@ def along_wire(
     return places
 
 
-def node_places(centre: tuple[float, float], words: str, angles: list[float]) -> list[Place]:
-    """Eight directions, those with the widest gap between wires first."""
+def around(
+    centre: tuple[float, float], angles: Sequence[float], reaches: Sequence[float], made: Callable[..., Place]
+) -> list[Place]:
+    """Positions of a label at these distances from a point, in eight directions, those with the widest gap between
+    wires first; ``made(x, y, ha, va)`` is the label with a corner or an edge at (x, y)."""
     choices = np.radians([45, 135, 315, 225, 90, 0, 180, 270])
     gaps = np.full(8, np.pi)
     if angles:
         gaps = np.abs((choices[:, None] - np.array(angles) + np.pi) % (2 * np.pi) - np.pi).min(1)
     places: list[Place] = []
-    for reach in (0.1, 0.22):
+    for reach in reaches:
         for k in np.argsort(-np.round(gaps, 6), kind="stable").tolist():
             dx, dy = float(np.cos(choices[k])), float(np.sin(choices[k]))
-            style = _side(dx, "left", "right"), _side(dy, "bottom", "top")
-            places.append((Text(centre[0] + reach * dx, centre[1] + reach * dy, words, *style, bold=True),))
+            sides = _side(dx, "left", "right"), _side(dy, "bottom", "top")
+            places.append(made(centre[0] + reach * dx, centre[1] + reach * dy, *sides))
     return places
 
 
@@ -616,7 +620,8 @@ class _Draughtsman:
         angles = self._angles()
         vertex = {node: v for v, node in enumerate(self.plan.node) if node != GROUND}
         for dot in dots:
-            places = node_places((dot.x, dot.y), self._node_words(dot.node), angles[vertex[dot.node]])
+            made = partial(self._node_label, dot.node)
+            places = around((dot.x, dot.y), angles[vertex[dot.node]], (0.1, 0.22), made)
             labels.append(Label(placer.place(places), node=dot.node))
         for k, places in self.choices:
             labels.append(Label(placer.place(places), element=k))
@@ -630,12 +635,14 @@ class _Draughtsman:
                 angles[u].append(float(np.arctan2(*(self.where[v] - self.where[u])[::-1])))
         return angles
 
-    def _node_words(self, node: int) -> str:
+    def _node_label(self, node: int, x: float, y: float, ha: str, va: str) -> Place:
+        """The name of a node, and its voltage."""
         name = self.what.circuit.node_names[node]
-        if self.what.voltages is None:
-            return short(name, 16)
-        free = "  (free)" if name in self.what.intervals else ""
-        return f"{short(name, 16)}\n{format_quantity(float(self.what.voltages[node]) + 0.0, 'V', 4)}{free}"
+        words = short(name, 16)
+        if self.what.voltages is not None:
+            free = "  (free)" if name in self.what.intervals else ""
+            words += f"\n{format_quantity(float(self.what.voltages[node]) + 0.0, 'V', 4)}{free}"
+        return (Text(x, y, words, ha, va, bold=True),)
 
     def _words(self, k: int) -> list[tuple[str, bool]]:
         """Name and value of an element, and (faint) its current."""
@@ -660,23 +667,5 @@ class _Draughtsman:
         words = self._words(k)
         if share != 0.5:
             return along_wire("  ".join(text for text, _ in words), centre, along, half, ends)
-        x, y = centre.tolist()
-        if abs(along[1]) < 0.35:
-            split = [Text(x, y + 0.19, words[0][0], va="bottom")]
-            split += [Text(x, y - 0.19, text, va="top", faint=faint) for text, faint in words[1:]]
-            return [
-                tuple(split),
-                *(
-                    stacked(words, x, y + up, "center", va)
-                    for up, va in ((0.19, "bottom"), (-0.19, "top"), (0.3, "bottom"), (-0.3, "top"))
-                ),
-            ]
-        side = 0.2 if abs(along[1]) > 0.9 else 0.24
-        lean = 0.0 if abs(along[1]) > 0.9 else -0.12 * float(np.sign(along[0] * along[1]))
-        places: list[Place] = []
-        for reach in (1.0, 1.6, 2.4):
-            places += [
-                stacked(words, x + side * reach, y + lean, "left", "center"),
-                stacked(words, x - side * reach, y - lean, "right", "center"),
-            ]
-        return places
+        turn = float(np.arctan2(along[1], along[0]))
+        return around(centre.tolist(), (turn, turn + np.pi), (0.19, 0.3, 0.48), partial(stacked, words))

@@ -98,23 +98,21 @@ class Placer:
     """
 
     def __init__(self, symbols: np.ndarray, wires: np.ndarray) -> None:
-        self.symbols, self.wires = symbols.reshape(-1, 4), wires.reshape(-1, 4)
-        self._boxes = np.empty((0, 4))
-        self._corners: list[np.ndarray] = []
+        self.symbols = symbols.reshape(-1, 4)[:, [0, 1, 2, 1, 2, 3, 0, 3]].reshape(-1, 4, 2)
+        self.wires, self.labels = wires.reshape(-1, 2, 2), np.empty((0, 4, 2))
 
     def place(self, places: Sequence[Place]) -> Place:
-        """Choose the best of these positions and reserve it."""
+        """Choose the best of these positions and reserve it; if none is free, the nearest free one to the first."""
         best, least = None, math.inf
         for preference, place in enumerate(places):
             if preference >= least:
                 break
-            cost = preference + self._cost(place, least - preference)
+            cost = preference + sum(map(self._cost, place))
             if cost < least:
                 best, least = place, cost
         if best is None:
-            best = next(place for place in self._around(places[0]) if self._free(place))
-        for text in best:
-            self._take(text.corners())
+            best = next(place for place in self._around(places[0]) if max(map(self._cost, place)) < math.inf)
+        self.labels = np.concatenate([self.labels, [text.corners() for text in best]])
         return best
 
     @staticmethod
@@ -126,71 +124,22 @@ class Placer:
                 angle = 2.0 * math.pi * turn / (8 + 4 * ring) + math.pi / 2
                 yield tuple(t.moved(step * ring * math.cos(angle), step * ring * math.sin(angle)) for t in place)
 
-    def _free(self, place: Place) -> bool:
-        return not any(self._covers_label(text.corners()) for text in place)
-
-    def _cost(self, place: Place, enough: float) -> float:
-        """Cost of a position; infinite where it covers a label."""
-        cost = 0.0
-        for text in place:
-            corners = text.corners()
-            if self._covers_label(corners):
-                return math.inf
-            low, high = corners.min(0), corners.max(0)
-            s = self.symbols
-            over = (s[:, 0] < high[0]) & (s[:, 2] > low[0]) & (s[:, 1] < high[1]) & (s[:, 3] > low[1])
-            if text.angle:
-                over[over] = [_overlap(corners, _rectangle(box)) for box in s[over]]
-            cost += SYMBOL_COST * int(over.sum()) + WIRE_COST * self._crossed(corners)
-            if cost > enough:
-                return cost
-        return cost
-
-    def _crossed(self, corners: np.ndarray) -> int:
-        """Number of wire segments that cross a rectangle."""
-        low, high = corners.min(0), corners.max(0)
-        w = self.wires
-        near = (np.minimum(w[:, 0], w[:, 2]) < high[0]) & (np.maximum(w[:, 0], w[:, 2]) > low[0])
-        near &= (np.minimum(w[:, 1], w[:, 3]) < high[1]) & (np.maximum(w[:, 1], w[:, 3]) > low[1])
-        return _run_through(corners, w[near])
-
-    def _covers_label(self, corners: np.ndarray) -> bool:
-        low, high = corners.min(0), corners.max(0)
-        b = self._boxes
-        near = (b[:, 0] < high[0]) & (b[:, 2] > low[0]) & (b[:, 1] < high[1]) & (b[:, 3] > low[1])
-        return any(_overlap(corners, self._corners[k]) for k in np.flatnonzero(near).tolist())
-
-    def _take(self, corners: np.ndarray) -> None:
-        self._boxes = np.vstack([self._boxes, [*corners.min(0), *corners.max(0)]])
-        self._corners.append(corners)
+    def _cost(self, text: Text) -> float:
+        """Cost of a text at its position; infinite where it covers a label."""
+        corners = text.corners()
+        if _covered(corners, self.labels):
+            return math.inf
+        return SYMBOL_COST * _covered(corners, self.symbols) + WIRE_COST * _covered(corners, self.wires)
 
 
-def _rectangle(box: np.ndarray) -> np.ndarray:
-    left, low, right, high = box.tolist()
-    return np.array([(left, low), (right, low), (right, high), (left, high)])
-
-
-def _run_through(corners: np.ndarray, pieces: np.ndarray) -> int:
-    """Number of segments (w, 4) with a point in the interior of the rectangle ``corners``, by separating axes."""
-    if not len(pieces):
-        return 0
-    ends = pieces.reshape(-1, 2, 2)
-    apart = np.zeros(len(pieces), dtype=bool)
-    for side in (corners[1] - corners[0], corners[2] - corners[1]):
-        a, b = corners @ side, ends @ side
-        apart |= (a.max() <= b.min(1)) | (b.max(1) <= a.min())
-    along = ends[:, 1] - ends[:, 0]
-    normal = np.stack([-along[:, 1], along[:, 0]], axis=1)
-    a, b = corners @ normal.T, np.einsum("wk,wk->w", ends[:, 0], normal)
-    apart |= (a.max(0) <= b) | (b <= a.min(0))
-    return int((~apart).sum())
-
-
-def _overlap(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether the interiors of two rectangles intersect, by separating axes."""
-    for polygon in (one, other):
-        for side in (polygon[1] - polygon[0], polygon[2] - polygon[1]):
-            a, b = one @ side, other @ side
-            if a.max() <= b.min() or b.max() <= a.min():
-                return False
-    return True
+def _covered(corners: np.ndarray, shapes: np.ndarray) -> int:
+    """Number of segments (k, 2, 2) or rectangles (k, 4, 2) with a point inside the rectangle ``corners``, by separating
+    axes."""
+    low, high = corners.min(0), corners.max(0)
+    shapes = shapes[((shapes.min(1) < high) & (shapes.max(1) > low)).all(1)]
+    own = np.broadcast_to(corners[1:3] - corners[:2], (len(shapes), 2, 2))
+    sides = np.concatenate([own, np.diff(shapes[:, :3], axis=1)], axis=1)
+    normals = np.stack([-sides[..., 1], sides[..., 0]], axis=1)
+    one, other = corners @ normals, shapes @ normals
+    apart = (one.max(1) <= other.min(1)) | (other.max(1) <= one.min(1))
+    return int((~apart.any(1)).sum())
