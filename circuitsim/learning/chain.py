@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 
 from circuitsim._arrays import Array, namespace, to_numpy
-from circuitsim.blocks.propagation import DivergedError
 from circuitsim.blocks.protocol import Arrays, EnergyBlock, State
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.learning.chaining import Passed, Step, backward, forward, is_block
 from circuitsim.learning.description import build, describe_chain
-from circuitsim.learning.estimate import Estimate, Rule
+from circuitsim.learning.estimate import DivergedError, Estimate, Rule
 from circuitsim.learning.losses import (
     CrossEntropy,
     Loss,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from circuitsim.blocks.propagation import Contrast
 from circuitsim.errors import RuleError, UsageError
-from circuitsim.learning.estimate import Estimate, GradientProblem, estimate_of
+from circuitsim.learning.estimate import Estimate, GradientProblem, contrasted
 
 
 @dataclass(frozen=True)
@@ -47,4 +46,4 @@ class CoupledLearning:
         free = problem.free
         output = free.output - self.eta * loss.gradient(free.output, problem.target)
         clamped = block.clamp(problem.x, output, free)
-        return estimate_of(Contrast(block, problem.x, (free, clamped), clamped, free, self.eta), problem.weight)
+        return contrasted(problem, (free, clamped), clamped, free, self.eta)

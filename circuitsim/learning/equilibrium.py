@@ -8,10 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from circuitsim.blocks.propagation import VARIANTS, check_named, contrast, unit
+from circuitsim.blocks.propagation import VARIANTS, check_named, strengths, unit
 from circuitsim.blocks.protocol import State
 from circuitsim.errors import RuleError, UsageError
-from circuitsim.learning.estimate import Estimate, GradientProblem, estimate_of
+from circuitsim.learning.estimate import Estimate, GradientProblem, contrasted
 from circuitsim.learning.nudges import CONSTANT, Nudging
 
 REDUCTION, REDUCTIONS = 0.25, 12
@@ -82,8 +82,8 @@ class EquilibriumPropagation:
     @property
     def sides(self) -> tuple[str, ...]:
         """Sides of the bracket that are measured: fields of `Estimate`."""
-        found = {"centred": ("lower", "upper"), "positive": ("lower",), "negative": ("upper",)}
-        return found[self.variant] if self.bracket else ()
+        upper, lower = strengths(self.variant, float(self.bracket))
+        return tuple(side for side, strength in (("lower", lower), ("upper", upper)) if strength)
 
     def estimate(self, problem: GradientProblem) -> Estimate:
         """The estimate, from one nudged phase or two; with ``beta="auto"`` at most `REDUCTIONS` more.
@@ -108,13 +108,14 @@ class EquilibriumPropagation:
 
     def _at(self, problem: GradientProblem, beta: float) -> Estimate:
         """The estimate at a strength."""
-        block, x, _, _, free, weight = problem
-        found = contrast(block, x, free, self.variant, beta, lambda each: self.nudging.relax(problem, each))
+        free, (low, high) = problem.free, strengths(self.variant, beta)
+        minus, plus = (self.nudging.relax(problem, each) if each else free for each in (low, high))
         bounds = {}
-        if getattr(block, "has_energy", True):
-            ends = {"lower": (found.plus, beta), "upper": (found.minus, -beta)}
+        if getattr(problem.block, "has_energy", True):
+            ends = {"lower": (plus, beta), "upper": (minus, -beta)}
             bounds = {side: self._bound(problem, *ends[side]) for side in self.sides}
-        return estimate_of(found, weight, found.counted(self.allow_nonconvex), self.form == "implicit", **bounds)
+        apart, states = self.form == "implicit", (free, plus, minus)
+        return contrasted(problem, states, plus, minus, high - low, self.allow_nonconvex, apart, **bounds)
 
     def _bound(self, problem: GradientProblem, state: State, beta: float) -> np.ndarray:
         """(batch,) L_β = (G(β) − G(0))/β."""

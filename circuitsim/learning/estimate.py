@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import and_
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from circuitsim._arrays import Array, namespace
-from circuitsim.blocks.kinks import Kinks
-from circuitsim.blocks.propagation import Contrast
+from circuitsim._arrays import Array, device, namespace
+from circuitsim.blocks.kinks import Kinks, changed
 from circuitsim.blocks.protocol import Arrays, EnergyBlock, State
+from circuitsim.errors import ConvergenceError
 from circuitsim.learning.losses import Loss
 
 
@@ -101,34 +103,73 @@ class Rule(Protocol):
         ...
 
 
-def estimate_of(
-    contrast: Contrast, weight: Array, counted: Array | None = None, apart: bool = False, **more: Any
+class DivergedError(ConvergenceError):
+    """No sample of a batch has finite nudged states, although unproven states are allowed."""
+
+
+def contrasted(
+    problem: GradientProblem,
+    states: tuple[Any, ...],
+    plus: Any,
+    minus: Any,
+    width: float,
+    allow_nonconvex: bool = False,
+    apart: bool = False,
+    **more: Any,
 ) -> Estimate:
-    """The estimate from two states.
+    """The estimate (∂E at plus − ∂E at minus) / width.
 
     Parameters
     ----------
-    contrast : Contrast
-    weight : (batch,) array
-        Fractions of the samples.
-    counted : (batch,) bool array, optional
-        Samples that enter the gradients; those of which all states are certified if not given.
+    problem : GradientProblem
+    states : tuple of State
+        All that were relaxed: the free state first.
+    plus, minus : State
+        The two that are compared.
+    width : float
+        Distance of their strengths: 2β, β, or that of another rule.
+    allow_nonconvex : bool
+        Whether all samples with finite states enter the gradients, not only certified ones.
     apart : bool
-        Whether ``Estimate.apart`` is wanted.
+        Whether ``Estimate.apart`` is wanted: each state against the free one, whose share cancels.
     **more
         Further fields.
+
+    Raises
+    ------
+    DivergedError
+        States without proof are allowed, and none is finite.
     """
-    certified, like = contrast.certified, namespace(weight)
-    counted = like.asarray(certified if counted is None else counted)
+    block, x, _, _, free, weight = problem
+    xp, certified = namespace(weight), reduce(and_, [state.certified for state in states])
+    counted = certified
+    if allow_nonconvex:
+        counted = _finite(plus) & _finite(minus)
+        if not bool(counted.any()):
+            raise DivergedError(
+                f"no sample of the batch has finite states under its nudges (their strengths are {width:g} "
+                "apart): the nudged energy has no minimum; choose a smaller beta, a nudge that does not follow the "
+                "outputs, or, for chains, scaled errors"
+            )
+    counted = xp.asarray(counted, device=device(weight))
 
-    def held(values: Array) -> Array:
-        return like.where(counted[:, None], values, like.zeros_like(values))
+    def by_inputs(one: Any, other: Any) -> Array:
+        found = block.input_difference(one, other, x) / width
+        return xp.where(counted[:, None], found, xp.zeros_like(found))
 
-    terms = [(sign, held(term)) for sign, term in contrast.inputs_apart()] if apart else None
+    share = weight * xp.astype(counted, weight.dtype) / width
+    residuals = [state.residual for state in states]
+    terms = [(1.0, by_inputs(plus, free)), (-1.0, by_inputs(minus, free))] if apart else None
     return Estimate(
-        contrast.parameters(weight, counted),
-        held(contrast.inputs()),
-        contrast.residual,
+        dict(block.parameter_difference(plus, minus, x, share)),
+        by_inputs(plus, minus),
+        reduce(namespace(residuals[0]).maximum, residuals),
         certified,
-        **{"kinks": contrast.kinks, "states": contrast.states, "apart": terms, "counted": counted, **more},
+        **{"kinks": changed(states), "states": states, "apart": terms, "counted": counted, **more},
     )
+
+
+def _finite(state: State) -> Array:
+    """(batch,) bool: a state has finite squares, certified or not."""
+    xp, own = namespace(state.output), getattr(state, "finite", None)
+    return xp.all(xp.isfinite(state.output), axis=1) if own is None else own

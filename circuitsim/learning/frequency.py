@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from circuitsim.blocks.kinks import changed
-from circuitsim.blocks.propagation import Contrast
 from circuitsim.errors import RuleError, UsageError
-from circuitsim.learning.estimate import Estimate, GradientProblem, estimate_of
+from circuitsim.learning.estimate import Estimate, GradientProblem, contrasted
 from circuitsim.learning.nudges import CONSTANT, Nudging
 
 
@@ -69,5 +68,4 @@ class FrequencyPropagation:
         swing = combined(states, (2.0 / self.times * sines).tolist())
         # ½ (a + b/2)² − ½ (a − b/2)² = a b, and what is linear in the state gives b.
         above, below = combined([mean, swing], [1.0, 0.5]), combined([mean, swing], [1.0, -0.5])
-        found = Contrast(problem.block, problem.x, (free, mean), above, below, self.gamma)
-        return estimate_of(found, problem.weight)._replace(kinks=changed([free, *states]))
+        return contrasted(problem, (free, mean), above, below, self.gamma, kinks=changed([free, *states]))
