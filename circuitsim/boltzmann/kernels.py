@@ -14,6 +14,7 @@ import numpy as np
 
 from circuitsim._jit import jit
 from circuitsim._vectors import add, kernel, load, mul, splat, store, zip_high, zip_low
+from circuitsim.layered.fours import load_four, store_four
 
 LOG2_E = 1.4426950408889634
 # ln 2 in two parts: k times the first is exact for |k| < 2^20.
@@ -134,22 +135,17 @@ def transposed(source):
     return out
 
 
-@kernel(fastmath=False)
+@kernel()
 def turn_eight(given, at, columns, made, to, stride):
-    """Transpose a square of eight by eight: zipped with the row four below, three times over."""
-    a0, a1 = load(given, at, 8), load(given, at + columns, 8)
-    a2, a3 = load(given, at + 2 * columns, 8), load(given, at + 3 * columns, 8)
-    a4, a5 = load(given, at + 4 * columns, 8), load(given, at + 5 * columns, 8)
-    a6, a7 = load(given, at + 6 * columns, 8), load(given, at + 7 * columns, 8)
+    """Rows of a block of eight by eight numbers as columns; three times, the first half is zipped with the second."""
+    a, b = load_four(given, at, columns, 8), load_four(given, at + 4 * columns, columns, 8)
     for _ in range(3):
-        b0, b1, b2, b3 = zip_low(a0, a4), zip_high(a0, a4), zip_low(a1, a5), zip_high(a1, a5)
-        b4, b5, b6, b7 = zip_low(a2, a6), zip_high(a2, a6), zip_low(a3, a7), zip_high(a3, a7)
-        a0, a1, a2, a3, a4, a5, a6, a7 = b0, b1, b2, b3, b4, b5, b6, b7
-    store(made, to, a0)
-    store(made, to + stride, a1)
-    store(made, to + 2 * stride, a2)
-    store(made, to + 3 * stride, a3)
-    store(made, to + 4 * stride, a4)
-    store(made, to + 5 * stride, a5)
-    store(made, to + 6 * stride, a6)
-    store(made, to + 7 * stride, a7)
+        a, b = zipped(a, b, 0), zipped(a, b, 2)
+    store_four(made, to, stride, a)
+    store_four(made, to + 4 * stride, stride, b)
+
+
+@kernel()
+def zipped(a, b, k):
+    """Vectors k and k + 1 of two fours, lane by lane in turn."""
+    return zip_low(a[k], b[k]), zip_high(a[k], b[k]), zip_low(a[k + 1], b[k + 1]), zip_high(a[k + 1], b[k + 1])

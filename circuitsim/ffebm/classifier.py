@@ -16,13 +16,13 @@ from circuitsim.learning.estimate import Rule
 from circuitsim.learning.rules import Chaining
 from circuitsim.learning.stages import Linear, Readout
 from circuitsim.training import Adam, Cosine
-from circuitsim.training.estimator import Fit, TrainedClassifier, estimator, whole
+from circuitsim.training.estimator import Fit, SoftmaxClassifier, estimator, whole
 
 Elements = Sequence[Mapping[str, Any]] | Callable[[int, int], Sequence[Any]] | None
 
 
 @estimator
-class ChainClassifier(TrainedClassifier):
+class ChainClassifier(SoftmaxClassifier):
     """Digital stages and energy-based blocks, trained end to end.
 
     Parameters
@@ -70,7 +70,7 @@ class ChainClassifier(TrainedClassifier):
     weight_decay: float = 0.0
     _model = "chain_"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TrainedClassifier._parameter_constraints,
+        **SoftmaxClassifier._parameter_constraints,
         "hidden": whole(1),
     }
     _reading: ClassVar[dict[str, Any]] = {"dtype": (np.float64, np.float32)}
@@ -94,16 +94,13 @@ class ChainClassifier(TrainedClassifier):
     def _set_model(self, arrays: dict[str, np.ndarray], facts: Any) -> None:
         self.chain_ = restored_chain(arrays, facts)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """(samples, classes) softmax of the readout."""
-        return self._chances(self.outputs(X).astype(np.float64))
-
     def outputs(self, X: Any) -> np.ndarray:
         """(samples, classes) outputs of the chain, its logits."""
         x = self._read(X)
         return to_numpy(self.chain_.output(x))
 
-    _outputs = outputs
+    def _scores(self, X: Any) -> np.ndarray:
+        return self.outputs(X).astype(np.float64)
 
     def _elements(self, features: int, classes: int) -> Sequence[Any]:
         if callable(self.elements):

@@ -138,11 +138,7 @@ class DRNClassifier(TrainedClassifier):
         """(samples, features) inputs of the network for samples."""
         return self._scaled(self._read(X))
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Output voltages: (samples, classes), or v_2 − v_1 of two classes, V."""
-        return self._decision(self._outputs(X))
-
-    def _outputs(self, X: Any) -> np.ndarray:
+    def _scores(self, X: Any) -> np.ndarray:
         inputs = self.inputs(X)
         return self.network_.relax(inputs).output
 

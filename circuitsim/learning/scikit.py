@@ -16,14 +16,14 @@ from circuitsim.learning.description import build, describe
 from circuitsim.learning.equilibrium import EquilibriumPropagation
 from circuitsim.learning.estimate import Rule
 from circuitsim.learning.losses import CrossEntropy, Loss, SquaredError
-from circuitsim.learning.start import default_beta, default_device_rate, default_learning_rate, output_spread
+from circuitsim.learning.start import default_beta, learning_rates, output_spread
 from circuitsim.netlist.roles import Roles, make_roles
 from circuitsim.training import Adam, Cosine
 from circuitsim.training.checkpoint import copy_into
 from circuitsim.training.estimator import (
     Fit,
+    SoftmaxClassifier,
     SupervisedEstimator,
-    TrainedClassifier,
     TrainedEstimator,
     estimator,
     whole,
@@ -140,10 +140,8 @@ class CircuitEstimator(TrainedEstimator):
             self.block_ = self._block(fit.outputs, seeds)
         x = self._voltages(fit.x)
         self.learner_ = self._learner(self._loss(x, fit))
-        rate = self.learning_rate_init or default_learning_rate(self.block_, x, "adam")
-        rates = dict.fromkeys(self.block_.parameters, rate)
-        if "law" in rates:
-            rates["law"] = default_device_rate(x, "adam")
+        found = learning_rates(self.block_, x, lr=self.learning_rate_init or None)
+        rates = {kind: found[kind] for kind in self.block_.parameters}
         schedule = Cosine(max(1, self.max_iter), 0.02)
         self._passes(self.learner_, fit, x, int(seeds.integers(2**31)), Adam(rates), schedule)
 
@@ -282,7 +280,7 @@ class CircuitRegressor(RegressorMixin, CircuitEstimator, SupervisedEstimator):
 
 
 @estimator
-class CircuitClassifier(CircuitEstimator, TrainedClassifier):
+class CircuitClassifier(CircuitEstimator, SoftmaxClassifier):
     """Classification by a circuit: one output a class, the highest voltage is the answer; cross-entropy is its loss.
 
     The parameters are those of `CircuitRegressor`, except for ``swing``.
@@ -299,13 +297,9 @@ class CircuitClassifier(CircuitEstimator, TrainedClassifier):
     n_features_in_, n_iter_ : int
     """
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Output voltages over the temperature of the loss; for two classes the second less the first."""
-        return self._decision(self._outputs(X) / self.temperature_)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """(samples, classes) softmax of the outputs."""
-        return self._chances(self._outputs(X) / self.temperature_)
+    def _scores(self, X: Any) -> np.ndarray:
+        """Output voltages over the temperature of the loss."""
+        return self._outputs(X) / self.temperature_
 
     def _loss(self, x: np.ndarray | None, fit: Fit | None) -> CrossEntropy:
         if x is not None and fit is not None and not fit.continues:

@@ -74,21 +74,25 @@ def output_spread(block: CircuitBlock, x: np.ndarray, weight: np.ndarray | None 
     return float(np.sqrt(np.average(square, weights=None if weight is None else weight[:PROBED]))) or 1.0
 
 
-def default_learning_rate(block: CircuitBlock, x: np.ndarray, optimizer: str) -> float:
-    """A learning rate: Adam moves by 2 % of the median conductance; others by a tenth of it for an error that is a
-    tenth of the inputs' root mean square (g²/V² has the unit of a rate for the squared error).
+def learning_rates(
+    block: CircuitBlock,
+    x: np.ndarray,
+    optimizer: str = "adam",
+    lr: float | None = None,
+    current: float | None = None,
+    device: float | None = None,
+) -> dict[str, float]:
+    """Learning rates of conductances, currents and coordinates of devices' parameters; those given stay.
+
+    Adam moves by 2 % of the median conductance; others by a tenth of it for an error that is a tenth of the inputs'
+    root mean square (g²/V² has the unit of a rate for the squared error). Adam moves a coordinate by 0.02 (2 % of a
+    value), others by 0.02 for an error and a derivative as large as the inputs' root mean square.
     """
-    g = scale_of(block)
-    return 0.02 * g if optimizer == "adam" else g * g / _square(x)
-
-
-def default_device_rate(x: np.ndarray, optimizer: str) -> float:
-    """A learning rate for coordinates of devices' parameters: Adam moves each by 0.02 (2 % of a value), others by 0.02
-    for an error and a derivative as large as the inputs' root mean square.
-    """
-    return 0.02 if optimizer == "adam" else 0.02 / _square(x)
-
-
-def _square(x: np.ndarray) -> float:
-    """The mean square of the first inputs; 1 if it is zero."""
-    return float((x[:PROBED] ** 2).mean()) or 1.0
+    g, square = scale_of(block), float((x[:PROBED] ** 2).mean()) or 1.0
+    usual, relative = (0.02 * g, 0.02) if optimizer == "adam" else (g * g / square, 0.02 / square)
+    rate = usual if lr is None else lr
+    return {
+        "conductance": rate,
+        "current": rate if current is None else current,
+        "law": relative if device is None else device,
+    }

@@ -319,10 +319,15 @@ class TrainedClassifier(ClassifierMixin, SupervisedEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of the highest output for each sample."""
-        outputs = self._outputs(X)  # an error where nothing is fitted
-        return self.classes_[outputs[:, : self.classes_.size].argmax(axis=1)]
+        scores = self._scores(X)  # an error where nothing is fitted
+        return self.classes_[scores[:, : self.classes_.size].argmax(axis=1)]
 
-    def _outputs(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Outputs (samples, classes); of two classes the second less the first."""
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores
+
+    def _scores(self, X: Any) -> np.ndarray:
         """(samples, classes) outputs of the model."""
         raise NotImplementedError
 
@@ -342,14 +347,14 @@ class TrainedClassifier(ClassifierMixin, SupervisedEstimator):
             self.classes_ = given
         return LabelEncoder().fit(self.classes_).transform(fit.y), self.classes_.size
 
-    def _chances(self, scores: np.ndarray) -> np.ndarray:
-        """The softmax of each sample's scores."""
-        found: np.ndarray = softmax(scores, axis=1)
-        return found
 
-    def _decision(self, scores: np.ndarray) -> np.ndarray:
-        """Scores (samples, classes) as scikit-learn has them: for two classes the second less the first."""
-        return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores
+class SoftmaxClassifier(TrainedClassifier):
+    """A classifier whose loss is the cross-entropy of its outputs."""
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """(samples, classes) softmax of the outputs."""
+        found: np.ndarray = softmax(self._scores(X), axis=1)
+        return found
 
 
 def _json_values(values: Mapping[str, Any]) -> dict[str, Any]:

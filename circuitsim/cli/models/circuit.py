@@ -173,24 +173,19 @@ def _sets(options: Options, setting: Setting) -> tuple[Samples, Samples | None]:
 
 def _optimizer(options: Options, setting: Setting) -> tuple[Any, dict[str, Any]]:
     """The optimiser, and the learning rates that were not given."""
-    from circuitsim.learning.start import default_device_rate, default_learning_rate
+    from circuitsim.learning.start import learning_rates
 
-    optimizer, lr = options.optimizer, options.lr
-    if lr is None:
-        lr = default_learning_rate(setting.block, setting.samples.x, optimizer)
     for name, kind, what in (
         ("lr_current", "current", "current source"),
         ("lr_device", "law", "parameter of a device"),
     ):
         if getattr(options, name) is not None and kind not in setting.block.parameters:
             raise UsageError(f"--{name.replace('_', '-')} applies only where a {what} is trainable")
-    other = lr if options.lr_current is None else options.lr_current
-    device = options.lr_device
-    if device is None:
-        device = default_device_rate(setting.samples.x, optimizer)
-    by_kind = {"conductance": lr, "current": other, "law": device}
+    given = options.optimizer, options.lr, options.lr_current, options.lr_device
+    by_kind = learning_rates(setting.block, setting.samples.x, *given)
     rates = {kind: by_kind[kind] for kind in setting.block.parameters}
-    return optimizer_of(options, rates), {"lr": lr, **({"lr_device": device} if "law" in rates else {})}
+    chosen = {"lr_device": rates["law"]} if "law" in rates else {}
+    return optimizer_of(options, rates), {"lr": by_kind["conductance"], **chosen}
 
 
 def _fingerprint(setting: Setting) -> bytes:
