@@ -253,7 +253,10 @@ class CircuitBlock:
         """The circuit with a voltage source across each output, analysed."""
         circuit, names = self.circuit.with_values({}), list(self.roles.inputs)
         for k, (p, q) in enumerate(self.roles.outputs):
-            names.append(_unused(circuit, f"Vclamp{k}"))
+            name = f"Vclamp{k}"
+            while name in circuit:
+                name += "_"
+            names.append(name)
             circuit.voltage_source(names[-1], p, q, 0.0)
         return batched(circuit, names, list(self.roles.outputs), self.tolerance)
 
@@ -262,6 +265,14 @@ class CircuitBlock:
         return float(self._solver().stiffness_limit()) / float(self._output_gain.max()) ** 2
 
     # ------------------------------------------------------------------ relaxing
+    def stiffness(self) -> float:
+        """What a nudge is measured against, S: `stiffness_limit`; of outputs that float while all diodes block the mean
+        trainable conductance."""
+        limit = self.stiffness_limit()
+        if 0 < limit < np.inf:
+            return limit
+        return float(self.parameters.get("conductance", np.ones(1)).mean())
+
     def relax(self, x: np.ndarray, nudge: Nudge | None = None, start: State | None = None) -> CircuitState:
         """Operating points for the rows of ``x`` (batch, inputs), V or A.
 
@@ -471,12 +482,6 @@ class _Present(NamedTuple):
     smooth: Smooth | None
     slopes: list[np.ndarray]
     solvers: dict[bool, Any]
-
-
-def _unused(circuit: Circuit, name: str) -> str:
-    while name in circuit:
-        name += "_"
-    return name
 
 
 def _check_sensed(circuit: Circuit, roles: Roles) -> None:

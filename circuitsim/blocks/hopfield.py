@@ -21,8 +21,6 @@ from circuitsim.blocks.couplings import DenseCoupling
 from circuitsim.blocks.layered import LayeredBlock, Sweeps
 from circuitsim.blocks.propagation import check_named
 
-__all__ = ["ACTIVATIONS", "DeepHopfieldBlock", "Sweeps", "hopfield_layers"]
-
 #: Curvature of G for each activation: σ(u) = clip(u / slope, 0, 1).
 ACTIVATIONS = {"ernoult": 1.0, "laborieux": 2.0}
 

@@ -8,7 +8,6 @@ compiled steps of deep resistive networks make the same difference in their own 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from typing import Any
 
@@ -47,11 +46,4 @@ def unit(block: Any) -> float:
 
     1 for Hopfield networks, whose units have no unit.
     """
-    if hasattr(block, "stiffness"):
-        return float(block.stiffness())
-    limit = float(block.stiffness_limit()) if hasattr(block, "stiffness_limit") else 1.0
-    if 0 < limit < math.inf:
-        return limit
-    # Outputs that float while all diodes block: the scale of what is there.
-    conductance = block.parameters.get("conductance")
-    return 1.0 if conductance is None else float(conductance.mean())
+    return float(block.stiffness()) if hasattr(block, "stiffness") else 1.0

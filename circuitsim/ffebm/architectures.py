@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from circuitsim.blocks.propagation import check_named
 from circuitsim.datasets.colour import COLOUR, SIDE
 from circuitsim.errors import UsageError
 from circuitsim.training.presets import published
@@ -115,7 +116,7 @@ class LayerSizes:
 
 def published_layers(name: str, divisor: int = 1, **change: Any) -> LayerSizes:
     """A network of Nest & Ernoult (2024), Table 5, by name; widths over ``divisor``, some of it changed."""
-    layers = {**published("ffebm")["layers"][name], **change}
+    layers = {**published("chains")["layers"][name], **change}
     for widths in ("channels", "dense"):
         layers[widths] = [width // divisor for width in layers.get(widths, ())]
     # With fewer channels a kernel's sum has fewer terms; the variance grows so that the sums have equal size.
@@ -132,12 +133,9 @@ def preset(name: str, divisor: int = 1) -> dict[str, Any]:
         There is none of that name.
     """
     table = published("ffebm")
-    names = [name for name, entry in table.items() if "layers" in entry]
-    if name not in names:
-        raise UsageError(f"there is no preset '{name}'; there are {', '.join(names)}")
+    check_named(preset=(name, table))
     entry = {key: value for key, value in table[name].items() if key != "published"}
-    layers = published_layers(
-        entry.pop("layers"), divisor, normalise=table["pixels"][entry["dataset"]], **entry.pop("change", {})
-    )
+    pixels = published("chains")["pixels"][entry["dataset"]]
+    layers = published_layers(entry.pop("layers"), divisor, normalise=pixels, **entry.pop("change", {}))
     elements = layers.cut((SIDE, SIDE, 3), entry.pop("blocks"), COLOUR[entry["dataset"]].classes)
     return {**entry, "elements": elements}

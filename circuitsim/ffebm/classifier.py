@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from circuitsim._arrays import to_numpy
-from circuitsim.blocks.hopfield import DeepHopfieldBlock, Sweeps
+from circuitsim.blocks.hopfield import DeepHopfieldBlock
+from circuitsim.blocks.layered import Sweeps
 from circuitsim.learning.chain import Chain, chain_arrays, restored_chain
 from circuitsim.learning.description import build, describe_chain
 from circuitsim.learning.estimate import Rule

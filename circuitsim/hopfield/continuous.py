@@ -170,8 +170,8 @@ def to_circuit(network: ContinuousHopfieldNetwork, title: str = "continuous Hopf
         A negative weight, or weights of spectral radius one and more: no resistive network has this energy.
     """
     weights, size = network.weights, network.bias.size
-    j, k = np.unravel_index(int(np.argmin(weights)), weights.shape) if size else (0, 0)
-    if size and weights[j, k] < 0.0:
+    if (weights < 0.0).any():
+        j, k = np.unravel_index(int(np.argmin(weights)), weights.shape)
         raise TopologyError(
             f"the weight between {network.names[j]} and {network.names[k]} is negative ({weights[j, k]:g}): "
             "no resistor is"

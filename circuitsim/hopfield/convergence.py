@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from circuitsim.blocks import Nudge
-from circuitsim.blocks.alternating import LayeredEnergy
+from circuitsim.blocks.alternating import LayeredEnergy, LayeredState
 from circuitsim.blocks.layered import LayeredBlock
 
 Layers = Sequence[np.ndarray]
@@ -63,14 +63,13 @@ def phases(
     Both phases take the layers in the order of the free one.
     """
     state = block.relax(x)
-    energy, nudged = state.minimised, replace(state.minimised, nudge=Nudge(-beta * targets, beta))
+    energy, zero = state.minimised, replace(state, layers=tuple(map(np.zeros_like, state.layers)))
+    nudged = replace(energy, nudge=Nudge(-beta * targets, beta))
 
-    def after(layers: Layers, sweeps: int, of: LayeredEnergy) -> Layers:
-        return of.relax(replace(state, layers=tuple(layers)), sweeps).layers
+    def needed(of: LayeredEnergy, start: LayeredState) -> np.ndarray:
+        def step(layers: Layers) -> Layers:
+            return of.relax(replace(state, layers=tuple(layers)), 1).layers
 
-    zero = [np.zeros_like(layer) for layer in state.layers]
-    free = after(zero, limit, energy)
-    return (
-        sweeps_to_converge(lambda layers: after(layers, 1, energy), zero, share, limit),
-        sweeps_to_converge(lambda layers: after(layers, 1, nudged), free, share, limit),
-    )
+        return sweeps_to_converge(step, start.layers, share, limit)
+
+    return needed(energy, zero), needed(nudged, energy.relax(zero, limit))

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from circuitsim.blocks.hopfield import DeepHopfieldBlock, Sweeps
+from circuitsim.blocks.hopfield import DeepHopfieldBlock
+from circuitsim.blocks.layered import Sweeps
 from circuitsim.blocks.propagation import METHODS, VARIANTS, check_named
 from circuitsim.errors import UsageError
 from circuitsim.learning.chain import Chain

@@ -35,10 +35,6 @@ class Architecture:
             raise UsageError(
                 "a hidden layer needs at least 2 units: one that may be positive, one that may be negative"
             )
-        if len(self.gains) != self.depth or not all(0 < a < float("inf") for a in self.gains):
-            raise UsageError(f"{self.depth} amplifiers with positive gains are needed, one a layer, not {self.gains}")
-        if not 0 < self.input_gain < float("inf"):
-            raise UsageError(f"the gain of the inputs must be positive and finite, not {self.input_gain}")
 
     @property
     def depth(self) -> int:

@@ -109,8 +109,17 @@ class DRNClassifier(TrainedClassifier):
         start = self._network(units, parameters, self.sweeps, (seed, 3), self.dtype)
         make: Any = LayeredLearner if self.method in COMPILED else resistive_chain
         learner = make(start, self.batch_size, self.method, self.beta)
+        rates: Any = self.learning_rate_init
         schedule = Exponential(self.rate_decay)
-        self._passes(learner, fit, self._scaled(fit.x), seed, SGD(self._rates()), schedule, levels)
+        self._passes(
+            learner,
+            fit,
+            self._scaled(fit.x),
+            seed,
+            SGD(rates_by_name(rates, rates) if np.ndim(rates) else float(rates)),
+            schedule,
+            levels,
+        )
         # In double precision, so that the outputs of a sample do not depend on the others of its batch.
         network = learner.network() if isinstance(learner, LayeredLearner) else learner.block
         self.network_ = self._network(units, network.parameters, self.sweeps)
@@ -176,7 +185,3 @@ class DRNClassifier(TrainedClassifier):
 
     def _scaled(self, X: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray((X - self.input_centre_) / self.input_scale_, dtype=self.dtype)
-
-    def _rates(self) -> float | dict[str, float]:
-        rates = self.learning_rate_init
-        return float(rates) if isinstance(rates, (int, float)) else rates_by_name(rates, rates)

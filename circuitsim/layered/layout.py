@@ -103,12 +103,16 @@ def inner_matrix(layout: Layout, inner: np.ndarray, layer: int) -> np.ndarray:
 
 def first_matrix(layout: Layout, tiles: np.ndarray) -> np.ndarray:
     """The matrix of the inputs, (2 · pixels, units): a copy from its tiles."""
-    whole = tiles.reshape(-1, layout.units[0], 2, TILE).transpose(2, 1, 0, 3)
-    return whole.reshape(2 * layout.units[0], -1)[:, : layout.units[1]]
+    return _untiled(layout, tiles).reshape(2 * layout.units[0], -1)[:, : layout.units[1]]
 
 
 def fill_tiles(layout: Layout, tiles: np.ndarray, matrix: np.ndarray) -> None:
     """Write the matrix of the inputs into its tiles."""
-    padded = np.zeros((2, layout.units[0], layout.width[1]))
-    padded[:, :, : layout.units[1]] = matrix.reshape(2, layout.units[0], -1)
-    tiles[:] = padded.reshape(2, layout.units[0], -1, TILE).transpose(2, 1, 0, 3).ravel()
+    whole, padded = _untiled(layout, tiles), np.zeros((2 * layout.units[0], layout.width[1]))
+    padded[:, : layout.units[1]] = matrix
+    whole[:] = padded.reshape(whole.shape)
+
+
+def _untiled(layout: Layout, tiles: np.ndarray) -> np.ndarray:
+    """(2, pixels, tiles, TILE) a view."""
+    return tiles.reshape(-1, layout.units[0], 2, TILE).transpose(2, 1, 0, 3)

@@ -117,7 +117,6 @@ class LayeredLearner:
             float(network.gain),
         )
         self._pending, self._changed, self._unchecked = False, True, float("inf")
-        self.memory.slot[0] = -1
         start, stored = network.parameters, self.parameters
         fill_tiles(self.layout, stored.pop("conductances0"), start["conductances0"])
         for name, memory in stored.items():

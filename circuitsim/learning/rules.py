@@ -112,6 +112,13 @@ def Chaining(
     """
     nudges = {"stationary": "constant", "elastic": "current"}
     check_named(last=(last, nudges))
-    chosen = {"form": form, "allow_nonconvex": allow_nonconvex, "scale_errors": scale_errors and last == "stationary"}
-    shared = {"beta": beta, "nudging": nudges[last], "relative": True, "bracket": False}
-    return rule_named(method, **{**shared, **chosen, **fields})
+    chosen = {
+        "beta": beta,
+        "nudging": nudges[last],
+        "relative": True,
+        "bracket": False,
+        "form": form,
+        "allow_nonconvex": allow_nonconvex,
+        "scale_errors": scale_errors and last == "stationary",
+    }
+    return rule_named(method, **{**chosen, **fields})

@@ -139,13 +139,16 @@ class CircuitEstimator(TrainedEstimator):
             self.mean_, self.scale_ = moments(fit.x, fit.weight)
             self.block_ = self._block(fit.outputs, seeds)
         x = self._voltages(fit.x)
-        self.learner_ = self._learner(self._loss(x, fit))
+        if not fit.continues:
+            self._measure(x, fit.weight)
+        self.learner_ = self._learner()
         found = learning_rates(self.block_, x, lr=self.learning_rate_init or None)
         rates = {kind: found[kind] for kind in self.block_.parameters}
         schedule = Cosine(max(1, self.max_iter), 0.02)
         self._passes(self.learner_, fit, x, int(seeds.integers(2**31)), Adam(rates), schedule)
 
-    def _learner(self, loss: Loss) -> Chain:
+    def _learner(self) -> Chain:
+        loss = self._loss()
         return Learner(self.block_, self.estimator or EquilibriumPropagation(default_beta(self.block_, loss)), loss)
 
     def _model_state(self) -> tuple[dict[str, np.ndarray], Any]:
@@ -154,10 +157,12 @@ class CircuitEstimator(TrainedEstimator):
     def _set_model(self, arrays: dict[str, np.ndarray], facts: Any) -> None:
         self.block_ = build(facts)
         copy_into(self.block_.parameters, arrays, "parameters")
-        self.learner_ = self._learner(self._loss(None, None))
+        self.learner_ = self._learner()
 
-    def _loss(self, x: np.ndarray | None, fit: Fit | None) -> Loss:
-        """The loss for a fit on these input voltages; without one that of the last."""
+    def _measure(self, x: np.ndarray, weight: np.ndarray | None) -> None:
+        """What the loss needs of the first outputs, at these input voltages."""
+
+    def _loss(self) -> Loss:
         return SquaredError()
 
     def _outputs(self, X: Any) -> np.ndarray:
@@ -301,7 +306,8 @@ class CircuitClassifier(CircuitEstimator, SoftmaxClassifier):
         """Output voltages over the temperature of the loss."""
         return self._outputs(X) / self.temperature_
 
-    def _loss(self, x: np.ndarray | None, fit: Fit | None) -> CrossEntropy:
-        if x is not None and fit is not None and not fit.continues:
-            self.temperature_ = output_spread(self.block_, x, fit.weight)
+    def _measure(self, x: np.ndarray, weight: np.ndarray | None) -> None:
+        self.temperature_ = output_spread(self.block_, x, weight)
+
+    def _loss(self) -> CrossEntropy:
         return CrossEntropy(self.temperature_)

@@ -174,19 +174,10 @@ class Schedule(Protocol):
 
 
 @dataclass(frozen=True)
-class Constant:
-    """The same rate throughout."""
-
-    def factor(self, epoch: int) -> float:
-        """Always 1."""
-        return 1.0
-
-
-@dataclass(frozen=True)
 class Exponential:
     """The rate is multiplied by ``decay`` after every epoch (Scellier 2024 uses 0.99)."""
 
-    decay: float
+    decay: float = 1.0
 
     def __post_init__(self) -> None:
         if not 0 < self.decay <= 1:
@@ -195,6 +186,10 @@ class Exponential:
     def factor(self, epoch: int) -> float:
         """``decay ** epoch``."""
         return self.decay**epoch
+
+
+Constant = Exponential
+"""The same rate throughout."""
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ def published(family: str) -> dict[str, dict[str, Any]]:
 
     Parameters
     ----------
-    family : {"drn", "dhn", "ffebm"}
+    family : {"drn", "dhn", "ffebm", "chains"}
 
     Returns
     -------
     dict
-        By name; not to be changed. Chains name what they share in ``layers`` and ``pixels``.
+        By name; not to be changed. Those of ``ffebm`` share the ``layers`` and ``pixels`` of ``chains``.
     """
     text = resources.files("circuitsim.training").joinpath("presets.toml").read_text(encoding="utf-8")
     table: dict[str, dict[str, Any]] = tomllib.loads(text)[family]

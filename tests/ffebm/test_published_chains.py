@@ -10,7 +10,7 @@ from circuitsim.ffebm import build_chain
 from circuitsim.ffebm.architectures import LayerSizes, preset
 from circuitsim.training.presets import published
 
-NAMES = [name for name, entry in published("ffebm").items() if "layers" in entry]
+NAMES = list(published("ffebm"))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -28,7 +28,7 @@ def test_published_configurations_are_whole(name: str) -> None:
             width += [*table["channels"], *table["dense"]]
             halved += sum(table["pool"])
             assert table["image"][2] == width[-1 - len(table["channels"]) - len(table["dense"])]
-    layers = published("ffebm")["layers"][published("ffebm")[name]["layers"]]
+    layers = published("chains")["layers"][published("ffebm")[name]["layers"]]
     assert width == [*layers["channels"], *layers.get("dense", [])]
     assert halved == len(layers["pool"])
     assert options["lr_final"] < options["lr"]
@@ -39,7 +39,7 @@ def test_published_configurations_run_a_few_batches(name: str) -> None:
     """Of images of the right shape, at a sixteenth of the width and a few sweeps; the cut and the flow are the same."""
     options = preset(name)
     entry = published("ffebm")[name]
-    table = published("ffebm")["layers"][entry["layers"]]
+    table = published("chains")["layers"][entry["layers"]]
     layers = LayerSizes(
         **{
             **table,

@@ -35,7 +35,7 @@ def build(options: Any) -> Experiment:
     """A run from options."""
     import numpy as np
 
-    from circuitsim.blocks.hopfield import Sweeps
+    from circuitsim.blocks.layered import Sweeps
     from circuitsim.datasets import choose, load
     from circuitsim.hopfield import HopfieldLearning, network, published_models
     from circuitsim.training import SGD, Exponential

@@ -47,7 +47,7 @@ def figure_chain(size: str = "small", sweeps: int = 60, nudged: int = 20, beta: 
     from circuitsim.ffebm.architectures import published_layers
     from circuitsim.training.presets import published
 
-    pixels = published("ffebm")["pixels"]["cifar10"]
+    pixels = published("chains")["pixels"]["cifar10"]
     layers = published_layers("figure", DIVISORS[size], free=sweeps, nudged=nudged, normalise=pixels)
     return build_chain(layers.cut((32, 32, 3), BLOCKS, 10), chaining={"beta": beta}, dtype="float64", seed=seed)
 
