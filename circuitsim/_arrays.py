@@ -30,22 +30,17 @@ def device(array: Array) -> Any:
     return array_api_compat.device(array)
 
 
-def clip_into(xp: Any, array: Array, lower: Array | None, upper: Array | None) -> None:
-    """Clip in place; bounds are scalars or arrays of the same library, None is no bound."""
-    if isinstance(array, np.ndarray):
-        if isinstance(lower, np.ndarray) or isinstance(upper, np.ndarray):
-            # Two passes over arrays of bounds take a third of the time of numpy's clip.
-            if lower is not None:
-                np.maximum(array, lower, out=array)
-            if upper is not None:
-                np.minimum(array, upper, out=array)
-        elif lower is not None or upper is not None:
-            array.clip(lower, upper, out=array)  # type: ignore[arg-type]
-        return
-    if lower is not None:
+def clip_into(xp: Any, array: Array, lower: Array, upper: Array) -> None:
+    """Clip in place; bounds are scalars or arrays of the same library."""
+    if not isinstance(array, np.ndarray):
         array[...] = xp.maximum(array, xp.asarray(lower, dtype=array.dtype))
-    if upper is not None:
         array[...] = xp.minimum(array, xp.asarray(upper, dtype=array.dtype))
+    elif isinstance(lower, np.ndarray):
+        # Two passes over arrays of bounds take a third of the time of numpy's clip.
+        np.maximum(array, lower, out=array)
+        np.minimum(array, upper, out=array)
+    else:
+        array.clip(lower, upper, out=array)
 
 
 def product_into(xp: Any, left: Array, right: Array, out: Array) -> None:

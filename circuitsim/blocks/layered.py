@@ -102,12 +102,6 @@ class LayeredBlock:
         found = asdict(self)  # type: ignore[call-overload]
         return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
 
-    @property
-    def _maps(self) -> dict[str, Coupling]:
-        """The couplings by the names of their weights, that of the inputs first (if any)."""
-        every = enumerate([self._entry, *self._couplings])
-        return {f"{self.weight_name}{i}": coupling for i, coupling in every if coupling is not None}
-
     def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
         """Redraw the weights and reset the biases.
 
@@ -120,15 +114,16 @@ class LayeredBlock:
         """
         given = rng if isinstance(rng, Mapping) else None
         rng = np.random.default_rng(rng if given is None else 0)
-        drawn = {name: coupling.draw(rng).astype(dtype) for name, coupling in self._maps.items()}
+        every = enumerate([self._entry, *self._couplings])
+        drawn = {f"{self.weight_name}{i}": c.draw(rng).astype(dtype) for i, c in every if c is not None}
         for index, layer in enumerate(self._layers, start=1):
             drawn[f"bias{index}"] = np.full(layer.shape[-1], layer.bias, dtype)
-        self.parameters = drawn
         if given is not None:
             wanted = {name: array.shape for name, array in drawn.items()}
             if {name: np.shape(array) for name, array in given.items()} != wanted:
                 raise UsageError(f"the parameters must have shapes {wanted}")
-            self.parameters = {name: np.array(given[name], dtype) for name in wanted}
+            drawn = {name: np.array(given[name], dtype) for name in wanted}
+        self.parameters = drawn
 
     def at(self, parameters: Mapping[str, Array]) -> Self:
         """A copy of the network with these parameters, converted to its own types."""

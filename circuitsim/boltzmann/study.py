@@ -16,6 +16,7 @@ from circuitsim._jit import jit
 from circuitsim.boltzmann import exact
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.training.trainer import check_counts
 
 # Three summaries of the runs' gaps between bound and bias; the paper's is not specified.
 PER_RUN = "mean over runs of (bound − largest |bias|)"
@@ -205,9 +206,7 @@ class Settings:
     spread: float = 0.5
 
     def __post_init__(self) -> None:
-        for name, least in (("runs", 2), ("updates", 1), ("k", 1), ("batches", 1), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise UsageError(f"{name} must be at least {least}, not {getattr(self, name)}")
+        check_counts(self, runs=2, updates=1, k=1, batches=1, seed=0)
 
     def moments(self) -> np.ndarray:
         """Numbers of updates after which to measure: dense at first, then evenly spread; 0 and the last included."""

@@ -418,8 +418,7 @@ class Chain:
             raise UsageError("fit trains numpy arrays; take the parameters back with chain.convert(to_numpy) before it")
         x, targets = to_numpy(x), to_numpy(targets)
         for name, array in (("inputs", x), ("targets", targets)):
-            kind = array.dtype.kind
-            if kind not in "biuf" or (kind == "f" and not np.isfinite(array).all()):
+            if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
                 raise UsageError(f"{name} must be finite numbers; labels are 0, 1, … (ChainClassifier takes any names)")
         settings = {"optimizer": Adam(self.rates(rate)), "schedule": Cosine(max(1, epochs)), **plan}
         made = TrainingPlan(epochs, batch, seed, **settings)

@@ -30,9 +30,7 @@ from circuitsim.training.estimator import (
 )
 
 
-def rectifier_network(
-    inputs: int, hidden: int, outputs: int, rng: np.random.Generator, title: str = "rectifier network"
-) -> tuple[Circuit, Roles]:
+def rectifier_network(inputs: int, hidden: int, outputs: int, rng: np.random.Generator) -> tuple[Circuit, Roles]:
     """Inputs and their negatives → rectified hidden nodes → outputs: resistors between neighbours, one diode a unit.
 
     Every hidden unit is two nodes, a and b, and a diode between them: in the first half of the units from a to b, so
@@ -49,7 +47,6 @@ def rectifier_network(
         Nodes ``o0``, ``o1`` …
     rng : numpy.random.Generator
         For the first resistances, whose geometric mean is 1 Ω; they may change from 1 mΩ to 1 kΩ.
-    title : str
 
     Returns
     -------
@@ -64,7 +61,7 @@ def rectifier_network(
     """
     if inputs < 1 or hidden < 0 or outputs < 1:
         raise TopologyError(f"a network of {inputs} inputs, {hidden} hidden units and {outputs} outputs cannot be made")
-    circuit = Circuit(title)
+    circuit = Circuit("rectifier network")
     rails = [f"{sign}{j}" for sign in "pn" for j in range(inputs)]
     supplies = {"high": 1.0, "low": -1.0}
     for name, volts in {**dict.fromkeys(rails, 0.0), **supplies}.items():

@@ -237,11 +237,10 @@ class Activation(Stage):
         if name == "tanh":
             y = xp.tanh(x)
             return y, lambda cotangent: ({}, cotangent * (1 - y * y))
-        slope = ACTIVATIONS.get(name, 1.0)
+        slope, top = ACTIVATIONS.get(name, 1.0), math.inf if name == "relu" else 1.0
         y = x / slope
-        clip_into(xp, y, 0.0, None if name == "relu" else 1.0)
-        inside = y > 0 if name == "relu" else (y > 0) & (y < 1)
-        derivative = xp.astype(inside, x.dtype) / slope
+        clip_into(xp, y, 0.0, top)
+        derivative = xp.astype((y > 0) & (y < top), x.dtype) / slope
         return y, lambda cotangent: ({}, cotangent * derivative)
 
 

@@ -35,6 +35,21 @@ Evaluate = Callable[[np.random.Generator], Mapping[str, float]]
 _UNINTERRUPTED_SECONDS = 0.1
 
 
+def check_counts(plan: object, **least: int) -> None:
+    """Refuse attributes that are not whole numbers, each of at least so much.
+
+    Raises
+    ------
+    UsageError
+    """
+    for name, bound in least.items():
+        value = getattr(plan, name)
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            raise UsageError(f"{name} must be a whole number, not {value!r}")
+        if value < bound:
+            raise UsageError(f"{name} must be at least {bound}, not {value}")
+
+
 @dataclass(frozen=True)
 class TrainingPlan:
     """How to train.
@@ -68,12 +83,7 @@ class TrainingPlan:
     checkpoint_seconds: float = 30.0
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 0), ("batch", 1), ("seed", 0), ("evaluate_every", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral):
-                raise UsageError(f"{name} must be a whole number, not {value!r}")
-            if value < least:
-                raise UsageError(f"{name} must be at least {least}, not {value}")
+        check_counts(self, epochs=0, batch=1, seed=0, evaluate_every=1)
 
     def order(self, epoch: int, samples: int) -> np.ndarray:
         """A shuffled epoch's order: a function of seed and epoch, so that no checkpoint has to hold it.
