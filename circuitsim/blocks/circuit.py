@@ -257,7 +257,7 @@ class CircuitBlock:
             while name in circuit:
                 name += "_"
             names.append(name)
-            circuit.voltage_source(names[-1], p, q, 0.0)
+            circuit.voltage_source(name, p, q, 0.0)
         return batched(circuit, names, list(self.roles.outputs), self.tolerance)
 
     def stiffness_limit(self) -> float:

@@ -300,8 +300,7 @@ class LayeredBlock:
         """Inputs in the type of the parameters, as the input weights multiply them."""
         if x.ndim != 2 or x.shape[1] != self.n_inputs:
             raise UsageError(f"this block takes rows of {self.n_inputs} inputs, not an array of shape {tuple(x.shape)}")
-        dtype = self.parameters["bias1"].dtype
-        return x if x.dtype == dtype else namespace(x).astype(x, dtype)
+        return namespace(x).astype(x, self.parameters["bias1"].dtype, copy=False)
 
     def _weights(self, index: int) -> Array:
         return self.parameters[f"{self.weight_name}{index}"]

@@ -492,12 +492,10 @@ class Chain:
 
     def _enter(self, x: Array) -> Array:
         """Samples in the chain's precision, unless the first stage takes them as they are stored."""
-        first = self.elements[0]
-        xp = namespace(x)
-        dtype = getattr(xp, self.dtype.name)
-        if getattr(first, "takes_stored", False) or x.dtype == dtype:
+        if getattr(self.elements[0], "takes_stored", False):
             return x
-        return xp.astype(x, dtype)
+        xp = namespace(x)
+        return xp.astype(x, getattr(xp, self.dtype.name), copy=False)
 
 
 def Learner(block: Any, rule: Rule, loss: Loss, uncertified: str = "skip", fingerprint: bytes = b"") -> Chain:

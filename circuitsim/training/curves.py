@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from circuitsim.plotting.figure import new_figure
 
@@ -39,16 +39,6 @@ ACROSS, MOST, LINE = 4, 16, 30
 def marker_of(points: int) -> str:
     """Marker of a curve: points are shown where they are few, so that one epoch is visible."""
     return "." if points < 30 else ""
-
-
-def percent_over_epochs(axes: Any, title: str) -> None:
-    """Title and axes of errors in percent over epochs: whole epochs, percent logarithmic with plain numbers."""
-    from matplotlib.ticker import MaxNLocator
-
-    axes.set(title=title, xlabel="epochs", ylabel="%", yscale="log")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter("{x:g}")
 
 
 def history_figure(rows: Sequence[Mapping[str, float]]) -> Figure:

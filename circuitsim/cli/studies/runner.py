@@ -235,7 +235,9 @@ class Study(NamedTuple):
 
     def draw(self, figure: Any, args: argparse.Namespace, runs: list[Run]) -> None:
         """Test errors over the epochs, the paper's as dotted lines; or accuracies over an axis."""
-        from circuitsim.training.curves import marker_of, percent_over_epochs
+        from matplotlib.ticker import MaxNLocator
+
+        from circuitsim.training.curves import marker_of
 
         axes = figure.add_subplot()
         if self.over:
@@ -258,7 +260,10 @@ class Study(NamedTuple):
                 if (paper := self.published(args, group)) is not None:
                     dotted = " (dotted: the paper's)"
                     axes.axhline(paper.error, color=f"C{k}", linewidth=0.8, linestyle=":")
-            percent_over_epochs(axes, f"test error{dotted}")
+            axes.set(title=f"test error{dotted}", xlabel="epochs", ylabel="%", yscale="log")
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            for formatted in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+                formatted("{x:g}")
         axes.legend(frameon=False, fontsize="small")
 
 
