@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from circuitsim.cli.options import Option, option, options_of
 from circuitsim.errors import UsageError
@@ -25,7 +25,6 @@ from circuitsim.errors import UsageError
 if TYPE_CHECKING:
     from circuitsim.training import Optimizer, Schedule, TrainingPlan
 
-T = TypeVar("T")
 
 MODELS = {
     "circuit": "a deck with inputs, outputs and trainable elements",
@@ -88,14 +87,20 @@ class RunOptions:
 
 
 @dataclass(frozen=True)
-class ImageOptions(RunOptions):
-    """Options of networks on images. None: the published model's value."""
+class DataOptions(RunOptions):
+    """Options of models that learn a data set. None: the published model's value."""
 
     epochs: int | None = option(None)
     batch: int | None = option(None)
     lr: float | None = option(None)
     dataset: str | None = option(None)
     data_dir: str | None = option(None)
+
+
+@dataclass(frozen=True)
+class ImageOptions(DataOptions):
+    """Options of layered networks."""
+
     method: str = option("ep", HOW, "NAME", usual=True)
     variant: str = option("centred", f"nudging of ep: {', '.join(VARIANTS)}", "NAME", only=("method", "ep"))
     beta: float | None = option(None, "strength of the nudge", "B", only=("method", "ep"), usual=True)
@@ -189,17 +194,36 @@ def check_acting(options: RunOptions, given: Iterable[str]) -> None:
             raise UsageError(f"{flag} needs {needed} {' or '.join(one.only[1:])}, not {getattr(options, one.only[0])}")
 
 
-def chosen_preset(name: str, known: Mapping[str, T]) -> T:
-    """A published model by its name.
+def published_run(options: Any, models: Mapping[str, Any], weights: str) -> tuple[Any, ...]:
+    """What the runs of published layered networks share.
 
-    Raises
-    ------
-    UsageError
-        There is none of this name.
+    Returns
+    -------
+    preset : Preset
+    options : ImageOptions
+        Those left open are the preset's.
+    chosen : dict
+        What became of them, and of the data set.
+    images : ImageData
+    notes : list of str
+    sweeps : Sweeps
+        In the same order in free and nudged phases, as in the published code.
+    plan : TrainingPlan
     """
-    if name not in known:
-        raise UsageError(f"there is no preset '{name}'; there are {', '.join(known)}")
-    return known[name]
+    from circuitsim.blocks.layered import Sweeps
+    from circuitsim.blocks.propagation import check_named
+    from circuitsim.datasets import choose, load
+    from circuitsim.training import SGD, Exponential
+
+    check_named(preset=(options.preset, models))
+    preset = models[options.preset]
+    values = {name: getattr(preset, name) for name in ("epochs", "beta", "sweeps", "batch")}
+    options, chosen = filled(options, {**values, "nudged_sweeps": preset.nudged_sweeps or preset.sweeps})
+    name, notes = choose(options.dataset, options.data_dir)
+    sweeps = Sweeps(options.sweeps, options.nudged_sweeps, options.tolerance or None, reverse_nudged=False)
+    rates = preset.rates(weights) if options.lr is None else options.lr
+    plan = plan_of(options, SGD(rates), Exponential(preset.rate_decay))
+    return preset, options, {**chosen, "dataset": name}, load(name, options.data_dir), notes, sweeps, plan
 
 
 def plan_of(options: Any, optimizer: Optimizer, schedule: Schedule | None = None) -> TrainingPlan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from circuitsim.blocks.circuit import CircuitBlock
     from circuitsim.datasets.samples import Samples
     from circuitsim.learning import Loss, Rule
+    from circuitsim.netlist.deck import Deck
     from circuitsim.netlist.roles import Roles
 
 METHODS = ("ep", "coupled", "frequency", "agnostic", "implicit")
@@ -124,10 +126,12 @@ def build(options: Options) -> Experiment:
 
     if options.deck is None:
         raise UsageError("no deck given: circuitsim train circuit DECK --data FILE")
+    if options.test is not None and options.split is not None:
+        raise UsageError("either --test FILE or --split F, not both")
     if options.steady or (options.data is not None and is_over_time(options.data)):
         from circuitsim.cli.models.waveforms import build as build_waveforms
 
-        return build_waveforms(options)
+        return build_waveforms(options, *deck_of(options, None))
     setting = setting_of(options)
     estimator, chosen = estimator_of(options, setting)
     train, test = _sets(options, setting)
@@ -161,8 +165,6 @@ def _sets(options: Options, setting: Setting) -> tuple[Samples, Samples | None]:
 
     from circuitsim.datasets.samples import read_samples, split
 
-    if options.test is not None and options.split is not None:
-        raise UsageError("either --test FILE or --split F, not both")
     if options.test is not None:
         test = read_samples(options.test, setting.roles, setting.samples.classes)
         return setting.samples, amplified(test, options.gain)
@@ -225,17 +227,13 @@ def setting_of(options: Options) -> Setting:
 
     from circuitsim.blocks.circuit import CircuitBlock
     from circuitsim.datasets.samples import read_samples
-    from circuitsim.netlist.roles import make_roles, read_roles
 
     if options.data is None:
         raise UsageError("no training data: give --data FILE (.csv or .npz)")
     if not 0.0 < options.tolerance < 1.0:
         raise UsageError(f"--tolerance must be between 0 and 1, not {options.tolerance:g}")
-    deck = read_with(vars(options))
-    stated, notes = read_roles(deck)
-    roles = make_roles(
-        deck.operating_circuit, options.inputs, options.outputs, options.trainable, stated, deck.following.switches
-    ).require()
+    deck, roles, notes = deck_of(options, options.outputs)
+    roles.require()
     samples = amplified(read_samples(options.data, roles), options.gain)
     block = CircuitBlock(deck.where_change(None)[0], roles, options.tolerance)
     if options.scatter:
@@ -245,6 +243,16 @@ def setting_of(options: Options) -> Setting:
         block = CircuitBlock(scattered(block, options.scatter, rng), roles, options.tolerance)
     loss = _loss(options, block, samples)
     return Setting(block, roles, samples, loss, [*deck.notes, *notes])
+
+
+def deck_of(options: Options, outputs: str | None) -> tuple[Deck, Roles, Sequence[Any]]:
+    """The deck, its roles and their notes."""
+    from circuitsim.netlist.roles import make_roles, read_roles
+
+    deck = read_with(vars(options))
+    stated, notes = read_roles(deck)
+    own = options.inputs, outputs, options.trainable
+    return deck, make_roles(deck.operating_circuit, *own, stated, deck.following.switches), notes
 
 
 def amplified(samples: Samples, gain: float) -> Samples:

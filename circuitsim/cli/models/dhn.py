@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from circuitsim.cli.models import ImageOptions, chosen_preset, filled, plan_of, rule_of
+from circuitsim.cli.models import ImageOptions, filled, published_run, rule_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
@@ -35,23 +35,13 @@ def build(options: Any) -> Experiment:
     """A run from options."""
     import numpy as np
 
-    from circuitsim.blocks.layered import Sweeps
-    from circuitsim.datasets import choose, load
     from circuitsim.hopfield import HopfieldLearning, network, published_models
-    from circuitsim.training import SGD, Exponential
 
-    preset = chosen_preset(options.preset, published_models())
-    values = {name: getattr(preset, name) for name in ("epochs", "beta", "sweeps", "nudged_sweeps", "batch")}
-    options, chosen = filled(options, {**values, "hidden": preset.hidden[0]})
-    name, notes = choose(options.dataset, options.data_dir)
+    preset, options, chosen, images, notes, sweeps, plan = published_run(options, published_models(), "weights")
+    options, hidden = filled(options, {"hidden": preset.hidden[0]})
     if options.hidden < 1:
         raise UsageError(f"a hidden layer needs at least one unit, not {options.hidden}")
-    images = load(name, options.data_dir)
-    rates = preset.rates("weights") if options.lr is None else options.lr
-    plan = plan_of(options, SGD(rates), Exponential(preset.rate_decay))
     units = (images.train.shape[1], *(options.hidden for _ in preset.hidden), images.classes)
-    # The order of the sweeps is that of the published code: the same in free and nudged phases.
-    sweeps = Sweeps(options.sweeps, options.nudged_sweeps, options.tolerance, reverse_nudged=False)
     learning = HopfieldLearning(options.beta, rule_of(options), options.variant, options.allow_nonconvex)
     # A separate random stream, so that initialisation does not repeat the trainer's draws.
     rng = np.random.default_rng((plan.seed, 3))
@@ -67,5 +57,5 @@ def build(options: Any) -> Experiment:
         evaluate=HeldOut(images.test, images.test_labels, net.evaluate),
         notes=notes,
         files={"model.npz": net.block.save},
-        chosen={**chosen, "dataset": name},
+        chosen={**chosen, **hidden},
     )

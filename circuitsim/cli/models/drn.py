@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
-from circuitsim.cli.models import ImageOptions, chosen_preset, filled, plan_of, rule_of
+from circuitsim.cli.models import ImageOptions, filled, published_run, rule_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
@@ -34,27 +34,20 @@ class Options(ImageOptions):
 
 def build(options: Any) -> Experiment:
     """A run from options."""
-    from circuitsim.blocks.layered import Sweeps
-    from circuitsim.datasets import choose, load
     from circuitsim.layered import Architecture, DeepResistiveNetwork, published_models
     from circuitsim.layered.learner import COMPILED, LayeredLearner, resistive_chain
     from circuitsim.learning.losses import SquaredError, measured
     from circuitsim.learning.stages import Normalise
-    from circuitsim.training import SGD, Exponential
 
-    preset = chosen_preset(options.preset, published_models())
-    values = {name: getattr(preset, name) for name in ("beta", "sweeps", "epochs", "batch", "input_gain")}
-    options, _ = filled(options, {**values, "nudged_sweeps": preset.sweeps})
-    name, notes = choose(options.dataset, options.data_dir)
-    data = load(name, options.data_dir)
+    preset, options, chosen, data, notes, sweeps, plan = published_run(options, published_models(), "conductances")
+    options, _ = filled(options, {"input_gain": preset.input_gain})
+    name = chosen["dataset"]
     architecture = Architecture((data.train.shape[1], *preset.hidden, data.classes), options.input_gain)
     if options.threads < 1:
         raise UsageError(f"at least one thread is needed, not {options.threads}")
-    rates = preset.rates() if options.lr is None else options.lr
-    plan = plan_of(options, SGD(rates), Exponential(preset.rate_decay))
     # A separate random stream, so that initialisation does not repeat the trainer's draws.
     start = DeepResistiveNetwork(architecture, rng=(plan.seed, 3), dtype=options.precision)
-    start.sweeps = Sweeps(options.sweeps, options.nudged_sweeps, options.tolerance or None, reverse_nudged=False)
+    start.sweeps = sweeps
     rule = rule_of(options)
     given = start, plan.batch, rule, options.beta, options.variant
     trainable: Any

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from circuitsim.cli.models import HOW, PRECISIONS, RunOptions, filled, plan_of, rule_of
+from circuitsim.cli.models import HOW, PRECISIONS, DataOptions, filled, plan_of, rule_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
@@ -45,15 +45,10 @@ examples:
 
 
 @dataclass(frozen=True)
-class Options(RunOptions):
+class Options(DataOptions):
     """None: from the preset, otherwise from `PLAIN`."""
 
     model = "ffebm"
-    epochs: int | None = option(None)
-    batch: int | None = option(None)
-    lr: float | None = option(None)
-    dataset: str | None = option(None)
-    data_dir: str | None = option(None)
     preset: str | None = option(None, "a published configuration, e.g. l6-bs3", "NAME", usual=True)
     elements: list[dict[str, Any]] | None = option(None)
     loss: str = option("cross-entropy", "loss of the last stage: cross-entropy or mse", "NAME", usual=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
-from circuitsim.cli.models import PRECISIONS, RunOptions, plan_of
+from circuitsim.cli.models import PRECISIONS, DataOptions, plan_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment
@@ -20,15 +20,13 @@ examples:
 
 
 @dataclass(frozen=True)
-class Options(RunOptions):
+class Options(DataOptions):
     """The options of this family."""
 
     model = "rbm"
     epochs: int = option(10)
     batch: int = option(10)
     lr: float = option(0.05)
-    dataset: str | None = option(None)
-    data_dir: str | None = option(None)
     hidden: int = option(64, "hidden units", "N", usual=True)
     k: int = option(1, "Gibbs steps for each update, CD-k", "K", usual=True)
     k_max: int | None = option(None, "raise k with the weights up to this", "K", usual=True)

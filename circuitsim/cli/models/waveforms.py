@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from circuitsim.cli.deck import elsewhere
 from circuitsim.cli.models import optimizer_of, plan_of, schedule_of
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment
@@ -40,7 +42,7 @@ OTHER = (
 """Options for static data only."""
 
 
-def build(options: Any) -> Experiment:
+def build(options: Any, deck: Deck, roles: Roles, notes: Sequence[Any]) -> Experiment:
     """A run from the options of ``train circuit``."""
     import numpy as np
 
@@ -51,7 +53,6 @@ def build(options: Any) -> Experiment:
     wrong = [f"--{name.replace('_', '-')}" for name in OTHER if getattr(options, name) != getattr(type(options), name)]
     if wrong:
         raise UsageError(f"{', '.join(wrong)}: not for waveforms (data with a column time or measurement)")
-    deck, roles, notes = _deck(options)
     targets, test = _targets(options, deck, roles)
     fit = WaveformFit(_timed(options, deck, roles, targets), targets)
     if options.scatter:
@@ -73,24 +74,12 @@ def build(options: Any) -> Experiment:
         title=f"{deck.operating_circuit.title or options.deck}: {count} to fit, {what}"
         + f"{', periodic steady state' * bool(options.steady)}",
         evaluate=None if held is None else lambda rng: _held_out(held),
-        notes=notes,
+        notes=[str(note) for note in [*(note for note in deck.notes if not elsewhere(note)), *notes]],
         files={"trained.cir": lambda path: atomic_write(path, fit.timed.text(fit.values()).encode())},
         pictures={"waveforms.png": lambda path: draw_fit(fit, first, path)},
         summary=lambda history: _summary(fit, first, history),
         chosen={"lr": rate, "over_time": True},
     )
-
-
-def _deck(options: Any) -> tuple[Deck, Roles, list[str]]:
-    """The deck, its roles, and notes."""
-    from circuitsim.cli.deck import elsewhere, read_with
-    from circuitsim.netlist.roles import make_roles, read_roles
-
-    deck = read_with(vars(options))
-    stated, notes = read_roles(deck)
-    roles = make_roles(deck.operating_circuit, options.inputs, None, options.trainable, stated, deck.following.switches)
-    shown = [note for note in deck.notes if not elsewhere(note)]
-    return deck, roles, [str(note) for note in [*shown, *notes]]
 
 
 def _targets(options: Any, deck: Deck, roles: Roles) -> tuple[Targets, Targets | None]:
@@ -102,8 +91,6 @@ def _targets(options: Any, deck: Deck, roles: Roles) -> tuple[Targets, Targets |
     if options.data is None:
         raise UsageError("no data: give --data FILE with a column time or measurement")
     targets = read_targets(options.data, deck, roles.inputs)
-    if options.test is not None and options.split is not None:
-        raise UsageError("either --test FILE or --split F, not both")
     if options.test is not None:
         return targets, read_targets(options.test, deck, roles.inputs)
     if options.split is None:
