@@ -4,12 +4,11 @@
 >>> load_run("no such run")
 Traceback (most recent call last):
     ...
-circuitsim.errors.UsageError: there is no run in 'no such run' (no config.json)
+circuitsim.errors.UsageError: there is no run in no such run (no config.json)
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from circuitsim._arrays import to_numpy
 from circuitsim._npz import npz_headers
 from circuitsim.datasets.samples import Samples, arrays_of, read_samples
 from circuitsim.errors import UsageError
+from circuitsim.training.run_directory import RunDirectory
 
 BATCH = 500
 """Samples per batch."""
@@ -243,34 +243,17 @@ def load_run(path: str | Path) -> TrainedModel:
     CheckpointError
         A damaged model file.
     """
-    path, options = run_options(path)
+    directory = RunDirectory(path)
+    path, options = directory.path, directory.options()
     if options.get("over_time"):
         raise UsageError(f"{path} was fitted to waveforms; circuitsim tran {path}/trained.cir shows its waveforms")
+    model = str(options.get("model")).split("-")[0]
+    if model not in _FAMILIES:
+        raise UsageError(f"{directory.config} is damaged and cannot be read (there is no model '{model}')")
     try:
-        return _FAMILIES[str(options["model"]).split("-")[0]](path, options)
+        return _FAMILIES[model](path, options)
     except KeyError as problem:
-        raise UsageError(f"{path / 'config.json'} lacks {problem}: the run is of another version") from problem
-
-
-def run_options(path: str | Path) -> tuple[Path, dict[str, Any]]:
-    """The directory of a run and its training options.
-
-    Raises
-    ------
-    UsageError
-        No run, or a damaged ``config.json``.
-    """
-    path = Path(path)
-    config = path / "config.json"
-    if not config.is_file():
-        raise UsageError(f"there is no run in {str(path)!r} (no config.json)")
-    try:
-        options = json.loads(config.read_text(encoding="utf-8"))["options"]
-        if str(options["model"]).split("-")[0] not in _FAMILIES:
-            raise ValueError(f"there is no model {options['model']!r}")
-    except (ValueError, KeyError, TypeError, RecursionError) as problem:
-        raise UsageError(f"{config} is damaged and cannot be read ({problem!r})") from problem
-    return path, dict(options)
+        raise UsageError(f"{directory.config} lacks {problem}: the run is of another version") from problem
 
 
 def _file(path: Path, name: str) -> Path:

@@ -99,11 +99,11 @@ class RunDirectory:
 
     def _read(self, part: str) -> dict[str, Any]:
         if not self.config.is_file():
-            raise UsageError(f"there is no run to resume in {self.path} (no {self.config.name})")
+            raise UsageError(f"there is no run in {self.path} (no {self.config.name})")
         try:
             found = json.loads(self.config.read_text(encoding="utf-8"))[part]
         except (ValueError, KeyError, TypeError, RecursionError) as problem:
-            raise UsageError(f"{self.config} is damaged and cannot be read ({problem})") from problem
+            raise UsageError(f"{self.config} is damaged and cannot be read ({problem!r})") from problem
         if not isinstance(found, dict):
             raise UsageError(f"{self.config} is damaged and cannot be read (its {part} are not a table)")
         return found

@@ -146,7 +146,7 @@ def test_run_directory(tmp_path):
         UsageError, match=r"already holds a run; continue it with circuitsim train resume --out .*, or choose another"
     ):
         run.create({})
-    with pytest.raises(UsageError, match=r"^there is no run to resume in .*nowhere \(no config\.json\)$"):
+    with pytest.raises(UsageError, match=r"^there is no run in .*nowhere \(no config\.json\)$"):
         RunDirectory(tmp_path / "nowhere").options()
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match=r"^cannot make the directory .*file/run: Not a directory$"):
