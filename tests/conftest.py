@@ -33,6 +33,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 # Processes that tests start find circuitsim's modules compiled; without, each compiles them all again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# argparse looks for translations of each of its texts, which could be found.
+os.environ["LANGUAGE"] = "C"
+
 # Whether kernels are compiled during a test depends on what ran before; what a command says must not.
 logging.getLogger("circuitsim.compilation").setLevel(logging.ERROR)
 

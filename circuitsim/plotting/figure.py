@@ -83,11 +83,14 @@ def rendered(figure: Figure, form: str) -> bytes:
     bytes
     """
     import matplotlib
+    from matplotlib.backend_bases import get_registered_canvas_class
 
-    buffer = io.BytesIO()
+    buffer, shown = io.BytesIO(), figure.canvas
     metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[form]
     with matplotlib.rc_context({"svg.hashsalt": "circuitsim", "svg.fonttype": "none"}):
-        figure.savefig(buffer, format=form, metadata=metadata)
+        # `savefig` would draw twice.
+        getattr(get_registered_canvas_class(form)(figure), f"print_{form}")(buffer, metadata=metadata)
+    figure.set_canvas(shown)
     return buffer.getvalue()
 
 

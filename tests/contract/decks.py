@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import shlex
@@ -120,13 +121,14 @@ netlists/divider.cir optimise --adjust R*=100:10k --target v(out)=2
 def picture(key: Key) -> dict[str, Any]:
     """What the picture of a command shows."""
     figures: list[Figure] = []
-    save = Figure.savefig
+    draw = Figure.draw
 
-    def keep(figure: Figure, *words: Any, **settings: Any) -> None:
+    @functools.wraps(draw)
+    def keep(figure: Figure, renderer: Any) -> None:
         figures.append(figure)
-        save(figure, *words, **settings)
+        draw(figure, renderer)
 
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(Figure, "savefig", keep):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(Figure, "draw", keep):
         drawn = ["--plot", str(Path(folder) / "a.svg")]
         code = answers.run([*answers.words_of(key[1]), str(path_of(key[0])), *key[2], *drawn]).code
     axes = [own for figure in figures for own in figure.axes]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import functools
 import io
 import itertools
 import shlex
@@ -47,13 +48,14 @@ class Drawn(NamedTuple):
 def drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[object]:
     """``drawn("tran own.cir --plot a.png")`` in a folder with the bundled decks."""
     figures: list[Figure] = []
-    save = Figure.savefig
+    draw = Figure.draw
 
-    def keep(figure: Figure, *words: object, **settings: object) -> object:
+    @functools.wraps(draw)
+    def keep(figure: Figure, renderer: object) -> None:
         figures.append(figure)
-        return save(figure, *words, **settings)
+        draw(figure, renderer)
 
-    monkeypatch.setattr(Figure, "savefig", keep)
+    monkeypatch.setattr(Figure, "draw", keep)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "netlists").symlink_to(NETLISTS)
     (tmp_path / "own.cir").write_text(OWN, encoding="utf-8")
