@@ -7,6 +7,7 @@ import math
 import os
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -36,6 +37,8 @@ NAMED = 14
 DPI = 130
 LARGEST = 40.0
 """Largest side of a picture, in inches."""
+LEFT_OUT = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}
+"""Per format, what a picture does not state, so that the same figure gives the same bytes."""
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -44,9 +47,8 @@ def new_figure(width: float, height: float) -> Figure:
 
     from circuitsim.plotting.shown import ShownFigure
 
-    figure = ShownFigure(figsize=(min(width, LARGEST), min(height, LARGEST)), dpi=DPI, facecolor="white")
-    FigureCanvasAgg(figure)
-    return figure
+    size = min(width, LARGEST), min(height, LARGEST)
+    return FigureCanvasAgg(ShownFigure(figsize=size, dpi=DPI, facecolor="white")).figure
 
 
 def stacked(heading: str, width: float, heights: Sequence[float], sharex: bool = False) -> tuple[Figure, list[Any]]:
@@ -82,14 +84,12 @@ def rendered(figure: Figure, form: str) -> bytes:
     -------
     bytes
     """
-    import matplotlib
-    from matplotlib.backend_bases import get_registered_canvas_class
+    from matplotlib import backend_bases, rc_context
 
     buffer, shown = io.BytesIO(), figure.canvas
-    metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[form]
-    with matplotlib.rc_context({"svg.hashsalt": "circuitsim", "svg.fonttype": "none"}):
-        # `savefig` would draw twice.
-        getattr(get_registered_canvas_class(form)(figure), f"print_{form}")(buffer, metadata=metadata)
+    drawn = getattr(backend_bases.get_registered_canvas_class(form)(figure), f"print_{form}")  # `savefig` draws twice
+    with rc_context({"svg.hashsalt": "circuitsim", "svg.fonttype": "none"}):
+        drawn(buffer, metadata={LEFT_OUT[form]: None})
     figure.set_canvas(shown)
     return buffer.getvalue()
 
@@ -102,8 +102,8 @@ def write(figure: Figure, path: str | os.PathLike[str]) -> None:
     UsageError
         The name does not end in ``.png``, ``.svg`` or ``.pdf``.
     """
-    form = os.path.splitext(os.fspath(path))[1][1:].lower()
-    if form not in ("png", "svg", "pdf"):
+    form = Path(path).suffix[1:].lower()
+    if form not in LEFT_OUT:
         raise UsageError(f"{os.fspath(path)!r}: the name must end in .png, .svg or .pdf")
     write_file(path, rendered(figure, form))
 
@@ -186,7 +186,7 @@ def name_curves(axes: Axes, name: str, unit: str, note: str = "") -> None:
     values = [np.asarray(line.get_ydata(), dtype=float) for line in curves]
     last = [float(y[np.isfinite(y)][-1]) if np.isfinite(y).any() else low for y in values]
     order = sorted(range(len(curves)), key=last.__getitem__)
-    step = 8.5 * DPI / 72.0 / float(axes.bbox.height)
+    step = 8.5 * DPI / 72.0 / axes.bbox.height
     place, places = -step, []
     for k in order:  # none over the one below
         place = max(place + step, (last[k] - low) / (high - low))
@@ -205,7 +205,7 @@ def legend(axes: Axes) -> None:
 def title(axes: Axes, text: str) -> None:
     """The deck's title, on the left, in at most two lines."""
     if text:
-        width = float(axes.bbox.width) / DPI
+        width = axes.bbox.width / DPI
         lines = textwrap.wrap(text, min(90, letters(width, 11)))
         if len(lines) > 1:
             lines = textwrap.wrap(text, letters(width, 9), max_lines=2, placeholder=" …")
