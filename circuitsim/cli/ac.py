@@ -8,8 +8,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import elsewhere
-from circuitsim.cli.options import spice_number
-from circuitsim.cli.output import Listed, present
+from circuitsim.cli.options import add_options, spice_number
+from circuitsim.cli.output import present
 from circuitsim.cli.over_time import add_measure, measured, present_measured, say_not_measured
 from circuitsim.cli.solving import add_analysis, opened
 from circuitsim.cli.sweep import add_vary
@@ -37,26 +37,23 @@ examples:
 """
 
 
+OPTIONS = """
+--from HERTZ  first frequency (the deck's .ac, or 1)
+--to HERTZ  last frequency (the deck's .ac, or 1MEG)
+--points N  points per decade (20)
+--linear  linear spacing; --points is the total
+--source NAME[=A[<DEGREES]]  amplitude of a source, others 0 (repeatable; AC of the cards)
+--columns LIST  v(node), v(a,b), i(element) (.print ac, or all)
+--over QUANTITY  divide by this quantity: transfer functions
+"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``ac``."""
-    parser.add_argument("--from", dest="first", metavar="HERTZ", help="first frequency (the deck's .ac, or 1)")
-    parser.add_argument("--to", dest="last", metavar="HERTZ", help="last frequency (the deck's .ac, or 1MEG)")
-    parser.add_argument("--points", type=int, metavar="N", help="points per decade (20)")
-    parser.add_argument("--linear", action="store_true", help="linear spacing; --points is the total")
-    parser.add_argument(
-        "--source",
-        metavar="NAME[=A[<DEGREES]]",
-        action="append",
-        default=[],
-        help="amplitude of a source, others 0 (repeatable; AC of the cards)",
-    )
-    parser.add_argument(
-        "--columns", metavar="LIST", action=Listed, help="v(node), v(a,b), i(element) (.print ac, or all)"
-    )
-    parser.add_argument("--over", metavar="QUANTITY", help="divide by this quantity: transfer functions")
+    add_options(parser, OPTIONS, **{"from": {"dest": "first"}, "to": {"dest": "last"}})
     add_measure(parser, "ac: 'f3 WHEN vdb(out)=-3 FALL=1'")
     add_vary(parser, "element, parameter or temp")
-    parser.add_argument("--poles", action="store_true", help="show the poles instead")
+    add_options(parser, "--poles  show the poles instead")
     add_analysis(parser, EPILOG, "csv table json raw", "draw a Bode plot")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from circuitsim.cli.deck import add_deck, elsewhere, read, report, roles_of
+from circuitsim.cli.options import add_options
 from circuitsim.cli.output import add_output, check_ending, check_target, deliver
 
 EPILOG = """\
@@ -25,8 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_deck(parser)
     add_output(parser, "the flattened deck")
-    more = "write ideal diodes, limiters, varistors, tables as elements that ngspice has"
-    parser.add_argument("--ngspice", action="store_true", help=more)
+    add_options(parser, "--ngspice  write ideal diodes, limiters, varistors, tables as elements that ngspice has")
 
 
 def run(args: argparse.Namespace) -> int:

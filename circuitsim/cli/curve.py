@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from circuitsim.cli.deck import report
+from circuitsim.cli.options import add_options
 from circuitsim.cli.output import present
 from circuitsim.cli.solving import add_analysis, opened
 from circuitsim.errors import UsageError
@@ -19,15 +20,18 @@ examples:
 """
 
 
+OPTIONS = """
+--between NODE  two nodes; the current flows into the first
+--device NAME  one element alone, in place of --between
+--volts RANGE  start:stop:step or a,b,c (%(default)s)
+--without NAME  leave an element out (repeatable)
+--breakpoints  show the breakpoints instead of the points
+"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``curve``."""
-    parser.add_argument("--between", metavar="NODE", nargs=2, help="two nodes; the current flows into the first")
-    parser.add_argument("--device", metavar="NAME", help="one element alone, in place of --between")
-    parser.add_argument("--volts", metavar="RANGE", default="-1:1:0.02", help="start:stop:step or a,b,c (%(default)s)")
-    parser.add_argument(
-        "--without", metavar="NAME", action="append", default=[], help="leave an element out (repeatable)"
-    )
-    parser.add_argument("--breakpoints", action="store_true", help="show the breakpoints instead of the points")
+    add_options(parser, OPTIONS, between={"nargs": 2}, volts={"default": "-1:1:0.02"})
     add_analysis(parser, EPILOG, "csv table json raw", "draw the curve")
 
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from circuitsim.cli.options import add_options
 from circuitsim.cli.output import add_format
 from circuitsim.formats.columns import table
 
@@ -16,13 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listing = actions.add_parser("list", help="data sets, and where they are", allow_abbrev=False)
     fetching = actions.add_parser("fetch", help="fetch a data set, once", allow_abbrev=False)
     fetching.add_argument("name", metavar="NAME", help="mnist")
-    fetching.add_argument(
-        "--mirror", metavar="URL", action="append", default=[], help="fetch from this folder instead; may be repeated"
-    )
+    add_options(fetching, "--mirror URL  fetch from this folder instead (repeatable)")
     for action in (listing, fetching):
-        action.add_argument(
-            "--data-dir", metavar="DIR", help="the data directory ($CIRCUITSIM_DATA, or the user's cache directory)"
-        )
+        add_options(action, "--data-dir DIR  the data directory ($CIRCUITSIM_DATA, or the user's cache directory)")
     add_format(listing, "table", "json")
     listing.set_defaults(act=_list)
     fetching.set_defaults(act=_fetch)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from circuitsim.cli.options import add_options
 from circuitsim.errors import Problem, UsageError
 
 if TYPE_CHECKING:
@@ -16,55 +17,28 @@ if TYPE_CHECKING:
     from circuitsim.netlist.roles import Roles
 
 
-READING: dict[str, dict[str, Any]] = {
-    "--allow-include": {
-        "metavar": "DIR",
-        "action": "append",
-        "help": "let .include and .lib read below DIR too (repeatable)",
-    },
-    "--lib": {
-        "metavar": "FILE",
-        "action": "append",
-        "help": "library for names that the deck does not define (repeatable)",
-    },
-    "-I": {
-        "metavar": "DIR",
-        "dest": "search",
-        "action": "append",
-        "help": "look for included files in DIR too (repeatable; CIRCUITSIM_LIB_PATH)",
-    },
-    "--no-title": {"action": "store_true", "help": "the first line is a card, not a title"},
+READING = {
+    "--allow-include DIR": "let .include and .lib read below DIR too (repeatable)",
+    "--lib FILE": "library for names that the deck does not define (repeatable)",
+    "-I DIR": "look for included files in DIR too (repeatable; CIRCUITSIM_LIB_PATH)",
+    "--no-title": "the first line is a card, not a title",
 }
 """Options of every command that reads a deck."""
 
 SAID = 160
 """Maximum length of a line with several notes, characters."""
 
-DEFAULTS: dict[str, Any] = {
-    "allow_include": [],
-    "lib": [],
-    "search": [],
-    "no_title": False,
-}
-"""Default values of these options."""
-
 
 def add_deck(parser: argparse.ArgumentParser) -> None:
     """Add ``DECK`` and the options `READING` to a command."""
     parser.add_argument("deck", metavar="DECK", help="a SPICE deck; - reads standard input")
-    add_reading(parser, **DEFAULTS)
-
-
-def add_reading(parser: Any, **defaults: Any) -> None:
-    """Add the options `READING`; one without a default is absent unless given."""
-    for name, settings in READING.items():
-        own = settings.get("dest", name.lstrip("-").replace("-", "_"))
-        parser.add_argument(name, **settings, default=defaults.get(own, argparse.SUPPRESS))
+    add_options(parser, "\n".join(map("  ".join, READING.items())), I={"dest": "search"})
 
 
 def read_with(options: Mapping[str, Any]) -> Deck:
-    """The deck named by the option ``deck``, read with the options `DEFAULTS`."""
-    return read(argparse.Namespace(**{name: options[name] for name in ("deck", *DEFAULTS)}))
+    """The deck named by the option ``deck``, read with the options `READING`."""
+    names = ("deck", "allow_include", "lib", "search", "no_title")
+    return read(argparse.Namespace(**{name: options[name] for name in names}))
 
 
 def read(args: argparse.Namespace) -> Deck:

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 
+from circuitsim.cli.options import add_options
 from circuitsim.cli.output import add_format
 
 EPILOG = """\
@@ -21,6 +22,12 @@ examples:
 """
 
 
+OPTIONS = """
+--output, -o DIR  the folder to copy to (the current one)
+--force  replace files that have other content
+"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``list``, ``show`` and ``copy``."""
     parser.epilog = EPILOG
@@ -33,8 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show.set_defaults(act=_show)
     copy = actions.add_parser("copy", help="copy decks, what they include and their data", allow_abbrev=False)
     copy.add_argument("names", metavar="NAME", nargs="*", help="bundled decks; none: all, into the folder netlists")
-    copy.add_argument("--output", "-o", metavar="DIR", help="the folder to copy to (the current one)")
-    copy.add_argument("--force", action="store_true", help="replace files that have other content")
+    add_options(copy, OPTIONS)
     copy.set_defaults(act=_copy)
 
 

@@ -6,6 +6,7 @@ import argparse
 import os
 
 from circuitsim.cli.deck import add_deck, read, report
+from circuitsim.cli.options import add_options
 from circuitsim.cli.output import check_drawing, draw
 from circuitsim.cli.solving import add_solver, add_tolerance
 
@@ -23,9 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``graph``."""
     parser.epilog = EPILOG
     add_deck(parser)
-    parser.add_argument(
-        "--output", "-o", metavar="FILE", help="the picture: .png, .svg or .pdf (name of DECK with .png)"
-    )
+    add_options(parser, "--output, -o FILE  the picture: .png, .svg or .pdf (name of DECK with .png)")
     add_solver(parser)
     add_tolerance(parser)
 

@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from circuitsim.cli.options import whole
-from circuitsim.cli.output import Listed, check_target, present
+from circuitsim.cli.options import add_options, whole
+from circuitsim.cli.output import check_target, present
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import add_analysis, opened
 from circuitsim.cli.workers import add_workers, workers_of
@@ -38,29 +38,16 @@ examples:
 """
 
 
+TOLERANCE_OPTIONS = """
+--tol NAMES=AMOUNT  a tolerance, beside those of the deck (repeatable; forms below)
+--observe LIST  v(node), v(a,b), i(element), {quantity}
+--spec RANGE  a range {spec}: '4.9<v(out)<5.1' (repeatable)
+"""
+
+
 def add_tolerances(parser: argparse.ArgumentParser, quantity: str, spec: str) -> None:
     """Add ``--tol``, ``--observe`` and ``--spec`` to a command; ``quantity`` is the last kind of quantities."""
-    parser.add_argument(
-        "--tol",
-        metavar="NAMES=AMOUNT",
-        action="append",
-        default=[],
-        help="a tolerance, beside those of the deck (repeatable; forms below)",
-    )
-    parser.add_argument(
-        "--observe",
-        metavar="LIST",
-        action=Listed,
-        default="",
-        help=f"v(node), v(a,b), i(element), {quantity}",
-    )
-    parser.add_argument(
-        "--spec",
-        metavar="RANGE",
-        action="append",
-        default=[],
-        help=f"a range {spec}: '4.9<v(out)<5.1' (repeatable)",
-    )
+    add_options(parser, TOLERANCE_OPTIONS.format(quantity=quantity, spec=spec), observe={"default": ""})
 
 
 def read_observed(args: argparse.Namespace) -> Deck:
@@ -77,15 +64,21 @@ def read_observed(args: argparse.Namespace) -> Deck:
     return opened(args, lambda note: note.kind == "nominal", held=True)
 
 
+OPTIONS = """
+--samples N  circuits to draw (%(default)s)
+--latin  Latin hypercube within blocks of 1024 samples
+--seed N  seed of the random numbers (%(default)s)
+--confidence P  of the intervals (%(default)s)
+"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``montecarlo``."""
     add_tolerances(parser, "p(element)", "of a good circuit")
-    parser.add_argument("--samples", metavar="N", type=whole, default=10_000, help="circuits to draw (%(default)s)")
-    parser.add_argument("--latin", action="store_true", help="Latin hypercube within blocks of 1024 samples")
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of the random numbers (%(default)s)")
-    parser.add_argument("--confidence", metavar="P", type=float, default=0.95, help="of the intervals (%(default)s)")
+    own: dict[str, Any] = {"samples": {"type": whole, "default": 10_000}, "seed": {"default": 0}}
+    add_options(parser, OPTIONS, **own, confidence={"type": float, "default": 0.95})
     add_workers(parser, "threads of this one", checkpoint=True)
-    parser.add_argument("--rows", metavar="FILE", help="also write each sample's quantities as CSV")
+    add_options(parser, "--rows FILE  also write each sample's quantities as CSV")
     add_analysis(parser, EPILOG, "table csv json", "draw histograms and contributions")
 
 

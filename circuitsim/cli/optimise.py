@@ -6,6 +6,7 @@ import argparse
 import sys
 from math import isclose
 
+from circuitsim.cli.options import add_options
 from circuitsim.cli.output import check_target, present
 from circuitsim.cli.solving import add_analysis, opened
 from circuitsim.errors import UsageError
@@ -20,30 +21,21 @@ examples:
 """
 
 
+SERIES = ("E6", "E12", "E24", "E48", "E96", "E192")
+
+OPTIONS = """
+--adjust NAMES[=LOW:HIGH]  resistors and sources to adjust (repeatable)
+--target QUANTITY=VALUE[,weight=W]  'v(out)=2.5' (repeatable)
+--series SERIES  round to preferred values: E6, E12, E24, E48, E96 or E192
+--deck FILE  also write the deck with these values
+"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``optimise``."""
-    parser.add_argument(
-        "--adjust",
-        metavar="NAMES[=LOW:HIGH]",
-        action="append",
-        required=True,
-        help="resistors and sources to adjust (repeatable)",
-    )
-    parser.add_argument(
-        "--target",
-        metavar="QUANTITY=VALUE[,weight=W]",
-        action="append",
-        required=True,
-        help="'v(out)=2.5' (repeatable)",
-    )
-    parser.add_argument(
-        "--series",
-        metavar="SERIES",
-        choices=("E6", "E12", "E24", "E48", "E96", "E192"),
-        default="",
-        help="round to preferred values: E6, E12, E24, E48, E96 or E192",
-    )
-    parser.add_argument("--deck", metavar="FILE", dest="written", help="also write the deck with these values")
+    required = {"required": True, "default": None}
+    series = {"choices": SERIES, "default": ""}
+    add_options(parser, OPTIONS, adjust=required, target=required, series=series, deck={"dest": "written"})
     add_analysis(parser, EPILOG, "table csv json", "draw errors and values", exact=False)
 
 

@@ -1,12 +1,15 @@
 """Options from the command line, a TOML file or a recorded run: their types and permitted values.
 
-The options of a training run are the fields of a dataclass, each made by `option`.
+The options of a command are lines of a text (`add_options`), those of a training run the fields of a dataclass, each
+made by `option`.
 """
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import math
+import re
 from argparse import ArgumentTypeError, BooleanOptionalAction
 from collections.abc import Callable, Mapping
 from enum import Enum
@@ -206,6 +209,45 @@ def check_values(values: Mapping[str, Any], options: Mapping[str, Option], sourc
             raise UsageError(f"{said} must be at least 0, not {shown}")
         if choices and value not in choices:
             raise UsageError(f"{said} must be {' or '.join(choices)}, not {shown}")
+
+
+class Listed(argparse.Action):
+    """A list option, separated by blanks; repeating it extends the list."""
+
+    def __call__(
+        self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
+    ) -> None:
+        """Add ``values`` to the list."""
+        before = getattr(namespace, self.dest)
+        setattr(namespace, self.dest, f"{before} {values}" if before else values)
+
+
+_LINE = re.compile(r"(-[-\w]+(?:, -\w)?)(?: (\S.*?))?  +(.*)")
+
+
+def add_options(parser: Any, lines: str, **own: dict[str, Any]) -> None:
+    """Add options to a command, one per line of a text: its name, the placeholder of its value, two blanks, its help.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    lines : str
+        Without a placeholder an option is a flag; ``N`` is a whole number, ``LIST`` a list (`Listed`). Where the help
+        says so, an option is repeatable.
+    **own : dict
+        Further settings of an option for `argparse`, by its name with ``_``.
+    """
+    for line in lines.strip().splitlines():
+        names, placeholder, words = _LINE.fullmatch(line).groups()  # type: ignore[union-attr]
+        how: dict[str, Any] = {"action": "store_true"} if placeholder is None else {"metavar": placeholder}
+        if "repeatable" in words:
+            how |= {"action": "append", "default": []}
+        elif placeholder == "N":
+            how["type"] = int
+        elif placeholder == "LIST":
+            how["action"] = Listed
+        first, *others = names.split(", ")
+        parser.add_argument(first, *others, help=words, **how | own.get(first.lstrip("-").replace("-", "_"), {}))
 
 
 def whole(text: str) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from circuitsim.cli.options import add_options
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def add_format(parser: argparse.ArgumentParser, *names: str) -> None:
     )
     parser.set_defaults(formats=names)
     if "raw" in names:
-        parser.add_argument("--binary", action="store_true", help="write a binary rawfile, not ASCII")
+        add_options(parser, "--binary  write a binary rawfile, not ASCII")
 
 
 def choose_format(args: argparse.Namespace) -> None:
@@ -89,23 +90,12 @@ def check_ending(path: str | None, endings: Sequence[str]) -> None:
 
 def add_output(parser: argparse.ArgumentParser, what: str = "the result") -> None:
     """Add ``--output`` to a command; behind `add_format`, if it has one."""
-    parser.add_argument("--output", "-o", metavar="FILE", help=f"write {what} to FILE (standard output)")
+    add_options(parser, f"--output, -o FILE  write {what} to FILE (standard output)")
 
 
 def add_plot(parser: argparse.ArgumentParser, what: str) -> None:
     """Add ``--plot`` to a command."""
-    parser.add_argument("--plot", metavar="FILE", help=f"also {what} ({DRAWN})")
-
-
-class Listed(argparse.Action):
-    """A list option, separated by blanks; repeating it extends the list."""
-
-    def __call__(
-        self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
-    ) -> None:
-        """Add ``values`` to the list."""
-        before = getattr(namespace, self.dest)
-        setattr(namespace, self.dest, f"{before} {values}" if before else values)
+    add_options(parser, f"--plot FILE  also {what} ({DRAWN})")
 
 
 def check_target(path: str | None, decks: Iterable[str], option: str = "--output") -> None:

@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import elsewhere
-from circuitsim.cli.output import Listed, present
+from circuitsim.cli.options import add_options
+from circuitsim.cli.output import present
 from circuitsim.cli.solving import opened
 from circuitsim.errors import UsageError
 
@@ -28,34 +29,20 @@ if TYPE_CHECKING:
     from circuitsim.time_domain.fourier import FourierRequest
 
 
+COLUMNS = "--columns LIST  v(node), v(a,b), i(element), p(element), {expression} (.print, or all)"
+
+
 def add_shown(parser: argparse.ArgumentParser) -> None:
     """Add the options of what is shown."""
-    parser.add_argument(
-        "--columns",
-        metavar="LIST",
-        action=Listed,
-        help="v(node), v(a,b), i(element), p(element), {expression} (.print, or all)",
-    )
-    parser.add_argument("--events", action="store_true", help="show the changes of diodes and switches instead")
+    add_options(parser, COLUMNS)
+    add_options(parser, "--events  show the changes of diodes and switches instead")
     add_measure(parser, "tran: 'ripple PP v(out) FROM=1m'")
-    parser.add_argument(
-        "--fourier",
-        metavar="'FREQ …'",
-        action="append",
-        default=[],
-        help="show harmonics, as .four: '1k v(out)', '1k 20 5 v(out)' (repeatable)",
-    )
+    add_options(parser, "--fourier 'FREQ …'  show harmonics, as .four: '1k v(out)', '1k 20 5 v(out)' (repeatable)")
 
 
 def add_measure(parser: argparse.ArgumentParser, form: str) -> None:
     """Add ``--measure`` to a command."""
-    parser.add_argument(
-        "--measure",
-        metavar="'NAME …'",
-        action="append",
-        default=[],
-        help=f"show a measurement, as .meas {form} (repeatable)",
-    )
+    add_options(parser, f"--measure 'NAME …'  show a measurement, as .meas {form} (repeatable)")
 
 
 def measured(deck: Deck, found: Sweep | AcResult, own: Sequence[str], asked: Sequence[str]) -> dict[str, float | None]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import add_deck, read, report
+from circuitsim.cli.options import add_options
 from circuitsim.cli.output import check_ending, check_target, save
 from circuitsim.cli.solving import add_solver, add_tolerance
 from circuitsim.errors import CircuitError, NoSteadyStateError, UsageError
@@ -35,14 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``report``."""
     parser.epilog = EPILOG
     add_deck(parser)
-    parser.add_argument("--output", "-o", metavar="FILE", help="the report (name of DECK or RUN with .html)")
+    add_options(parser, "--output, -o FILE  the report (name of DECK or RUN with .html)")
     add_solver(parser)
     add_tolerance(parser)
-    parser.add_argument(
-        "--capacitance",
-        metavar="F",
-        help="for a run: settling times and energies with F from each node to ground",
-    )
+    add_options(parser, "--capacitance F  for a run: settling times and energies with F from each node to ground")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ import io
 import os
 
 from circuitsim.cli.deck import add_deck, elsewhere, read, run_together
+from circuitsim.cli.options import add_options
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import analyses_of
 
@@ -36,12 +37,17 @@ SEVERITY = (0, 3, 2, 1, 130)
 """Exit codes in order of severity, the worst last."""
 
 
+OPTIONS = """
+--output, -o DIR  write each result to a CSV file in DIR
+--plot DIR  draw each result as a PNG file in DIR
+"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``run``."""
     parser.epilog = EPILOG
     add_deck(parser)
-    parser.add_argument("--output", "-o", metavar="DIR", help="write each result to a CSV file in DIR")
-    parser.add_argument("--plot", metavar="DIR", help="draw each result as a PNG file in DIR")
+    add_options(parser, OPTIONS)
 
 
 def run(args: argparse.Namespace) -> int:

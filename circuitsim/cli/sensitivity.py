@@ -6,7 +6,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.cli.output import Listed, present
+from circuitsim.cli.options import add_options
+from circuitsim.cli.output import present
 from circuitsim.cli.solving import add_analysis, opened
 from circuitsim.errors import UsageError
 
@@ -23,15 +24,16 @@ examples:
 """
 
 
+OPTIONS = """
+--observe LIST  v(node), v(a,b), i(element), p(element) (the deck's .sens)
+--input SOURCE  also gain, input and output resistance from this source (.tf)
+--top N  the N values of largest effect
+"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``sensitivity``."""
-    parser.add_argument(
-        "--observe", metavar="LIST", action=Listed, help="v(node), v(a,b), i(element), p(element) (the deck's .sens)"
-    )
-    parser.add_argument(
-        "--input", metavar="SOURCE", help="also gain, input and output resistance from this source (.tf)"
-    )
-    parser.add_argument("--top", metavar="N", type=int, help="the N values of largest effect")
+    add_options(parser, OPTIONS)
     add_analysis(parser, EPILOG, "table csv json", "draw the largest effects as bars")
 
 

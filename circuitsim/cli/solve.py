@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import alone, read, report
+from circuitsim.cli.options import add_options
 from circuitsim.cli.output import check_targets, deliver, present
 from circuitsim.cli.solving import add_analysis, add_solver, failure
 from circuitsim.errors import CircuitError, UsageError
@@ -27,17 +28,18 @@ examples:
 """
 
 
+OPTIONS = """
+--start FILE  JSON of an operating point to start from, if there are several
+--explain  print the method, the reason for it and each residual
+--drops  voltage drops and pad currents of a power grid instead
+--top N  number of worst nodes and pads of --drops (10)
+"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``solve``."""
     add_solver(parser)
-    parser.add_argument(
-        "--start",
-        metavar="FILE",
-        help="JSON of an operating point to start from, if there are several",
-    )
-    parser.add_argument("--explain", action="store_true", help="print the method, the reason for it and each residual")
-    parser.add_argument("--drops", action="store_true", help="voltage drops and pad currents of a power grid instead")
-    parser.add_argument("--top", metavar="N", type=int, help="number of worst nodes and pads of --drops (10)")
+    add_options(parser, OPTIONS)
     add_analysis(parser, EPILOG, "table csv json raw", "draw the circuit, or the map of --drops")
 
 

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import add_deck, held_switches, read, report
-from circuitsim.cli.options import bounded
+from circuitsim.cli.options import add_options, bounded
 from circuitsim.cli.output import add_format, add_output, add_plot, check_targets
 from circuitsim.errors import CircuitError, Problem
 
@@ -51,37 +51,29 @@ def opened(args: argparse.Namespace, leave: Callable[[Problem], bool] = lambda n
 
 def add_solver(parser: argparse.ArgumentParser) -> None:
     """Add ``--solver`` to a command."""
-    parser.add_argument(
-        "--solver",
-        metavar="NAME",
-        default="auto",
-        help="auto, active-set, coordinate-descent, cvxpy:CLARABEL … (auto)",
+    add_options(
+        parser,
+        "--solver NAME  auto, active-set, coordinate-descent, cvxpy:CLARABEL … (auto)",
+        solver={"default": "auto"},
     )
 
 
 def add_tolerance(parser: argparse.ArgumentParser) -> None:
     """Add ``--tolerance`` of certificates to a command."""
-    parser.add_argument(
-        "--tolerance",
-        metavar="T",
-        type=tolerance,
-        default=TOLERANCE,
-        help="maximum relative residual of the certificate (%(default)g)",
-    )
+    own = {"type": tolerance, "default": TOLERANCE}
+    add_options(parser, "--tolerance T  maximum relative residual of the certificate (%(default)g)", tolerance=own)
+
+
+METHOD = """
+--method METHOD  exact or implicit (exact where it applies)
+--accuracy X  implicit method: relative error of the waveforms (1e-4)
+"""
 
 
 def add_method(parser: argparse.ArgumentParser) -> None:
     """Add ``--method`` and ``--accuracy`` of transient analysis to a command."""
-    parser.add_argument(
-        "--method", metavar="METHOD", choices=("exact", "implicit"), help="exact or implicit (exact where it applies)"
-    )
-    parser.add_argument(
-        "--accuracy",
-        type=tolerance,
-        default=1e-4,
-        metavar="X",
-        help="implicit method: relative error of the waveforms (1e-4)",
-    )
+    own: dict[str, Any] = {"accuracy": {"type": tolerance, "default": 1e-4}}
+    add_options(parser, METHOD, **own, method={"choices": ("exact", "implicit")})
 
 
 def tolerance(text: str) -> float:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import alone, elsewhere, read, report
-from circuitsim.cli.output import Listed, check_targets
-from circuitsim.cli.over_time import add_measure, measured, present_measured
+from circuitsim.cli.options import add_options
+from circuitsim.cli.output import check_targets
+from circuitsim.cli.over_time import COLUMNS, add_measure, measured, present_measured
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import add_analysis, add_solver
 from circuitsim.cli.stepped import check_runs, run_all
@@ -46,12 +47,7 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``sweep``."""
     add_vary(parser, "element, parameter, temp or time")
-    parser.add_argument(
-        "--columns",
-        metavar="LIST",
-        action=Listed,
-        help="v(node), v(a,b), i(element), p(element), {expression} (.print, or all)",
-    )
+    add_options(parser, COLUMNS)
     add_measure(parser, "dc: 'vth FIND v(in) WHEN v(out)=1'")
     add_solver(parser)
     add_workers(parser, "this one", checkpoint=True)
@@ -60,13 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_vary(parser: argparse.ArgumentParser, what: str) -> None:
     """Add ``--vary`` to a command."""
-    parser.add_argument(
-        "--vary",
-        metavar="NAME=RANGE",
-        action="append",
-        default=[],
-        help=f"{what} = start:stop:step or a,b,c (repeatable)",
-    )
+    add_options(parser, f"--vary NAME=RANGE  {what} = start:stop:step or a,b,c (repeatable)")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import report
-from circuitsim.cli.options import spice_number
+from circuitsim.cli.options import add_options, spice_number
 from circuitsim.cli.over_time import add_shown, answerable, harmonics_requested, lower_names, read_shown, show
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
 from circuitsim.cli.solving import add_analysis, add_method
@@ -35,20 +35,19 @@ examples:
 """
 
 
+OPTIONS = """
+--stop TIME  end of the run: 20m (the deck's .tran)
+--step TIME  output step (the deck's .tran)
+--initial NAME=VALUE  capacitor voltage or inductor current at time 0 (repeatable)
+--steady  one period of the periodic steady state
+--period TIME  period of --steady (least common period of the sources)
+--points N  output times of --steady (1001)
+"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``tran``."""
-    parser.add_argument("--stop", metavar="TIME", help="end of the run: 20m (the deck's .tran)")
-    parser.add_argument("--step", metavar="TIME", help="output step (the deck's .tran)")
-    parser.add_argument(
-        "--initial",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="capacitor voltage or inductor current at time 0 (repeatable)",
-    )
-    parser.add_argument("--steady", action="store_true", help="one period of the periodic steady state")
-    parser.add_argument("--period", metavar="TIME", help="period of --steady (least common period of the sources)")
-    parser.add_argument("--points", type=int, metavar="N", help="output times of --steady (1001)")
+    add_options(parser, OPTIONS)
     add_vary(parser, "element, parameter or temp")
     add_method(parser)
     add_shown(parser)

@@ -6,34 +6,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from circuitsim.cli.options import add_options
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 
-def add_workers(parser: Any, where: str, cluster: bool = True, checkpoint: bool = False, **settings: Any) -> None:
+def add_workers(parser: Any, where: str, cluster: bool = True, checkpoint: bool = False) -> None:
     """Add the parallelism options of a command that computes many points.
 
     Parameters
     ----------
-    parser : argparse.ArgumentParser or OptionGroup
+    parser : argparse.ArgumentParser
     where : str
         Where the points are computed without ``--workers`` and ``--dask``.
     cluster, checkpoint : bool
         Whether there are ``--dask`` and ``--checkpoint``.
-    **settings
-        Of each option, for instance its default.
     """
-    parser.add_argument(
-        "--workers", metavar="N", type=int, help=f"processes ({where}); results do not depend on it", **settings
-    )
+    add_options(parser, f"--workers N  processes ({where}); results do not depend on it")
     if cluster:
-        help = "run on the Dask cluster of this scheduler"
-        parser.add_argument("--dask", metavar="ADDRESS", help=help, **settings)
+        add_options(parser, "--dask ADDRESS  run on the Dask cluster of this scheduler")
     if checkpoint:
-        help = "keep finished blocks in DIR; resume from there"
-        parser.add_argument("--checkpoint", metavar="DIR", help=help, **settings)
+        add_options(parser, "--checkpoint DIR  keep finished blocks in DIR; resume from there")
 
 
 @contextmanager
@@ -56,6 +51,3 @@ def workers_of(workers: int | None, dask: str | None) -> Iterator[tuple[int | No
 
     with cluster(dask) as (executor, count):
         yield count, executor
-
-
-__all__ = ["add_workers", "workers_of"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from circuitsim.cli.montecarlo import TOLERANCES, add_tolerances, read_observed
-from circuitsim.cli.options import bounded
+from circuitsim.cli.options import add_options, bounded
 from circuitsim.cli.output import present
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import add_analysis
@@ -23,15 +23,16 @@ examples:
 """
 
 
+OPTIONS = """
+--gap G  gap between value and bound that ends a search (1e-4 of the range)
+--budget N  maximum linear systems of a search (%(default)s)
+"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``worst-case``."""
     add_tolerances(parser, "dissipation", "to hold everywhere")
-    parser.add_argument(
-        "--gap", metavar="G", type=gap, help="gap between value and bound that ends a search (1e-4 of the range)"
-    )
-    parser.add_argument(
-        "--budget", metavar="N", type=int, default=4000, help="maximum linear systems of a search (%(default)s)"
-    )
+    add_options(parser, OPTIONS, gap={"type": gap}, budget={"default": 4000})
     add_workers(parser, "this one")
     add_analysis(parser, EPILOG, "table csv json", "draw the ranges and limits", exact=False)
 

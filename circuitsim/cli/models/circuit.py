@@ -111,10 +111,10 @@ class Options(RunOptions):
     lr_device: float | None = option(None, "learning rate of trainable parameters of devices (0.02 with Adam)", "R")
     uncertified: str = option("skip", "steps with uncertified states: skip (and count) or stop", "WHAT")
     steady: bool = option(False, "waveforms: fit the periodic steady state; times are within its period")
-    allow_include: list[str] = option([], READING["--allow-include"]["help"], "DIR")
-    lib: list[str] = option([], READING["--lib"]["help"], "FILE")
-    search: list[str] = option([], READING["-I"]["help"], "DIR", flag="-I")
-    no_title: bool = option(False, READING["--no-title"]["help"])
+    allow_include: list[str] = option([], READING["--allow-include DIR"], "DIR")
+    lib: list[str] = option([], READING["--lib FILE"], "FILE")
+    search: list[str] = option([], READING["-I DIR"], "DIR", flag="-I")
+    no_title: bool = option(False, READING["--no-title"])
 
 
 def build(options: Options) -> Experiment:
