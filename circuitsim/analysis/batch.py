@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.batch_solution import BatchSolution
+from circuitsim.analysis.batch_solution import BatchSolution, samples_of
 from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.newton import OPEN, NewtonOptions, Ports, Smooth, Start, iterate, tangents
 from circuitsim.analysis.small_circuit import LazyOperatingPoint, SmallCircuitSolver
@@ -145,7 +145,7 @@ class BatchSolver:
             )
         if stiffness < 0.0 and smooth is None:
             self._require_convex(stiffness)
-        x = self.samples(values, injected)
+        x = np.hstack(samples_of(self.value[self.inputs], len(self.outputs), values, injected))
         count, own, (kind, _, _, _, n) = len(x), self.value.size, self.circuit.arrays()
         if start is not None and len(start) != count:
             raise TopologyError(f"the start has {len(start)} samples, the batch {count}")
@@ -236,24 +236,6 @@ class BatchSolver:
                         v[s], current[s], iterations[s] = *state[:2], found.iterations
 
         _side_by_side(some, len(x), v.shape[1], threads)
-
-    def samples(self, values: np.ndarray | None, injected: np.ndarray | None) -> np.ndarray:
-        """Values of the inputs next to the currents into the outputs, (samples, k + q)."""
-        k, q = self.inputs.size, len(self.outputs)
-        if values is None:
-            count = 1 if injected is None else len(injected)
-            values = np.broadcast_to(self.value[self.inputs], (count, k))
-        values = np.asarray(values, dtype=float)
-        count = len(values)
-        injected = np.zeros((count, q)) if injected is None else np.asarray(injected, dtype=float)
-        if values.shape != (count, k) or injected.shape != (count, q):
-            raise TopologyError(
-                f"a batch needs values of shape (samples, {k}) and injected currents of shape (samples, {q}), not "
-                f"{values.shape} and {injected.shape}"
-            )
-        if not (np.isfinite(values).all() and np.isfinite(injected).all()):
-            raise TopologyError("the values of a batch must be finite")
-        return np.concatenate([values, injected], axis=1)
 
     def _ready(self, stiffness: float) -> Prepared:
         """The circuit with its nudges: a resistor across every output if there is a stiffness, then a source of the
@@ -438,7 +420,7 @@ def _newton(
         if worst <= tolerance:
             break
         ended = iterate(ready.solve, ready.circuit, smooth, column.copy(), start, tolerance, options)
-        worst = proof(ended, ready.circuit.arrays(), smooth).worst
+        worst = proof(ended, ended.point.circuit.arrays(), smooth, tolerance).worst
         start = Start(ended.point, ended.voltage, ended.current, ended.steps)
     return ended.point, worst, ended.steps, start
 

@@ -1,4 +1,4 @@
-"""Operating points of many samples, one row each."""
+"""Samples: their source values, and their operating points, one row each."""
 
 from __future__ import annotations
 
@@ -7,6 +7,32 @@ from dataclasses import dataclass
 import numpy as np
 
 from circuitsim.circuit import Circuit
+from circuitsim.errors import TopologyError
+
+
+def samples_of(
+    own: np.ndarray, outputs: int, values: np.ndarray | None, injected: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values of the inputs (samples, k), by default their ``own``, and currents into the outputs (samples, q), A, by
+    default none.
+
+    Raises
+    ------
+    TopologyError
+        Arrays of wrong shapes, or numbers that are not finite.
+    """
+    k = own.size
+    count = len(values) if values is not None else 1 if injected is None else len(injected)
+    values = np.asarray(np.broadcast_to(own, (count, k)) if values is None else values, dtype=float)
+    injected = np.zeros((count, outputs)) if injected is None else np.asarray(injected, dtype=float)
+    if values.shape != (count, k) or injected.shape != (count, outputs):
+        raise TopologyError(
+            f"a batch needs values of shape (samples, {k}) and injected currents of shape (samples, {outputs}), not "
+            f"{values.shape} and {injected.shape}"
+        )
+    if not (np.isfinite(values).all() and np.isfinite(injected).all()):
+        raise TopologyError("the values of a batch must be finite")
+    return values, injected
 
 
 @dataclass(frozen=True, eq=False, repr=False)

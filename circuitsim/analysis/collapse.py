@@ -3,18 +3,16 @@ characteristics."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.newton import NOTHING, Found, Smooth
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.smooth_proof import proof
 from circuitsim.analysis.smooth_small import smooth_regions
 from circuitsim.analysis.solution_warnings import BY_KIND, implausible_currents
 from circuitsim.certificate import Certificate
-from circuitsim.circuit import Circuit, CircuitArrays
+from circuitsim.circuit import Circuit
 from circuitsim.circuit.expansion import Expansion
 from circuitsim.engine.steady_state import SMALLEST
 from circuitsim.errors import ConvergenceError, Problem
@@ -26,21 +24,16 @@ ROUNDED = 1e-6
 whose equations have the rounding of the whole circuit."""
 
 
-Prove = Callable[[Found, CircuitArrays, Smooth], Certificate]
-"""The certificate of the last step of Newton's method (`circuitsim.analysis.smooth_proof.proof`)."""
-
-
 def assembled(
-    circuit: Circuit, expansion: Expansion, smooth: Smooth, found: Found, tolerance: float, prove: Prove = proof
+    circuit: Circuit, expansion: Expansion, smooth: Smooth, found: Found, tolerance: float, certificate: Certificate
 ) -> OperatingPoint:
-    """The operating point of a circuit with smooth devices, from the last step of Newton's method.
+    """The operating point of a circuit with smooth devices, from the last step of Newton's method with its certificate.
 
     Raises
     ------
     ConvergenceError
         It fails its certificate.
     """
-    certificate = prove(found, expansion.circuit.arrays(), smooth)
     if not certificate.certified:
         raise ConvergenceError(
             f"currents and voltages are certified with smooth devices as tangents, not with their own currents (worst "

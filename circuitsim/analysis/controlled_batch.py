@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.batch_solution import BatchSolution, samples_of
 from circuitsim.analysis.controlled import PreparedControlled, prepared_controlled
 from circuitsim.analysis.newton import Smooth, Start, tangents
 from circuitsim.analysis.smooth_controlled import SmoothControlled
@@ -15,9 +16,6 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
 from circuitsim.circuit.expansion import Expansion
 from circuitsim.errors import CircuitError, NoEnergyError, TopologyError
-
-if TYPE_CHECKING:
-    from circuitsim.analysis.batch_solution import BatchSolution
 
 
 class SmoothDevices(NamedTuple):
@@ -59,15 +57,6 @@ class ControlledBatch:
         changed = circuit.with_values(values) if isinstance(values, Mapping) else circuit.with_column(values)
         return replace(self, ready=prepared_controlled(changed, self.ready.tolerance))
 
-    def rows(self, values: np.ndarray | None, injected: np.ndarray | None) -> np.ndarray:
-        """(batch, inputs) source values; by default the circuit's."""
-        own = self.circuit.arrays().value[self.inputs]
-        count = len(values) if values is not None else (1 if injected is None else len(injected))
-        rows = np.asarray(np.broadcast_to(own, (count, own.size)) if values is None else values, dtype=float)
-        if rows.shape != (count, own.size) or not np.isfinite(rows).all():
-            raise TopologyError(f"a batch needs finite values of shape (samples, {own.size})")
-        return rows
-
     def solve(
         self,
         values: np.ndarray | None = None,
@@ -83,11 +72,10 @@ class ControlledBatch:
         NoEnergyError
             A nudge: there is no energy to add it to.
         """
-        from circuitsim.analysis.batch_solution import BatchSolution
-
-        if stiffness or (injected is not None and np.any(injected)):
+        own = self.circuit.arrays()
+        rows, injected = samples_of(own.value[self.inputs], len(self.outputs), values, injected)
+        if stiffness or injected.any():
             raise NoEnergyError(no_energy(self.circuit))
-        own, rows = self.circuit.arrays(), self.rows(values, injected)
         count = len(rows)
         v, current = np.zeros((count, own.n_nodes)), np.zeros((count, own.kind.size))
         relative, iterations = np.full(count, np.inf), np.zeros(count, dtype=np.int64)

@@ -20,7 +20,7 @@ from circuitsim.analysis.newton import NOTHING, Found, Smooth, Start, iterate, s
 from circuitsim.analysis.nonunique import Level, released_potentials
 from circuitsim.analysis.operating_point import OperatingPoint, open_ended
 from circuitsim.analysis.small_circuit import SmallCircuitSolver
-from circuitsim.analysis.smooth_proof import unsolved
+from circuitsim.analysis.smooth_proof import proof, unsolved
 from circuitsim.analysis.smooth_small import SmallNewton, SmoothPoint, Solved
 from circuitsim.analysis.solution_warnings import nonunique_potential
 from circuitsim.circuit import Circuit
@@ -182,17 +182,14 @@ class PreparedExpanded:
     def at(self, value: np.ndarray) -> PreparedExpanded:
         """See `Prepared.at`; only without controlled sources."""
         assert isinstance(self.inner, Prepared)
-        own, column = self.circuit.arrays().value, self.expansion.circuit.arrays().value.copy()
-        np.copyto(column[: own.size], value, where=own == own)
-        return replace(self, inner=self.inner.at(column))
+        return replace(self, inner=self.inner.at(self._elementary(value)))
 
     def solve_next(self, value: np.ndarray, start: OperatingPoint | None) -> OperatingPoint:
         """`solve` for the values of all elements (m,), from a nearby operating point of this circuit in a sequence,
         each within the tolerance. The result's circuit keeps its previous values; with controlled sources there is no
         verdict.
         """
-        own, column = self.circuit.arrays().value, self.expansion.circuit.arrays().value.copy()
-        np.copyto(column[: own.size], value, where=own == own)
+        column = self._elementary(value)
         inner, smooth = None if start is None else start.elementary, self.smooth
         try:
             if smooth is None:
@@ -225,7 +222,8 @@ class PreparedExpanded:
         level = level_devices(circuit, smooth, found.state.junctions)
         if level and isinstance(self.inner, Prepared):
             found = released(self.inner.structure, smooth, found, level)
-        return assembled(circuit, self.expansion, smooth, found, self.tolerance)
+        certificate = proof(found, found.point.circuit.arrays(), smooth, self.tolerance)
+        return assembled(circuit, self.expansion, smooth, found, self.tolerance, certificate)
 
     def _from(self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Start | None) -> OperatingPoint:
         """The operating point by Newton steps of certified operating points, from an initial guess."""
@@ -256,12 +254,16 @@ class PreparedExpanded:
         """The operating point for the values of all elements (m,), if one kernel can find it."""
         if self._small is None or self.smooth is None or self.smooth.elements.size < len(self.circuit.devices):
             return None
-        own, column = self.circuit.arrays().value, self.expansion.circuit.arrays().value.copy()
-        np.copyto(column[: own.size], value, where=own == own)
-        found = self._small.solve(self.smooth, column, None)
+        found = self._small.solve(self.smooth, self._elementary(value), None)
         if not isinstance(found, Solved) or level_devices(self.circuit, self.smooth, found.own[NEAR]):
             return None
         return SmoothPoint(self.circuit, self.expansion, self.smooth, found)
+
+    def _elementary(self, value: np.ndarray) -> np.ndarray:
+        """Values of the elementary elements for those of all elements (m,)."""
+        own, column = self.circuit.arrays().value, self.expansion.circuit.arrays().value.copy()
+        np.copyto(column[: own.size], value, where=own == own)
+        return column
 
     def _column(self, changed: Mapping[str, float]) -> np.ndarray:
         """Values of the elementary elements, some of them changed."""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from circuitsim.analysis.batch_solution import BatchSolution
+from circuitsim.analysis.batch_solution import BatchSolution, samples_of
 from circuitsim.analysis.controlled import PreparedControlled, prepared_controlled
 from circuitsim.analysis.controlled_batch import ControlledBatch
 from circuitsim.analysis.sectioned import outside, section_circuit
@@ -137,12 +137,12 @@ class SectionedBatch(ControlledBatch):
                 "a circuit with buffers needs the constant nudge (--nudge constant), or implicit differentiation "
                 "(--method implicit)"
             )
-        rows = self.rows(values, injected)
+        rows, injected = samples_of(self.circuit.arrays().value[self.inputs], len(self.outputs), values, injected)
         v, found = self._forward(rows, threads)
         free = self._whole(rows, v, found)
-        if injected is None or not np.any(injected):
+        if not injected.any():
             return free
-        nudged, found, at_input = self._backward(rows, v, found, -np.asarray(injected), threads)
+        nudged, found, at_input = self._backward(rows, v, found, -injected, threads)
         # Held nodes and the currents of their holders keep their values; the derivative by a voltage input is minus its
         # current.
         current = free.currents.copy()

@@ -211,10 +211,21 @@ class Deferred:
         return found
 
 
-class LazyOperatingPoint(OperatingPoint):
-    """An `OperatingPoint` whose attributes are computed on first access from the kernel's output block."""
+class DeferredPoint(OperatingPoint):
+    """An operating point whose attributes are computed on first access."""
 
     status = Status.SOLVED
+    more: tuple[str, ...] = ()
+    """Attributes besides the arguments of `OperatingPoint`."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        names = ("circuit", "voltages", "currents", "intervals", "unique", "certificate", "solver", "warnings", "drops")
+        own, rest = ({name: getattr(self, name) for name in each} for each in (names, self.more))
+        return OperatingPoint, tuple(own.values()), rest
+
+
+class LazyOperatingPoint(DeferredPoint):
+    """An operating point from the kernel's output block."""
 
     def __init__(self, solver: SmallCircuitSolver, out: np.ndarray, drops: np.ndarray | None, worst: float) -> None:
         self._solver, self._out = solver, out
@@ -282,10 +293,6 @@ class LazyOperatingPoint(OperatingPoint):
     def warnings(self) -> tuple[Problem, ...]:
         circuit = self._solver.circuit
         return circuit.notes if self.unique.all() else (*circuit.notes, nonunique_currents(circuit, self.unique))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        names = ("circuit", "voltages", "currents", "intervals", "unique", "certificate", "solver", "warnings", "drops")
-        return OperatingPoint, tuple(getattr(self, name) for name in names)
 
 
 def small_circuit_solver(circuit: Circuit, tolerance: float) -> SmallCircuitSolver | str:

@@ -42,7 +42,7 @@ from circuitsim.analysis.newton import (
     project,
 )
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.smooth_controlled_proof import proof
+from circuitsim.analysis.smooth_proof import proof
 from circuitsim.analysis.solution_warnings import several, some
 from circuitsim.analysis.tangent_newton import FIXED
 from circuitsim.circuit import Circuit
@@ -343,12 +343,12 @@ class _Search:
         values, or a piecewise-linear device is off its characteristic."""
         ready, value = self.ready, found.point.circuit.arrays().value
         arrays = ready.expansion.circuit.arrays()._replace(value=value)
-        certificate = proof(found, arrays, self.smooth, ready.inner.laws, ready.tolerance)
+        certificate = proof(found, arrays, self.smooth, ready.tolerance, ready.inner.laws)
         far = np.abs(found.point.voltages).max() > FAR
         if not certificate.certified or ((sure or far) and not self._determined(found)):
             return None
         try:
-            return assembled(self.circuit, ready.expansion, self.smooth, found, ready.tolerance, lambda *_: certificate)
+            return assembled(self.circuit, ready.expansion, self.smooth, found, ready.tolerance, certificate)
         except ConvergenceError:
             return None
 

@@ -7,80 +7,103 @@ from typing import NoReturn
 
 import numpy as np
 
+from circuitsim.analysis.amplified import certify_amplified
+from circuitsim.analysis.controlled_point import NOISE
 from circuitsim.analysis.elementary import prepared_elementary
 from circuitsim.analysis.newton import NOTHING, Found, Smooth, project
 from circuitsim.analysis.solution_warnings import IMPLAUSIBLE
-from circuitsim.certificate import RESOLUTION, TOLERANCE, Certificate, certify
-from circuitsim.certificate_loops import largest_in_block
+from circuitsim.certificate import TOLERANCE, Certificate, certify
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import AMPLIFIER, ELEMENTS, RESISTOR
 from circuitsim.circuit.expansion import Expansion
+from circuitsim.controlled.certificate import certify_controlled
+from circuitsim.controlled.law_arrays import LawArrays
 from circuitsim.errors import ConvergenceError, NoSteadyStateError
 from circuitsim.models.smooth import Limits, SmoothDevice
+
 
 UNHEARD = 1e-75
 """Voltages below it, V, count as zero: `NOTHING` times 1e15 Ω."""
 
 
-def proof(found: Found, arrays: CircuitArrays, smooth: Smooth) -> Certificate:
-    """The certificate of the last step, with each smooth device's current as an independent quantity, and its distance
-    from its curve.
+def proof(
+    found: Found, arrays: CircuitArrays, smooth: Smooth, tolerance: float, laws: LawArrays | None = None
+) -> Certificate:
+    """The certificate of the last step, in which each smooth device is a source of its own current at its own voltage,
+    and nothing of its companion model is left; with the devices' distances from their curves.
 
-    Kirchhoff's laws are checked with voltages and currents of devices, not of their tangents, which may touch far away;
-    all other elements' equations are as in the last step.
+    If it fails, devices' voltages and currents that are noise count as zero where that is on their curves.
+
+    Parameters
+    ----------
+    found : Found
+        Its devices' voltages and currents are overwritten where these are noise.
+    arrays : CircuitArrays
+        Of the elementary elements, with the values of the last step.
+    tolerance : float
+    laws : LawArrays, optional
+        Of the controlled elements.
     """
-    made = found.point.certificate
-    currents = device_currents(found, smooth)
-    kcl, share = worst_sum(arrays.first, arrays.second, currents, np.zeros(currents.size), arrays.n_nodes)
-    if share > made.tolerance:
-        least = RESOLUTION * largest_in_block(arrays, currents)
-        kcl, share = worst_sum(arrays.first, arrays.second, currents, least, arrays.n_nodes)
-    if not (arrays.kind == AMPLIFIER).any():  # otherwise potentials are in scaled coordinates
-        held = _as_sources(found, arrays, smooth, currents)
-        relative = made.relative | {"kvl": max(made.relative["kvl"], held.relative["kvl"])}
-        made = made._replace(kvl=held.kvl, relative=relative)
-    gap = np.abs((found.voltage - found.state.points[0]) * (found.current - found.state.points[1]))
-    relative = {**made.relative, "devices": float(found.distance.max())}
-    relative["kcl"] = max(share, relative["kcl"])
-    certificate: Certificate = made._replace(kcl=max(kcl, made.kcl), relative=relative, device_gap=float(gap.sum()))
-    return certificate
+    made = _held(found, arrays, smooth, tolerance, laws)
+    if made.certified:
+        return made
+    v, i = found.voltage, found.current
+    volts, amperes = _largest(found, smooth)
+    plain = np.array([np.where(np.abs(v) <= NOISE * volts, 0.0, v), np.where(np.abs(i) <= NOISE * amperes, 0.0, i)])
+    near = project(smooth, *plain, np.ones(v.size), plain[0])
+    exact = ((plain != (v, i)).any(axis=0)) & (near.points[:2] == plain).all(axis=0)
+    state = found.state._replace(points=np.where(exact, near.points, found.state.points))
+    v, i = np.where(exact, plain, (v, i))
+    quiet = found._replace(voltage=v, current=i, distance=np.where(exact, 0.0, found.distance), state=state)
+    made = _held(quiet, arrays, smooth, tolerance, laws)
+    if made.certified:
+        found.voltage[:], found.current[:], found.distance[:], found.state.points[:] = (
+            v,
+            i,
+            quiet.distance,
+            state.points,
+        )
+    return made
 
 
-def _as_sources(found: Found, arrays: CircuitArrays, smooth: Smooth, currents: np.ndarray) -> Certificate:
-    """The certificate with a zero-current voltage source and a parallel current source in place of each companion
-    model."""
-    point, column = found.point, found.point.circuit.arrays().value.copy()
-    voltages, drops = point.voltages.copy(), point.drops.copy()
-    voltages[np.abs(voltages) < UNHEARD] = 0.0
-    drops[(np.abs(drops) < UNHEARD) | ((arrays.kind == RESISTOR) & (currents == 0.0))] = 0.0
-    voltages[arrays.second[smooth.slope]] = voltages[arrays.first[smooth.slope]]
-    drops[smooth.slope], column[smooth.slope] = 0.0, 0.0
-    volts = np.where(np.abs(found.voltage) < UNHEARD, 0.0, found.voltage)
-    drops[smooth.touch] = column[smooth.touch] = drops[smooth.rest] = volts
-    column[smooth.rest] = currents[smooth.rest]
-    return certify(arrays._replace(value=column), column, voltages, currents, drops, point.certificate.tolerance)
-
-
-def device_currents(found: Found, smooth: Smooth) -> np.ndarray:
-    """Currents (m,), A, with those of smooth devices in place of their companion models'."""
-    currents = found.point.currents.copy()
-    currents[smooth.slope] = currents[smooth.touch] = 0.0
+def _largest(found: Found, smooth: Smooth) -> tuple[float, float]:
+    """The largest drop, V, and current, A, of the last step, except inside companion models."""
+    drops, currents = found.point.drops.copy(), found.point.currents.copy()
+    for inside in (smooth.slope, smooth.touch):
+        drops[inside] = currents[inside] = 0.0
     currents[smooth.rest] = found.current
-    currents[np.abs(currents) < NOTHING] = 0.0
-    return currents
+    return float(np.abs(drops).max()), float(np.abs(currents).max())
 
 
-def worst_sum(
-    first: np.ndarray, second: np.ndarray, currents: np.ndarray, least: np.ndarray, n_nodes: int
-) -> tuple[float, float]:
-    """The largest net current at a node, A, and the largest relative to the largest current there, at least
-    ``least``."""
-    net = np.abs(np.bincount(first, currents, n_nodes) - np.bincount(second, currents, n_nodes))
-    size, largest = np.maximum(np.abs(currents), least), np.zeros(n_nodes)
-    np.maximum.at(largest, first, size)
-    np.maximum.at(largest, second, size)
-    wrong = net > 0.0
-    return float(net.max(initial=0.0)), float((net[wrong] / largest[wrong]).max(initial=0.0))
+def _held(found: Found, arrays: CircuitArrays, smooth: Smooth, tolerance: float, laws: LawArrays | None) -> Certificate:
+    """Check all elements' equations and Kirchhoff's laws with the devices as sources, and their distances from their
+    curves."""
+    point, column, volts = found.point, arrays.value.copy(), found.voltage
+    voltages, currents, drops = point.voltages.copy(), point.currents.copy(), point.drops.copy()
+    low = np.zeros(voltages.size) if point.low is None else point.low.copy()
+    slope, touch, rest = smooth.slope, smooth.touch, smooth.rest
+    inside, outside = arrays.second[slope], arrays.first[slope]
+    voltages[inside], low[inside] = voltages[outside], low[outside]
+    drops[slope], currents[slope], currents[touch] = 0.0, 0.0, 0.0
+    drops[touch] = column[touch] = drops[rest] = volts
+    currents[rest] = found.current
+    if laws is None:  # the noise of controlled sources is larger
+        nothing = np.abs(currents) < NOTHING
+        currents[nothing], drops[nothing & (arrays.kind == RESISTOR)] = 0.0, 0.0
+        for array in (voltages, drops):
+            array[np.abs(array) < UNHEARD] = 0.0
+        column[touch] = drops[touch]
+    column[rest] = currents[rest]
+    held = arrays._replace(value=column)
+    if laws is not None:
+        made = certify_controlled(held, laws, voltages, currents, drops, tolerance, low)
+    elif (arrays.kind == AMPLIFIER).any():
+        made = certify_amplified(held, voltages, currents, drops, tolerance)
+    else:
+        made = certify(held, column, voltages, currents, drops, tolerance, low)
+    gap = np.abs((volts - found.state.points[0]) * (found.current - found.state.points[1]))
+    relative = {**made.relative, "devices": float(found.distance.max(initial=0.0))}
+    return made._replace(relative=relative, device_gap=float(gap.sum()))
 
 
 def unsolved(

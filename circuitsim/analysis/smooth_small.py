@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from circuitsim.analysis.newton import Found, Smooth, Start, State, project
-from circuitsim.analysis.operating_point import OperatingPoint, Status
-from circuitsim.analysis.small_circuit import Deferred, LazyOperatingPoint, SmallCircuitSolver
+from circuitsim.analysis.small_circuit import Deferred, DeferredPoint, LazyOperatingPoint, SmallCircuitSolver
 from circuitsim.analysis.solution_warnings import implausible_currents
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import Circuit
@@ -117,10 +115,10 @@ class Solved:
         return Found(self.point, own[VOLTAGE], own[CURRENT], state, own[DISTANCE], self.steps)
 
 
-class SmoothPoint(OperatingPoint):
-    """An operating point of a circuit whose devices are all smooth; attributes are computed on first access."""
+class SmoothPoint(DeferredPoint):
+    """An operating point of a circuit whose devices are all smooth."""
 
-    status = Status.SOLVED
+    more = ("regions", "junctions", "elementary", "_device_parts")
 
     def __init__(self, circuit: Circuit, expansion: Expansion, smooth: Smooth, solved: Solved) -> None:
         self._named, self.solved, self._smooth = circuit, solved, smooth
@@ -184,12 +182,6 @@ class SmoothPoint(OperatingPoint):
         own[self._smooth.elements] = devices
         own.setflags(write=False)
         return own
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        names = ("circuit", "voltages", "currents", "intervals", "unique", "certificate", "solver", "warnings", "drops")
-        more = ("regions", "junctions", "elementary", "_device_parts")
-        state = {name: getattr(self, name) for name in more}
-        return OperatingPoint, tuple(getattr(self, name) for name in names), state
 
 
 def smooth_regions(circuit: Circuit, smooth: Smooth, junctions: np.ndarray) -> dict[int, Region]:

@@ -26,7 +26,7 @@ from circuitsim.analysis.expanded import PreparedExpanded
 from circuitsim.analysis.newton import Found, Smooth, State
 from circuitsim.analysis.operating_point import OperatingPoint, Status
 from circuitsim.analysis.small_circuit import Deferred
-from circuitsim.analysis.smooth_controlled_proof import proof
+from circuitsim.analysis.smooth_proof import proof
 from circuitsim.analysis.solve import prepared_as_it_is
 from circuitsim.analysis.stage_equations import MEASURED
 from circuitsim.analysis.stage_matrix import Made, StageMatrices
@@ -330,7 +330,7 @@ class StagePoint(OperatingPoint):
         high, low, inside, n = np.zeros(system.eq.size), np.zeros(system.eq.size), system.roles.inside, node.shape[1]
         high[: n - 1], low[: n - 1], high[system.eq.own[inside]] = node[0, 1:], node[1, 1:], branch[0, inside]
         node[0], node[1], branch[0], branch[1] = branches(system, column, Pair(high, low), self._made.conducting, NOISE)
-        self.certificate = proof(found_of(self.tangents), arrays, own.smooth, own.laws, own.tolerance)
+        self.certificate = proof(found_of(self.tangents), arrays, own.smooth, own.tolerance, own.laws)
         return self.certificate.certified
 
     @property
@@ -341,9 +341,7 @@ class StagePoint(OperatingPoint):
             self._made.system, ready.expansion.circuit.with_column(self.tangents.column), found.point, certificate
         )
         found = found._replace(point=elementary)
-        return assembled(
-            ready.circuit, ready.expansion, self._stages.smooth, found, ready.tolerance, lambda *_: certificate
-        )
+        return assembled(ready.circuit, ready.expansion, self._stages.smooth, found, ready.tolerance, certificate)
 
 
 ROUNDING = 1e-14
