@@ -21,7 +21,6 @@ from circuitsim.controlled.law_arrays import LawArrays
 from circuitsim.errors import ConvergenceError, NoSteadyStateError
 from circuitsim.models.smooth import Limits, SmoothDevice
 
-
 UNHEARD = 1e-75
 """Voltages below it, V, count as zero: `NOTHING` times 1e15 Ω."""
 
@@ -50,7 +49,7 @@ def proof(
     v, i = found.voltage, found.current
     volts, amperes = _largest(found, smooth)
     plain = np.array([np.where(np.abs(v) <= NOISE * volts, 0.0, v), np.where(np.abs(i) <= NOISE * amperes, 0.0, i)])
-    near = project(smooth, *plain, np.ones(v.size), plain[0])
+    near = project(smooth, plain[0], plain[1], np.ones(v.size), plain[0])
     exact = ((plain != (v, i)).any(axis=0)) & (near.points[:2] == plain).all(axis=0)
     state = found.state._replace(points=np.where(exact, near.points, found.state.points))
     v, i = np.where(exact, plain, (v, i))
