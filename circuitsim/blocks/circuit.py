@@ -404,7 +404,7 @@ class CircuitBlock:
         self, change: Sequence[np.ndarray], level: Sequence[np.ndarray], weight: np.ndarray, by_row: np.ndarray
     ) -> Arrays:
         """By the parameters, from changes and levels of voltages and currents, and by the rows of smooth devices."""
-        counted, present, found = weight != 0.0, self._present, dict[str, np.ndarray]()
+        counted, present, found = weight != 0.0, self._present, Arrays()
         change, level = ([part[counted] for part in of] for of in (change, level))
         by_value = weight[counted] @ self._by_values(slice(None), change, level)
         if self._resistors.size:

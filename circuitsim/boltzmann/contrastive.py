@@ -97,7 +97,7 @@ class ContrastiveDivergence:
         self._gradient = np.empty((machine.visible, machine.hidden), machine.dtype)
 
     @property
-    def parameters(self) -> dict[str, np.ndarray]:
+    def parameters(self) -> Arrays:
         """Weights and biases: the machine's own memory."""
         return self.machine.parameters
 

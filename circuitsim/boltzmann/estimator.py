@@ -20,6 +20,7 @@ from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.training import SGD
 from circuitsim.training.checkpoint import pack, unpack
 from circuitsim.training.estimator import Fit, TrainedEstimator, estimator
+from circuitsim.training.trainable import Arrays
 
 
 @estimator
@@ -220,11 +221,11 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _model_state(self) -> tuple[dict[str, np.ndarray], Any]:
+    def _model_state(self) -> tuple[Arrays, Any]:
         arrays = pack(machine=self.machine_.parameters, chains=self._learner.state_arrays(), memory=self._memory or {})
         return arrays, {"generator": self._seeds.bit_generator.state}
 
-    def _set_model(self, arrays: dict[str, np.ndarray], facts: Any) -> None:
+    def _set_model(self, arrays: Arrays, facts: Any) -> None:
         self.machine_ = RestrictedBoltzmannMachine(**unpack(arrays, "machine"))
         self._seeds = np.random.default_rng(0)
         self._seeds.bit_generator.state = facts["generator"]

@@ -18,6 +18,7 @@ from scipy.special import logit, logsumexp
 
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine, softplus
 from circuitsim.errors import CircuitError, UsageError
+from circuitsim.training.trainable import Arrays
 
 MAX_SMALLER_LAYER = 24
 MAX_LAYER = 16
@@ -93,7 +94,7 @@ def log_likelihood(machine: RestrictedBoltzmannMachine, visible: np.ndarray, log
     return -exact.free_energy(np.asarray(visible, np.float64)) - (log_partition(exact) if log_z is None else log_z)
 
 
-def model_expectation(machine: RestrictedBoltzmannMachine) -> dict[str, np.ndarray]:
+def model_expectation(machine: RestrictedBoltzmannMachine) -> Arrays:
     """E[h vᵀ], E[v], E[h] under the model, exact, keyed like the parameters."""
     smaller = _smaller(machine)
     log_z = log_partition(smaller)
@@ -107,9 +108,7 @@ def model_expectation(machine: RestrictedBoltzmannMachine) -> dict[str, np.ndarr
     return total
 
 
-def data_expectation(
-    machine: RestrictedBoltzmannMachine, visible: np.ndarray, probability: np.ndarray
-) -> dict[str, np.ndarray]:
+def data_expectation(machine: RestrictedBoltzmannMachine, visible: np.ndarray, probability: np.ndarray) -> Arrays:
     """E[h vᵀ], E[v], E[h] with v drawn from given states and h from p(h | v), keyed like the parameters.
 
     Parameters
@@ -128,9 +127,7 @@ def data_expectation(
     }
 
 
-def likelihood_gradient(
-    machine: RestrictedBoltzmannMachine, visible: np.ndarray, probability: np.ndarray
-) -> dict[str, np.ndarray]:
+def likelihood_gradient(machine: RestrictedBoltzmannMachine, visible: np.ndarray, probability: np.ndarray) -> Arrays:
     """Exact gradient of Σ_s probability_s log p(v_s), keyed like the parameters (Fischer & Igel 2011, Eq. 1.1).
 
     Parameters
@@ -232,7 +229,7 @@ def transition_matrix(machine: RestrictedBoltzmannMachine) -> np.ndarray:
 
 def expected_contrastive_divergence(
     machine: RestrictedBoltzmannMachine, distribution: np.ndarray, steps: int
-) -> dict[str, np.ndarray]:
+) -> Arrays:
     """Expected CD-k estimate of the likelihood gradient when patterns come from ``distribution``.
 
     Parameters
@@ -252,7 +249,7 @@ def expected_contrastive_divergence(
     return data_expectation(machine, states(machine.visible), distribution - after_gibbs(machine, distribution, steps))
 
 
-def bias(machine: RestrictedBoltzmannMachine, distribution: np.ndarray, steps: int) -> dict[str, np.ndarray]:
+def bias(machine: RestrictedBoltzmannMachine, distribution: np.ndarray, steps: int) -> Arrays:
     """Bias of CD-k for every parameter: expected estimate minus exact gradient, keyed like the parameters.
 
     Both have the same term from the data; what remains is the difference of two model terms, E_p − E_{p_k}.
@@ -282,7 +279,7 @@ def bias(machine: RestrictedBoltzmannMachine, distribution: np.ndarray, steps: i
     return data_expectation(machine, states(machine.visible), missing)
 
 
-def largest(values: dict[str, np.ndarray]) -> float:
+def largest(values: Arrays) -> float:
     """The largest absolute value over all parameters."""
     return max(float(np.abs(array).max()) for array in values.values())
 

@@ -11,6 +11,7 @@ import numpy as np
 from circuitsim.boltzmann import kernels
 from circuitsim.errors import UsageError
 from circuitsim.training.checkpoint import load_checkpoint, save_checkpoint
+from circuitsim.training.trainable import Arrays
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,7 +87,7 @@ class RestrictedBoltzmannMachine:
         return cls(weights, np.zeros(visible, dtype), np.zeros(hidden, dtype))
 
     @property
-    def parameters(self) -> dict[str, np.ndarray]:
+    def parameters(self) -> Arrays:
         """The three arrays by name: the machine's own memory."""
         return {"weights": self.weights, "visible_bias": self.visible_bias, "hidden_bias": self.hidden_bias}
 

@@ -16,7 +16,7 @@ from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
     from circuitsim.training import RunDirectory
-    from circuitsim.training.history import Row
+    from circuitsim.training.history import History, Row
 
 LATER = ("epochs", "checkpoint_seconds", "threads", "seed")
 """Options of a recorded run that may differ from the requested ones."""
@@ -88,21 +88,17 @@ def run_seeds(options: Any) -> int:
 
 def train_seed(task: Task) -> Finished:
     """Train with one seed, or continue the run in its folder."""
-    from circuitsim.training.history import History
-
     options, folder = task.options, None if task.folder is None else Path(task.folder)
     name = f"seed-{options.seed}"
     with Interrupt() as stopped:
         parent = None if folder is None else folder.parent
-        experiment, _, rows = train_run(name, options, options.epochs, parent, stopped, task.shown)
+        experiment, _, history = train_run(name, options, options.epochs, parent, stopped, task.shown)
         interrupted = stopped()
-    if folder is not None and rows and not interrupted:
-        history = History()
-        history.restart(rows)
+    if folder is not None and history.rows and not interrupted:
         experiment.save(folder)
         if not options.no_pictures:
             experiment.draw(folder, history)
-    return Finished(options.seed, rows[-1] if rows else {}, interrupted)
+    return Finished(options.seed, history.rows[-1] if history.rows else {}, interrupted)
 
 
 def train_run(
@@ -112,7 +108,7 @@ def train_run(
     folder: Path | None,
     late: Callable[[], bool],
     shown: set[str] | None = None,
-) -> tuple[Any, str, list[Row]]:
+) -> tuple[Any, str, History]:
     """Train one model, or continue it.
 
     Parameters
@@ -134,8 +130,8 @@ def train_run(
     -------
     experiment : Experiment
     dataset : str
-    history : list of rows
-        Empty if no epoch was completed.
+    history : History
+        Without rows if no epoch was completed.
     """
     from circuitsim.training import ProgressLine, RunDirectory, Trainer
 
@@ -172,7 +168,7 @@ def train_run(
         directory.create({**recorded, **experiment.chosen})
     history = trainer.history if late() or done >= asked else trainer.train().history
     data = recorded.get("data", recorded.get("dataset"))
-    return experiment, str(experiment.chosen.get("dataset", Path(data).stem if data else data)), history.rows
+    return experiment, str(experiment.chosen.get("dataset", Path(data).stem if data else data)), history
 
 
 def _epochs_begun(directory: Any) -> int:

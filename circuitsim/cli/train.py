@@ -237,8 +237,7 @@ def _resume(args: argparse.Namespace) -> int:
         raise UsageError("name the run: circuitsim train resume --out DIR")
     directory = RunDirectory(args.out)
     recorded = directory.options()
-    source, model = str(directory.config), recorded.get("model")
-    check_values({"model": model}, {"model": Option(Kind.WORD)}, source)
+    source, model = str(directory.config), str(recorded.get("model"))
     if model not in MODELS:
         raise UsageError(f"{source}: this version has no model '{model}'; start the run anew")
     known = {name: one for name, one in family_options(model).items() if one.recorded}

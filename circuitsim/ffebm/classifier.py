@@ -18,6 +18,7 @@ from circuitsim.learning.rules import Chaining
 from circuitsim.learning.stages import Linear, Readout
 from circuitsim.training import Adam, Cosine
 from circuitsim.training.estimator import Fit, SoftmaxClassifier, estimator, whole
+from circuitsim.training.trainable import Arrays
 
 Elements = Sequence[Mapping[str, Any]] | Callable[[int, int], Sequence[Any]] | None
 
@@ -89,10 +90,10 @@ class ChainClassifier(SoftmaxClassifier):
         optimizer = Adam(self.chain_.rates(self.learning_rate_init), decay=self.weight_decay)
         self._passes(self.chain_, fit, fit.x, seed, optimizer, Cosine(max(1, self.max_iter)))
 
-    def _model_state(self) -> tuple[dict[str, np.ndarray], Any]:
+    def _model_state(self) -> tuple[Arrays, Any]:
         return chain_arrays(self.chain_), describe_chain(self.chain_)
 
-    def _set_model(self, arrays: dict[str, np.ndarray], facts: Any) -> None:
+    def _set_model(self, arrays: Arrays, facts: Any) -> None:
         self.chain_ = restored_chain(arrays, facts)
 
     def outputs(self, X: Any) -> np.ndarray:

@@ -19,6 +19,7 @@ from circuitsim.learning.estimate import Rule
 from circuitsim.training import SGD, EarlyStopping, Exponential
 from circuitsim.training.estimator import Fit, TrainedClassifier, estimator
 from circuitsim.training.presets import rates_by_name
+from circuitsim.training.trainable import Arrays
 
 GAIN, PIXELS = 100.0, 784
 """The published gain, of MNIST's pixels."""
@@ -151,13 +152,13 @@ class DRNClassifier(TrainedClassifier):
         inputs = self.inputs(X)
         return self.network_.relax(inputs).output
 
-    def _model_state(self) -> tuple[dict[str, np.ndarray], Any]:
+    def _model_state(self) -> tuple[Arrays, Any]:
         return self.network_.parameters, {
             "units": self.network_.architecture.units,
             "sweeps": self.network_.sweeps.free,
         }
 
-    def _set_model(self, arrays: dict[str, np.ndarray], facts: Any) -> None:
+    def _set_model(self, arrays: Arrays, facts: Any) -> None:
         self.network_ = self._network(facts["units"], arrays, facts["sweeps"])
 
     def _network(

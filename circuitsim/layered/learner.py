@@ -127,7 +127,7 @@ class LayeredLearner:
         return f"LayeredLearner({units}, {self.method}, {self._block.sweeps!r}, batch={self.batch})"
 
     @property
-    def parameters(self) -> dict[str, np.ndarray]:
+    def parameters(self) -> Arrays:
         """The memory of each parameter as it is stored; the pending step of the first layer is not in it."""
         layout, bias = self.layout, self.memory.bias
         layers = range(1, layout.units.size)
@@ -137,7 +137,7 @@ class LayeredLearner:
 
     def steps(
         self, data: Batch, rows: np.ndarray, batch: int, rates: Mapping[str, float], rng: np.random.Generator
-    ) -> dict[str, np.ndarray]:
+    ) -> Arrays:
         """Train on images (bytes, 255 for one, or floats) and labels (int64).
 
         The metrics are ``loss``, ``error`` and ``residual``, all at the free state before each step, and with
@@ -175,7 +175,7 @@ class LayeredLearner:
                 self._check_nudge()
         return self._made(data, rows, rates)
 
-    def _made(self, data: Batch, rows: np.ndarray, rates: Mapping[str, float]) -> dict[str, np.ndarray]:
+    def _made(self, data: Batch, rows: np.ndarray, rates: Mapping[str, float]) -> Arrays:
         images, labels, *given = data
         weight = given[0] if given else np.ones(len(images))
         by_layer = np.array([rates[name] for name in self.parameters], self.dtype).reshape(2, -1)

@@ -555,7 +555,7 @@ def build_chain(
     return Chain(made, loss, Chaining(**(chaining or {})), seed, np.dtype(dtype))
 
 
-def chain_arrays(chain: Chain) -> dict[str, np.ndarray]:
+def chain_arrays(chain: Chain) -> Arrays:
     """Parameters and averages of a chain."""
     return pack(
         **{

@@ -28,6 +28,7 @@ from circuitsim.training.estimator import (
     estimator,
     whole,
 )
+from circuitsim.training.trainable import Arrays
 
 
 def rectifier_network(inputs: int, hidden: int, outputs: int, rng: np.random.Generator) -> tuple[Circuit, Roles]:
@@ -148,10 +149,10 @@ class CircuitEstimator(TrainedEstimator):
         loss = self._loss()
         return Learner(self.block_, self.estimator or EquilibriumPropagation(default_beta(self.block_, loss)), loss)
 
-    def _model_state(self) -> tuple[dict[str, np.ndarray], Any]:
+    def _model_state(self) -> tuple[Arrays, Any]:
         return dict(self.block_.parameters), describe(self.block_)
 
-    def _set_model(self, arrays: dict[str, np.ndarray], facts: Any) -> None:
+    def _set_model(self, arrays: Arrays, facts: Any) -> None:
         self.block_ = build(facts)
         copy_into(self.block_.parameters, arrays, "parameters")
         self.learner_ = self._learner()

@@ -14,6 +14,7 @@ import numpy as np
 from circuitsim._files import atomic_file
 from circuitsim._npz import read_npz
 from circuitsim.errors import CircuitError, UsageError
+from circuitsim.training.trainable import Arrays
 
 FORMAT = 1
 _HEADER = "__json__"
@@ -58,7 +59,7 @@ def save_checkpoint(path: Path | str, arrays: Mapping[str, np.ndarray], facts: M
                 np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
 
 
-def load_checkpoint(path: Path | str, **kind: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def load_checkpoint(path: Path | str, **kind: Any) -> tuple[Arrays, dict[str, Any]]:
     """Read what `save_checkpoint` wrote; every byte is checked against the archive's checksums.
 
     Parameters
@@ -88,12 +89,12 @@ def load_checkpoint(path: Path | str, **kind: Any) -> tuple[dict[str, np.ndarray
     return arrays, facts
 
 
-def pack(**groups: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def pack(**groups: Mapping[str, np.ndarray]) -> Arrays:
     """Several groups of arrays as one: ``group/name``."""
     return {f"{group}/{name}": array for group, arrays in groups.items() for name, array in arrays.items()}
 
 
-def unpack(arrays: Mapping[str, np.ndarray], group: str) -> dict[str, np.ndarray]:
+def unpack(arrays: Mapping[str, np.ndarray], group: str) -> Arrays:
     """The arrays of one group of `pack`."""
     prefix = f"{group}/"
     return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}

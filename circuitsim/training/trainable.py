@@ -69,7 +69,7 @@ class FusedTrainable(Model, Protocol):
 
     def steps(
         self, data: Batch, rows: np.ndarray, batch: int, rates: Mapping[str, float], rng: np.random.Generator
-    ) -> dict[str, np.ndarray]:
+    ) -> Arrays:
         """One step for each mini-batch that ``rows`` fall into.
 
         Parameters

@@ -67,13 +67,14 @@ class Options(DataOptions):
     samples: int | None = option(None, "train on the first N samples only", "N", usual=True)
 
 
-def build(options: Options) -> Experiment:
+def build(options: Any) -> Experiment:
     """A run from options."""
     import numpy as np
 
     from circuitsim.datasets import choose, load
     from circuitsim.datasets.images import FlipAndCrop
     from circuitsim.ffebm import build_chain
+    from circuitsim.training import SGD, Adam, Cosine
 
     options, chosen = _complete(options)
     name, notes = choose(options.dataset, options.data_dir)
@@ -90,11 +91,15 @@ def build(options: Options) -> Experiment:
         if len(images.shape) != 3:
             raise UsageError("augmentation flips and crops colour images; leave it out for others")
         chain.augment = FlipAndCrop((images.shape[0], images.shape[1], images.shape[2]))
+    if options.lr <= 0:
+        raise UsageError(f"the learning rate must be positive, not {options.lr}")
+    rates, decay = chain.rates(options.lr), options.weight_decay
+    optimizer = Adam(rates, decay=decay) if options.optimizer == "adam" else SGD(rates, decay, options.momentum)
     train, labels = images.train[: options.samples], images.train_labels[: options.samples]
     return Experiment(
         chain,
         (train, labels),
-        _plan(options, chain),
+        plan_of(options, optimizer, Cosine(max(1, options.epochs), options.lr_final / options.lr)),
         title=f"ffebm: {_kinds(elements)}; {options.method}, "
         f"{sum(np.size(p) for p in chain.parameters.values())} parameters, {len(train)} samples of {images.name}",
         evaluate=HeldOut(images.test, images.test_labels, chain.evaluate),
@@ -152,16 +157,3 @@ def _with_deck(table: Any) -> dict[str, Any]:
         deck = load(str(table.pop("file")))
         table["deck"] = dumps(deck.circuit, read_roles(deck)[0])
     return table
-
-
-def _plan(options: Any, chain: Any) -> Any:
-    from circuitsim.training import SGD, Adam, Cosine
-
-    if options.lr <= 0:
-        raise UsageError(f"the learning rate must be positive, not {options.lr}")
-    rates = chain.rates(options.lr)
-    if options.optimizer == "adam":
-        optimizer: Any = Adam(rates, decay=options.weight_decay)
-    else:
-        optimizer = SGD(rates, options.weight_decay, options.momentum)
-    return plan_of(options, optimizer, Cosine(max(1, options.epochs), options.lr_final / options.lr))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from circuitsim.cli.deck import elsewhere
 from circuitsim.cli.models import optimizer_of, plan_of, schedule_of
 from circuitsim.errors import UsageError
-from circuitsim.training.experiment import Experiment
+from circuitsim.training.experiment import Experiment, HeldOut
 from circuitsim.training.history import History
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def build(options: Any, deck: Deck, roles: Roles, notes: Sequence[Any]) -> Exper
         plan,
         title=f"{deck.operating_circuit.title or options.deck}: {count} to fit, {what}"
         + f"{', periodic steady state' * bool(options.steady)}",
-        evaluate=None if held is None else lambda rng: _held_out(held),
+        evaluate=None if held is None else HeldOut(held.samples, held.samples, lambda x, _: held.measured(x.tolist())),
         notes=[str(note) for note in [*(note for note in deck.notes if not elsewhere(note)), *notes]],
         files={"trained.cir": lambda path: atomic_write(path, fit.timed.text(fit.values()).encode())},
         pictures={"waveforms.png": lambda path: draw_fit(fit, first, path)},
@@ -110,10 +110,6 @@ def _timed(options: Any, deck: Deck, roles: Roles, targets: Targets) -> TimedDec
     ends = [float(own.times[-1]) for own in targets if isinstance(own, WaveTarget)]
     stop = max(ends) if ends and not options.steady else None
     return TimedDeck(deck, roles, options.steady, stop, options.tolerance)
-
-
-def _held_out(held: WaveformFit) -> dict[str, float]:
-    return {f"test_{name}": value for name, value in held.measured(held.samples.tolist()).items()}
 
 
 def _summary(fit: WaveformFit, first: Any, history: History) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from circuitsim.cli.options import Kind, Option
 from circuitsim.cli.studies.runner import Key, Paper, Run, Study, spread
+from circuitsim.training.presets import published
 
 MNIST = "The paper's figures are of MNIST; none stands beside a run on other data (–)."
 DATASET = Option(Kind.WORD, "mnist, digits or a folder (docs/models.md)", "NAME")
@@ -31,8 +32,6 @@ def _scellier(args: argparse.Namespace, key: Key) -> dict[str, Any]:
 
 
 def _preset(key: Key) -> dict[str, Any]:
-    from circuitsim.training.presets import published
-
     model = key.get("model", "drn")
     return published(model)[f"{model}-{key['row']}"]
 
@@ -149,8 +148,6 @@ def _nest_name(key: Key) -> str:
 
 
 def _accuracies(runs: list[Run]) -> Paper:
-    from circuitsim.training.presets import published
-
     preset = published("ffebm")[_nest_name(runs[0].key)]
     figures = preset["published"][runs[0].key["method"]]
     names = {"accuracy": "paper: accuracy, %", "top5": "paper: top-5, %", "time": "paper: h:min"}
@@ -244,8 +241,6 @@ def _split_cells(args: argparse.Namespace, runs: list[Run], every: list[Run]) ->
 
 
 def _is_cut(key: Key) -> bool:
-    from circuitsim.training.presets import published
-
     return _nest_name(key) in published("ffebm")
 
 

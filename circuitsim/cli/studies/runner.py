@@ -81,21 +81,6 @@ class Paper(NamedTuple):
     columns: Mapping[str, str]
 
 
-def nothing(args: argparse.Namespace, key: Key, experiment: Any) -> dict[str, float]:
-    """No further measures."""
-    return {}
-
-
-def every(key: Key) -> bool:
-    """All points of a grid."""
-    return True
-
-
-def no_paper(runs: list[Run]) -> Paper | None:
-    """No published results."""
-    return None
-
-
 class Study(NamedTuple):
     """A study, made of functions that other processes can import.
 
@@ -132,11 +117,11 @@ class Study(NamedTuple):
     axes: Mapping[str, tuple[Any, ...]]
     train: Callable[[argparse.Namespace, Key], dict[str, Any]]
     cells: Callable[[argparse.Namespace, list[Run], list[Run]], dict[str, str]]
-    paper: Callable[[list[Run]], Paper | None] = no_paper
+    paper: Callable[[list[Run]], Paper] | None = None
     seeds: int = 1
     usual: Mapping[str, str] = {}
-    keys: Callable[[Key], bool] = every
-    measure: Callable[[argparse.Namespace, Key, Any], dict[str, float]] = nothing
+    keys: Callable[[Key], bool] | None = None
+    measure: Callable[[argparse.Namespace, Key, Any], dict[str, float]] | None = None
     more: Mapping[str, Option] = {}
     over: str = ""
 
@@ -164,17 +149,15 @@ class Study(NamedTuple):
 
     def published(self, args: argparse.Namespace, runs: list[Run]) -> Paper | None:
         """The paper's results for runs of one point, if they are comparable."""
-        paper, whole = (
-            self.paper(runs),
-            getattr(args, "size", "paper") == "paper" and getattr(args, "samples", None) is None,
-        )
-        return paper if paper and whole and all(run.dataset == paper.dataset for run in runs) else None
+        whole = getattr(args, "size", "paper") == "paper" and getattr(args, "samples", None) is None
+        paper = self.paper(runs) if self.paper and whole else None
+        return paper if paper and all(run.dataset == paper.dataset for run in runs) else None
 
     def run(self, args: argparse.Namespace) -> int:
         """Train, print the page, and write the requested files."""
         values = [self._chosen(axis, getattr(args, f"{axis}s")) for axis in self.axes]
         grid = [dict(zip(self.axes, point)) for point in itertools.product(*values)]
-        tasks = [Task(self, key, seed) for key in grid if self.keys(key) for seed in range(args.seeds)]
+        tasks = [Task(self, key, seed) for key in filter(self.keys, grid) for seed in range(args.seeds)]
         runs, interrupted = trained(tasks, args)
         if not runs:
             raise UsageError("no network finished an epoch; give more time with --budget")
@@ -210,8 +193,8 @@ class Study(NamedTuple):
             epochs = sorted({int(run.history[-1]["epoch"]) for run in group})
             head = {axis: word(value) for axis, value in group[0].key.items()}
             counts = {"runs": str(len(group)), "epochs": "–".join(map(str, sorted({epochs[0], epochs[-1]})))}
-            paper = self.paper(group)
-            columns = {} if paper is None else beside(paper.columns, self.published(args, group) is not None)
+            figures = self.paper(group).columns if self.paper else {}
+            columns = beside(figures, self.published(args, group) is not None)
             rows.append(head | counts | self.cells(args, group, runs) | columns)
         names = ", ".join(sorted({run.dataset for run in runs}))
         lines = [f"# {self.title}", "", f"{self.about} Trained here on {names}.", "", *markdown(list(rows[0]), rows)]
@@ -334,9 +317,11 @@ def _train(order: _Order) -> Run | None:
             return None
         given = new_options({"seed": task.seed, **task.study.train(args, task.key)})
         made, dataset, history = train_run(task.name, given, args.epochs, folder, late, order.shown)
-        if not history:
+        if not history.rows:
             return None
-        return Run(task.key, task.seed, dataset, history, task.study.measure(args, task.key, made))
+        measure = task.study.measure
+        measures = measure(args, task.key, made) if measure else {}
+        return Run(task.key, task.seed, dataset, history.rows, measures)
 
 
 # ---------------------------------------------------------------------- pages
