@@ -225,9 +225,16 @@ class LayeredBlock:
         """(batch, inputs) ∂E/∂x at plus − ∂E/∂x at minus."""
         return self._input_derivative(plus.layers[0] - minus.layers[0])
 
-    def implicit(self, state: LayeredState, x: Array, cotangent: Array, weight: Array) -> tuple[Arrays, Array]:
-        """Exact derivatives of cotangent · output at a free state, by the adjoint."""
-        return self._pulled(state, x, cotangent, weight, None)
+    def implicit(
+        self, state: LayeredState, x: Array, cotangent: Array, weight: Array, sweeps: int | None = None
+    ) -> tuple[Arrays, Array]:
+        """Derivatives of cotangent · output at a free state by the adjoint: exact, or from so many of its sweeps."""
+        sensitivity = state.minimised.response(state, cotangent, sweeps)
+        moves = [-_shares(weight, value) * value for value in sensitivity]
+        above = zip(self._couplings, state.layers[1:], moves[1:], state.switches)
+        lifted = [(c.lift(mean, switches), c.lift(move, switches)) for c, mean, move, switches in above]
+        layers = list(zip(state.layers, moves, strict=True))
+        return self._derivative(x, layers, lifted), self._input_derivative(-sensitivity[0])
 
     def truncated(
         self, state: LayeredState, x: Array, cotangent: Array, weight: Array, sweeps: int | None = None
@@ -236,7 +243,7 @@ class LayeredBlock:
 
         As `implicit`, but truncated after this number of sweeps (by default that of a nudged phase).
         """
-        return self._pulled(state, x, cotangent, weight, self.sweeps.nudged if sweeps is None else sweeps)
+        return self.implicit(state, x, cotangent, weight, self.sweeps.nudged if sweeps is None else sweeps)
 
     def kinks(self, state: LayeredState) -> tuple[np.ndarray, int]:
         """(batch,) units at a bound of a free state whose minimum without it is there too, and units with bounds."""
@@ -249,17 +256,6 @@ class LayeredBlock:
 
     def project(self) -> None:
         """All values are allowed."""
-
-    def _pulled(
-        self, state: LayeredState, x: Array, cotangent: Array, weight: Array, sweeps: int | None
-    ) -> tuple[Arrays, Array]:
-        """Derivatives of cotangent · output from its sensitivities to the layers' linear terms."""
-        sensitivity = state.minimised.response(state, cotangent, sweeps)
-        moves = [-_shares(weight, value) * value for value in sensitivity]
-        above = zip(self._couplings, state.layers[1:], moves[1:], state.switches)
-        lifted = [(c.lift(mean, switches), c.lift(move, switches)) for c, mean, move, switches in above]
-        layers = list(zip(state.layers, moves, strict=True))
-        return self._derivative(x, layers, lifted), self._input_derivative(-sensitivity[0])
 
     def _derivative(self, x: Array, layers: Moved, lifted: Moved) -> Arrays:
         """Σ_b of the change of ∂E/∂θ when the layers move about their means; moves carry the samples' weights."""
