@@ -122,8 +122,7 @@ class DRNClassifier(TrainedClassifier):
             levels,
         )
         # In double precision, so that the outputs of a sample do not depend on the others of its batch.
-        network = learner.network() if isinstance(learner, LayeredLearner) else learner.block
-        self.network_ = self._network(units, network.parameters, self.sweeps)
+        self.network_ = self._network(units, learner.block.parameters, self.sweeps)
         if self.n_iter_ == self.max_iter > 0 and not all(level(self.history_) for level in levels):
             warnings.warn(
                 f"the loss still falls after {self.max_iter} pass{'es' if self.max_iter > 1 else ''} "

@@ -97,7 +97,8 @@ class LayeredLearner:
             )
         chain = resistive_chain(network.at(network.parameters), batch, method, beta, variant)
         self.batch, self.method, self.beta, self.variant, self.threads = batch, method, beta, variant, threads
-        self._block, self.dtype, self.layout = chain.block, chain.dtype, lay_out(network.architecture.units)
+        self.rule, self.dtype = chain.rule, chain.dtype
+        self._block, self.layout = chain.block, lay_out(network.architecture.units)
         sweeps, samples, nudges = network.sweeps, -(-batch // 4) * 4, strengths(variant, beta)
         groups = 2 * sweeps.nudged if method == "bp" else 1
         self.memory = allocate(self.layout, samples, groups, self.dtype)
@@ -262,11 +263,18 @@ class LayeredLearner:
         """(N, outputs) volts after the free sweeps, from zero."""
         return Chain([self.network()], "mse", None, None, self.dtype).output(as_inputs(images, self.dtype))
 
+    output = outputs
+
     def network(self) -> DeepResistiveNetwork:
         """A copy of the network at its present parameters, with the sweeps of the training."""
         self.flush()
         first = first_matrix(self.layout, self.memory.tiles)
         return self._block.at({**self.parameters, "conductances0": first})
+
+    @property
+    def block(self) -> DeepResistiveNetwork:
+        """`network`, as chains call theirs."""
+        return self.network()
 
     def _threaded(self, kernel: Any, *arguments: Any) -> Any:
         arguments = (self.memory, self.layout, self._numbers, *arguments)

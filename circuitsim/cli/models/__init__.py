@@ -95,6 +95,7 @@ class DataOptions(RunOptions):
     lr: float | None = option(None)
     dataset: str | None = option(None)
     data_dir: str | None = option(None)
+    precision: str = option("float32", "type of parameters and states", "NAME", choices=PRECISIONS)
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,6 @@ class ImageOptions(DataOptions):
     beta: float | None = option(None, "strength of the nudge", "B", only=("method", "ep"), usual=True)
     sweeps: int | None = option(None, "free sweeps (with --tolerance: at most)", "T", usual=True)
     nudged_sweeps: int | None = option(None, "nudged, or backpropagated, sweeps", "K", usual=True)
-    precision: str = option("float32", "type of parameters and states", "NAME", choices=PRECISIONS)
 
 
 def filled(options: Any, values: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -52,15 +52,13 @@ def build(options: Any) -> Experiment:
     given = start, plan.batch, rule, options.beta, options.variant
     trainable: Any
     if rule in COMPILED:
-        learner = LayeredLearner(*given, options.threads)
-        learner.warm_up(data.train, data.train_labels)
-        trainable, outputs, network = learner, learner.outputs, learner.network
+        trainable = LayeredLearner(*given, options.threads)
+        trainable.warm_up(data.train, data.train_labels)
     else:
         # Other rules train the same network as a chain, without compiled steps.
         trainable, entry = resistive_chain(*given), Normalise()
         entry.initialise(None, trainable.dtype)
         trainable.elements = (entry, *trainable.elements)
-        outputs, network = trainable.output, lambda: trainable.block
     return Experiment(
         trainable,
         (data.train, data.train_labels),
@@ -68,9 +66,9 @@ def build(options: Any) -> Experiment:
         title=f"{preset.title}: layers {'-'.join(map(str, architecture.units))}, inputs doubled and times "
         f"{architecture.input_gain:g}, {options.method}, {name}, {len(data.train)} samples",
         evaluate=HeldOut(
-            data.test, data.test_labels, lambda x, y: measured(SquaredError(), outputs(x).astype(float), y)
+            data.test, data.test_labels, lambda x, y: measured(SquaredError(), trainable.output(x).astype(float), y)
         ),
         notes=notes,
         chosen={"dataset": name},
-        files={"model.npz": lambda path: network().save(path)},
+        files={"model.npz": lambda path: trainable.block.save(path)},
     )

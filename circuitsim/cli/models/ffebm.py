@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from circuitsim.cli.models import HOW, PRECISIONS, DataOptions, filled, plan_of, rule_of
+from circuitsim.cli.models import HOW, DataOptions, filled, plan_of, rule_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
@@ -63,7 +63,6 @@ class Options(DataOptions):
     momentum: float = option(0.0, only=("optimizer", "sgd"))
     weight_decay: float | None = option(None)
     augment: bool | None = option(None, "flip and crop colour images at random")
-    precision: str = option("float32", "type of parameters and states", "NAME", choices=PRECISIONS)
     samples: int | None = option(None, "train on the first N samples only", "N", usual=True)
 
 

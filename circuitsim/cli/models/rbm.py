@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
-from circuitsim.cli.models import PRECISIONS, DataOptions, plan_of
+from circuitsim.cli.models import DataOptions, plan_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment
@@ -38,7 +38,6 @@ class Options(DataOptions):
     weight_decay: float = option(0.0, usual=True)
     spread: float = option(0.01, "standard deviation of initial weights", "S")
     units: int = option(6, "visible units of diag and 1dball", "N")
-    precision: str = option("float32", "type of the parameters", "NAME", choices=PRECISIONS)
     grey: bool = option(False, "take grey values as probabilities; otherwise pixels are on from half intensity")
 
 

@@ -117,7 +117,7 @@ def _measure(args: argparse.Namespace, key: Key, made: Any) -> dict[str, float]:
     return measures
 
 
-def _cells(args: argparse.Namespace, runs: list[Run], every: list[Run]) -> dict[str, str]:
+def _cells(runs: list[Run], every: list[Run]) -> dict[str, str]:
     gain, name = runs[0].key["gain"], f"error_at_{runs[0].key['drop']:g}"
     ideal = [one.measures[name] for one in every if one.key["gain"] == gain and name in one.measures]
     rows = [row for run in runs for row in run.history]

@@ -43,8 +43,12 @@ def _errors(runs: list[Run]) -> Paper:
     )
 
 
-def _training_error(runs: list[Run]) -> str:
-    return spread([100.0 * run.history[-1]["error"] for run in runs])
+def _here(runs: list[Run]) -> dict[str, str]:
+    """Columns of errors after the last epoch."""
+    return {
+        "here: test error, %": spread([run.error for run in runs]),
+        "training error, %": spread([100.0 * run.history[-1]["error"] for run in runs]),
+    }
 
 
 def _epoch_seconds(runs: list[Run]) -> float:
@@ -59,10 +63,9 @@ def _epoch_seconds(runs: list[Run]) -> float:
     return median(second for run in runs for second in seconds(run))
 
 
-def _table1_cells(args: argparse.Namespace, runs: list[Run], every: list[Run]) -> dict[str, str]:
+def _table1_cells(runs: list[Run], every: list[Run]) -> dict[str, str]:
     return {
-        "here: test error, %": spread([run.error for run in runs]),
-        "training error, %": _training_error(runs),
+        **_here(runs),
         "here: s per epoch": f"{_epoch_seconds(runs):.3g}",
     }
 
@@ -100,7 +103,7 @@ def _convergence(args: argparse.Namespace, key: Key, experiment: Any) -> dict[st
     from circuitsim.hopfield import convergence
 
     net, test = experiment.trainable, experiment.evaluate
-    block, beta = (net.block, net.rule.beta) if key["model"] == "dhn" else (net.network(), net.beta)
+    block, beta = net.block, net.rule.beta
     dtype = block.parameters["bias1"].dtype
     x, targets = (test.x[:IMAGES] / 255).astype(dtype), np.eye(block.n_outputs, dtype=dtype)[test.y[:IMAGES]]
     found = convergence.phases(block, x, targets, beta, SHARE, LIMIT)
@@ -111,7 +114,7 @@ def _convergence(args: argparse.Namespace, key: Key, experiment: Any) -> dict[st
     }
 
 
-def _table3_cells(args: argparse.Namespace, runs: list[Run], every: list[Run]) -> dict[str, str]:
+def _table3_cells(runs: list[Run], every: list[Run]) -> dict[str, str]:
     preset = _preset(runs[0].key)
     columns = {
         f"sweeps, {state}": f"{median(run.measures[f'convergence_sweeps_{state}_median'] for run in runs):g}, "
@@ -120,8 +123,7 @@ def _table3_cells(args: argparse.Namespace, runs: list[Run], every: list[Run]) -
     }
     return {
         "T, K": f"{preset['sweeps']}, {preset.get('nudged_sweeps', preset['sweeps'])}",
-        "here: test error, %": spread([run.error for run in runs]),
-        "training error, %": _training_error(runs),
+        **_here(runs),
         **columns,
     }
 
@@ -172,7 +174,7 @@ def _many_classes(args: argparse.Namespace, key: Key) -> dict[str, Any]:
     return {**_published(args, key, 1 if args.size == "paper" else 16), "samples": args.samples}
 
 
-def _table2_cells(args: argparse.Namespace, runs: list[Run], every: list[Run]) -> dict[str, str]:
+def _table2_cells(runs: list[Run], every: list[Run]) -> dict[str, str]:
     whole = round(fmean(run.history[-1]["seconds"] for run in runs))
     return {
         "here: top-1, %": _accuracy(runs),
@@ -231,7 +233,7 @@ def _cut(args: argparse.Namespace, key: Key) -> dict[str, Any]:
     }
 
 
-def _split_cells(args: argparse.Namespace, runs: list[Run], every: list[Run]) -> dict[str, str]:
+def _split_cells(runs: list[Run], every: list[Run]) -> dict[str, str]:
     last = [run.history[-1] for run in runs]
     return {
         "here: accuracy, %": _accuracy(runs),

@@ -93,7 +93,7 @@ class Study(NamedTuple):
     train : callable
         ``train(args, key)``: options of ``circuitsim train`` for a point of the grid.
     cells : callable
-        ``cells(args, runs, all_runs)``: the columns of a row, for all seeds of a point.
+        ``cells(runs, all_runs)``: the columns of a row, for all seeds of a point.
     paper : callable
         ``paper(runs)``: published results of their point, shown only next to runs on the paper's data with whole
         networks and data sets ("–" next to others).
@@ -116,7 +116,7 @@ class Study(NamedTuple):
     about: str
     axes: Mapping[str, tuple[Any, ...]]
     train: Callable[[argparse.Namespace, Key], dict[str, Any]]
-    cells: Callable[[argparse.Namespace, list[Run], list[Run]], dict[str, str]]
+    cells: Callable[[list[Run], list[Run]], dict[str, str]]
     paper: Callable[[list[Run]], Paper] | None = None
     seeds: int = 1
     usual: Mapping[str, str] = {}
@@ -195,7 +195,7 @@ class Study(NamedTuple):
             counts = {"runs": str(len(group)), "epochs": "–".join(map(str, sorted({epochs[0], epochs[-1]})))}
             figures = self.paper(group).columns if self.paper else {}
             columns = beside(figures, self.published(args, group) is not None)
-            rows.append(head | counts | self.cells(args, group, runs) | columns)
+            rows.append(head | counts | self.cells(group, runs) | columns)
         names = ", ".join(sorted({run.dataset for run in runs}))
         lines = [f"# {self.title}", "", f"{self.about} Trained here on {names}.", "", *markdown(list(rows[0]), rows)]
         return "\n".join([*lines, "", f"± is the deviation between runs. {COMPILED}", ""])
