@@ -45,7 +45,7 @@ from circuitsim.netlist.deck import (
 )
 from circuitsim.netlist.definitions import Table
 from circuitsim.netlist.evaluate import Environment, Evaluator
-from circuitsim.netlist.physical import TYPES, Temperatures, checked_temperature
+from circuitsim.netlist.physical import MODELS, Temperatures, checked_temperature, letter_of
 from circuitsim.netlist.scope import Model, Scope, value_of
 from circuitsim.units import short
 
@@ -85,8 +85,8 @@ def merged(found: list[Token]) -> list[Token]:
 
 def steps(model: Model, parameter: str) -> bool:
     """Whether the elements of a resistor's, capacitor's or inductor's model depend on this parameter."""
-    letter = next((letter for letter in PASSIVE if model.type in TYPES[letter]), None)
-    return letter is not None and parameter.lower() in dialect.MODELS[letter]
+    letter = letter_of(model.type)
+    return letter in PASSIVE and parameter.lower() in MODELS[letter].parameters
 
 
 OPTIONS = ("format", "file", "width", "precision", "filter", "delimiter", "timescalefactor", "index")

@@ -97,17 +97,8 @@ INSTANCE = _words("pj off ic scale ac noisy noiseless nt bv_max")
 RATINGS = _words("pwr irms vrms ipk mfg type pn cpar lser rlshunt load")
 """Attributes of R, L, C, V and I without effect (LTspice)."""
 
-MODELS = {
-    "R": _words("r res rsh narrow short dw dlr defw w l tc1 tc2 tce tnom t_measured"),
-    "C": _words("cap c cj cjsw narrow short defw defl tc1 tc2 tnom t_measured"),
-    "L": _words("ind l tc1 tc2 tnom t_measured"),
-    "S": _words("vt vh ron roff"),
-    "W": _words("it ih ron roff"),
-}
-"""Model parameters that are read, for elements with these letters."""
-
 MODELS_IDLE = _words("kf af lf wf ef bv_max noise level temp")
-"""Parameters of these models without effect on any steady state."""
+"""Parameters of the models of R, L, C, S and W without effect on any steady state."""
 
 FORMULAS = {
     "q": ("a charge by a formula (Q=)", "write the capacitance near the operating point: C=1u"),

@@ -34,11 +34,10 @@ from circuitsim.netlist import physical
 from circuitsim.netlist.cards import CardError, Reporter, Source
 from circuitsim.netlist.definitions import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.deviations import SIGMAS, Deviations, Distribution, Draws
-from circuitsim.netlist.dialect import MODELS
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import NAME, Code, ExpressionError
 from circuitsim.netlist.functional import FollowingSources, Formula
-from circuitsim.netlist.link import Linker, ambiguous_names, warn_of_unread
+from circuitsim.netlist.link import Linker, ambiguous_names
 from circuitsim.netlist.parts import COUNTS
 from circuitsim.netlist.physical import DEFAULT, Temperatures, checked, checked_temperature, percent, positive
 from circuitsim.netlist.scope import (
@@ -52,7 +51,6 @@ from circuitsim.netlist.scope import (
     SwitchControl,
     Value,
     Wave,
-    value_of,
 )
 from circuitsim.netlist.waveform import Waveform, checked_waveform
 from circuitsim.units import SMALLEST, exact, short
@@ -154,8 +152,6 @@ class Elaborator:
         self.known: dict[Any, Device] = {}
         self.stack: list[Frame] = []
         self.variants: list[int] = []
-        self.cards: dict[int, dict[str, tuple[int, Value]]] = {}
-        """Model card → its numbers, read once."""
         self.dynamics = Dynamics()
         self.formulas: dict[int, Formula] = {}
         self.frozen: dict[int, Formula] = {}
@@ -499,7 +495,7 @@ class Elaborator:
         use = stated.model
         if use is None:
             return None
-        model, types = frame.scope.find_model(use.model.lower()), physical.TYPES[letter]
+        model, types = frame.scope.find_model(use.model.lower()), physical.MODELS[letter].types
         if model is None:
             if stated.bare:
                 return None
@@ -520,7 +516,7 @@ class Elaborator:
 
     def warn_of_product(self, stated: ElementCard, value: float, model: dict[str, float], name: str) -> None:
         """Warn of a resistor with a resistance on both card and model, on which programs differ."""
-        other, use = model.get("r", model.get("res", 1.0)), stated.model
+        other, use = model.get("r", 1.0), stated.model
         if other not in (1.0, value) and use is not None:
             self.reporter.gather(
                 "model-value",
@@ -534,29 +530,16 @@ class Elaborator:
 
     def model_values(self, frame: Frame, model: Model, letter: str) -> dict[str, float]:
         """The values on the card of a passive element's model, evaluated in its defining scope."""
-        key = id(model.card)
-        if key not in self.cards:
-            self.cards[key] = self.read_model(model, letter)
         evaluate, environment = self.evaluator.value, frame.defining(model.scope)
-        found = {word: evaluate(value, environment) for word, (_, value) in self.cards[key].items()}
+        found = {word: evaluate(value, environment) for word, (_, value) in self.linker.passive(model).items()}
         return found | self.stepped(model, letter)
 
     def stepped(self, model: Model, letter: str) -> dict[str, float]:
         """The parameters of a model that are stepped (``.step RMOD(R) …``)."""
         values = self.environment.values
-        names = {word: f"{model.name.lower()}:{word}" for word in MODELS[letter]} if values else {}
-        return {word: values[name] for word, name in names.items() if name in values}
-
-    def read_model(self, model: Model, letter: str) -> dict[str, tuple[int, Value]]:
-        """The numbers of a model card that are read; others are noted or warned of."""
-        found: dict[str, tuple[int, Value]] = {}
-        for key, token in model.pairs:
-            word = key.word
-            if word in MODELS[letter]:
-                with self.reporter.at(model.card):
-                    found[word] = token.offset, value_of(token, model.card, model.scope)
-        warn_of_unread(self.reporter, model, letter)
-        return found
+        stated = physical.MODELS[letter].parameters.items() if values else ()
+        keys = [(name, f"{model.name.lower()}:{word}") for word, name in stated]
+        return {name: values[key] for name, key in keys if key in values}
 
     def smell_of_mega(self, frame: Frame, k: int, stated: ElementCard) -> None:
         """Warn of a resistance by a parameter with a capital M (milli), where mega may be meant."""
@@ -586,7 +569,6 @@ class Elaborator:
             return None
         stated = self.model_values(frame, model, letter)
         numbers = {word: stated.get(word, default) for word, default in physical.SWITCH.items()}
-        numbers |= {"vt": stated.get("it", numbers["vt"]), "vh": stated.get("ih", numbers["vh"])}
         numbers |= {"ron": numbers["ron"] / frame.multiplier, "roff": numbers["roff"] / frame.multiplier}
         if numbers["vh"] < 0.0:
             self.reporter.gather("hysteresis", GRADUAL, control.card, control.card.start, name, "write vh=0")

@@ -6,13 +6,13 @@ takes precedence.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import islice
 from typing import NamedTuple
 
 from circuitsim.circuit.elements import DIODE, device_model
-from circuitsim.models import MODELS, ElementModel
+from circuitsim.models import MODELS
 from circuitsim.netlist import dialect, limits, physical
 from circuitsim.netlist.cards import WORD, Card, Files, Reporter, Source
 from circuitsim.netlist.definitions import ADVICE, AMPLIFIER_NAME, AMPLIFIER_SCOPE, IDEAL_MODEL
@@ -89,6 +89,7 @@ class Linker:
         self.read: dict[Scope, set[str]] = {}
         self.hints = 0
         self.uses_of: dict[Card, DeviceUse | None] = {}
+        self.passives: dict[Card, dict[str, tuple[int, Value]]] = {}
         self.bare: list[Model] = []
         """Models of diodes without parameters and without a known name."""
         self.devices: dict[Scope, dict[int, DeviceUse]] = {}
@@ -305,14 +306,17 @@ class Linker:
 
     def use_of(self, model: Model) -> DeviceUse | None:
         """The device of diodes that name a model; warns of meaningless parameters on its card."""
-        letter = next((letter for letter, types in physical.TYPES.items() if model.type in types), "")
-        if letter:
-            warn_of_unread(self.reporter, model, letter)
+        if physical.letter_of(model.type):
+            self.passive(model)
         if model.type not in TYPES or model.name.lower() == IDEAL_MODEL:
             return None
         row = device_model(DIODE_LETTER, model.type, frozenset(name.lower() for name in model.parameters))
         if row is not None and not (row.thermal and self.ideal):
-            return self.checked_use(model, row)
+            names = {own.name: own.name for own in (*row.parameters, *row.own_temperature)}
+            names |= {word: name for word, name in row.spellings.items() if name in names}
+            idle = row.idle | {word for word, name in row.spellings.items() if name in row.idle}
+            listed = [own.name for own in row.parameters] if row.listed else []
+            return DeviceUse(row, model, self.numbers(model, names, idle, listed, f" is a {row.name}; "))
         stated = [*model.parameters, *(token.text for token in model.words if token.kind != WORD)]
         warn_unused(self.reporter, model, stated, ": diodes are ideal; ", "the forward drop is 0 V")
         return None
@@ -346,31 +350,45 @@ class Linker:
             ".options diodes=ideal makes junction diodes ideal",
         )
 
-    def checked_use(self, model: Model, row: ElementModel) -> DeviceUse:
-        """The values of a device's model card; unsupported ones are reported."""
+    def numbers(
+        self,
+        model: Model,
+        names: Mapping[str, str],
+        idle: Collection[str],
+        listed: Sequence[str] = (),
+        what: str = ": ",
+        hint: str = "",
+    ) -> dict[str, tuple[int, Value]]:
+        """The numbers of a model's card by name, given their spellings; others that are not ``idle`` are warned of.
+
+        ``listed`` are the names of numbers that the card may state in order.
+        """
         values: dict[str, tuple[int, Value]] = {}
         unused: list[str] = []
-        by_order = zip(row.parameters, model.words) if row.listed else ()
         stated = {key.word: (key.text, token) for key, token in model.pairs}
-        for name, (text, token) in (stated | {own.name: (own.name, token) for own, token in by_order}).items():
-            word = row.spellings.get(name, name)
-            if row.parameter_called(word) is not None:
+        stated |= {name: (name, token) for name, token in zip(listed, model.words)}
+        for word, (text, token) in stated.items():
+            if word in names:
                 with self.reporter.at(model.card):
-                    values[word] = token.offset, value_of(token, model.card, model.scope)
-            elif word not in row.idle:
+                    values[names[word]] = token.offset, value_of(token, model.card, model.scope)
+            elif word not in idle and not physical.is_tolerance(word):
                 unused.append(text)
-        for name in model.parameters:
-            if name.lower() in stated or (row.listed and is_number(name)):
-                continue
-            if row.parameter_called(name) is not None:
-                message, hint = f"model {short(model.name)}: {short(name)} needs a value", f"write {short(name)}=value"
+        for token in model.words[len(listed) :]:
+            if token.kind == WORD and token.word in names:
+                message, hint = f"model {short(model.name)}: {token.text} needs a value", f"write {token.text}=value"
                 self.reporter.error("model", message, model.card, None, hint, [model.name])
-            elif name.lower() not in row.idle:
-                unused.append(name)
-        others = model.words[len(row.parameters) :] if row.listed else [t for t in model.words if t.kind != WORD]
-        unused += [token.text for token in others]
-        warn_unused(self.reporter, model, unused, f" is a {row.name}; ")
-        return DeviceUse(row, model, values)
+            elif token.kind != WORD or token.word not in idle:
+                unused.append(token.text)
+        warn_unused(self.reporter, model, unused, what, hint)
+        return values
+
+    def passive(self, model: Model) -> dict[str, tuple[int, Value]]:
+        """The numbers of the model of a resistor, capacitor, inductor or switch, read once."""
+        if model.card not in self.passives:
+            names = physical.MODELS[physical.letter_of(model.type)].parameters
+            hint = "see docs/netlist.md for what such a model has"
+            self.passives[model.card] = self.numbers(model, names, dialect.MODELS_IDLE, hint=hint)
+        return self.passives[model.card]
 
 
 def warn_unused(reporter: Reporter, model: Model, words: Sequence[str], what: str = ": ", hint: str = "") -> None:
@@ -379,14 +397,6 @@ def warn_unused(reporter: Reporter, model: Model, words: Sequence[str], what: st
         listed = ", ".join(short(word, 20) for word in words[:12]) + " …" * (len(words) > 12)
         message = f"model {short(model.name)}{what}not used: {listed}"
         reporter.warning("unused-parameter", message, model.card, None, hint, [model.name])
-
-
-def warn_of_unread(reporter: Reporter, model: Model, letter: str) -> None:
-    """Warn of meaningless parameters of a passive element's model."""
-    known = dialect.MODELS_IDLE | dialect.MODELS[letter]
-    unread = [key.text for key, _ in model.pairs if key.word not in known and not physical.is_tolerance(key.word)]
-    unread += [token.text for token in model.words if token.word not in dialect.MODELS_IDLE]
-    warn_unused(reporter, model, unread, hint="see docs/netlist.md for what such a model has")
 
 
 def ambiguous_names(key: str, value: Value, call: Call, target: Scope) -> list[str]:

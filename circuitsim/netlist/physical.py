@@ -240,14 +240,35 @@ SIZE = 10e-6
 OWN = frozenset(("tc", "tc1", "tc2", "tce", "temp", "dtemp", "scale", "l", "w"))
 """Numbers on the card of a resistor, capacitor or inductor in addition to its value."""
 
-TYPES = {
-    "R": ("R", "RES"),
-    "C": ("C", "CAP"),
-    "L": ("L", "IND"),
-    "S": ("SW",),
-    "W": ("CSW",),
+
+class CardModel(NamedTuple):
+    """The ``.model`` cards of elements with one letter: their types, and the parameters that are read, as spelled →
+    name."""
+
+    types: tuple[str, ...]
+    parameters: Mapping[str, str]
+
+
+def _model(types: str, parameters: str) -> CardModel:
+    """The row of a model whose parameters are ``name`` or ``spelling=name``."""
+    pairs = (word.partition("=") for word in parameters.split())
+    return CardModel(tuple(types.split()), {word: name or word for word, _, name in pairs})
+
+
+MODELS = {
+    "R": _model("R RES", "r res=r rsh narrow dw=narrow short dlr=short w defw=w l tc1 tc2 tce tnom t_measured=tnom"),
+    "C": _model("C CAP", "cap c=cap cj cjsw narrow short defw defl tc1 tc2 tnom t_measured=tnom"),
+    "L": _model("L IND", "ind l=ind tc1 tc2 tnom t_measured=tnom"),
+    "S": _model("SW", "vt vh ron roff"),
+    "W": _model("CSW", "it=vt ih=vh ron roff"),
 }
-"""Types of the ``.model`` cards that elements with these letters take."""
+"""By the letter of the elements."""
+
+
+def letter_of(type_: str) -> str:
+    """The letter of the elements that take models of this type; empty for other types."""
+    return next((letter for letter, row in MODELS.items() if type_ in row.types), "")
+
 
 TOLERANCES = frozenset(("dev", "lot"))
 """Words of a passive element's model that give tolerances."""
@@ -294,7 +315,7 @@ def element_value(
 
 def factor_of(own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
     """Ratio of a value to that on its card or model: scale and temperature."""
-    rise = temperatures.of(own) - model.get("tnom", model.get("t_measured", temperatures.nominal))
+    rise = temperatures.of(own) - model.get("tnom", temperatures.nominal)
     if "tce" in own or "tce" in model:
         found = float(1.01 ** (own.get("tce", model.get("tce", 0.0)) * rise))
     else:
@@ -308,24 +329,23 @@ def _resistance(stated: float | None, own: Numbers, model: Numbers) -> float:
     if stated is not None:
         return stated
     length = own.get("l", model.get("l", SIZE))
-    width = own.get("w", model.get("defw", model.get("w", SIZE)))
+    width = own.get("w", model.get("w", SIZE))
     sheet = model.get("rsh", 0.0)
     if sheet * length * width > 0.0:
-        long = length - 2.0 * model.get("short", model.get("dlr", 0.0))
-        wide = width - 2.0 * model.get("narrow", model.get("dw", 0.0))
+        long = length - 2.0 * model.get("short", 0.0)
+        wide = width - 2.0 * model.get("narrow", 0.0)
         if long < 0.0 or wide <= 0.0:
             raise ValueError(f"SHORT and NARROW leave {long:g} m of its length and {wide:g} m of its width")
         return sheet * long / wide
-    for name in ("r", "res"):
-        if name in model:
-            return model[name]
-    raise ValueError("neither its card nor its model states a resistance")
+    if "r" not in model:
+        raise ValueError("neither its card nor its model states a resistance")
+    return model["r"]
 
 
 def _capacitance(stated: float | None, own: Numbers, model: Numbers) -> float:
     """The capacitance before scale and temperature, F; 0 by default."""
     if stated is None:
-        stated = model.get("cap", model.get("c"))
+        stated = model.get("cap")
     if stated is None:
         long = own.get("l", model.get("defl", 0.0)) - model.get("short", 0.0)
         wide = own.get("w", model.get("defw", SIZE)) - model.get("narrow", 0.0)
@@ -335,11 +355,11 @@ def _capacitance(stated: float | None, own: Numbers, model: Numbers) -> float:
 
 def _inductance(stated: float | None, _: Numbers, model: Numbers) -> float:
     """The inductance before scale and temperature, H; 0 by default."""
-    return model.get("ind", model.get("l", 0.0)) if stated is None else stated
+    return model.get("ind", 0.0) if stated is None else stated
 
 
 SWITCH: Numbers = MappingProxyType({"vt": 0.0, "vh": 0.0, "ron": 1.0, "roff": 1e12})
-"""Defaults of a switch model; for a current-controlled one, ``it`` and ``ih`` are ``vt`` and ``vh``."""
+"""Defaults of a switch model."""
 
 
 _LAWS: dict[str, tuple[Callable[[float | None, Numbers, Numbers], float], str, str]] = {
