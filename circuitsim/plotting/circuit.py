@@ -51,28 +51,30 @@ def draw_circuit(source: OperatingPoint | Circuit, strength: np.ndarray | None =
     axes.set_axis_off()
     axes.set(aspect="equal", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     title(axes, drawing.circuit.title)
-    colours = None if drawing.voltages is None else potential_colours(drawing, drawing.voltages)
-    _paint(axes, drawing, drawing.voltages, colours, min(1.0, LARGEST / max(width, height)))
+    colours = potential_colours(drawing)
+    _paint(axes, drawing, colours, min(1.0, LARGEST / max(width, height)))
     if colours is not None:
         bar = figure.add_axes((1.0 - 0.95 / width, 0.5 / height, 0.14 / width, 1.0 - 1.1 / height))
         figure.colorbar(colours, cax=bar)
         bar.tick_params(labelsize=7, colors=INK)
         measured(bar.yaxis, "", "V")
     space = "\N{NO-BREAK SPACE}"  # within a note
-    words = "   ·   ".join(note.replace(" ", space) for note in notes(drawing, drawing.unique, unit))
+    words = "   ·   ".join(note.replace(" ", space) for note in notes(drawing, unit))
     lines = [line.replace(space, " ").strip(" ·") for line in textwrap.wrap(words, letters(width, 7))]
     figure.text(0.1 / width, 0.1 / height, plain("\n".join(lines)), fontsize=7, color=FAINT)
     return figure
 
 
-def potential_colours(drawing: Drawing, voltages: np.ndarray) -> ScalarMappable:
-    """The map from node voltage, V, to colour, over the range of a drawing."""
+def potential_colours(drawing: Drawing) -> ScalarMappable | None:
+    """The map from node voltage, V, to colour, over the range of a drawing; None without an operating point."""
+    if drawing.point is None:
+        return None
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 
     potentials = [s.potential for s in drawing.strokes if s.potential is not None]
-    potentials += [float(voltages[dot.node]) for dot in drawing.dots]
+    potentials += [float(drawing.point.voltages[dot.node]) for dot in drawing.dots]
     low, high = min(potentials, default=0.0), max(potentials, default=0.0)
     pad = 0.5 if high - low <= ROUNDING * max(abs(low), abs(high)) else 0.0
     # The bright end of the map would be invisible on white paper.
@@ -80,13 +82,13 @@ def potential_colours(drawing: Drawing, voltages: np.ndarray) -> ScalarMappable:
     return ScalarMappable(Normalize(low - pad, high + pad), shades)
 
 
-def notes(drawing: Drawing, unique: np.ndarray | None, unit: str) -> list[str]:
+def notes(drawing: Drawing, unit: str) -> list[str]:
     """Notes for the reader of the picture."""
     words = []
-    if unique is not None:
+    if drawing.point is not None:
         what = {"A": "current", "S": "conductance"}[unit]
         words += [f"wire width: {what}, up to {format_quantity(drawing.strongest, unit, 3)}", "filled diodes conduct"]
-        if not unique.all():
+        if not drawing.point.unique.all():
             words.append("* not unique")
     if drawing.controls:
         words.append("dashed: what controls a source or switch")
@@ -96,9 +98,7 @@ def notes(drawing: Drawing, unique: np.ndarray | None, unit: str) -> list[str]:
     return words
 
 
-def _paint(
-    axes: Axes, drawing: Drawing, voltages: np.ndarray | None, colours: ScalarMappable | None, scale: float
-) -> None:
+def _paint(axes: Axes, drawing: Drawing, colours: ScalarMappable | None, scale: float) -> None:
     """Put a drawing on axes whose inches are ``scale`` inches of the figure."""
     from matplotlib.collections import LineCollection, PolyCollection
 
@@ -139,7 +139,7 @@ def _paint(
             [dot.x for dot in drawing.dots],
             [dot.y for dot in drawing.dots],
             s=area,
-            c=[colour(None if voltages is None else float(voltages[dot.node])) for dot in drawing.dots],
+            c=[colour(drawing.potential(dot.node)) for dot in drawing.dots],
             edgecolors=INK if drawing.detailed else "none",
             linewidths=0.8,
             zorder=5,

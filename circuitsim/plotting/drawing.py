@@ -20,7 +20,7 @@ from circuitsim.circuit.laws import Quantity
 from circuitsim.circuit.source import circuit_of
 from circuitsim.models import base
 from circuitsim.plotting.labels import Place, Placer, Text
-from circuitsim.plotting.layout import ON_GRID, place
+from circuitsim.plotting.layout import ON_GRID, PlacedLayers, place
 from circuitsim.plotting.sketch import Bundle, Sketch, sketch
 from circuitsim.program.components import component_labels
 from circuitsim.units import format_quantity, short
@@ -364,12 +364,31 @@ class Label(NamedTuple):
     node: int = -1
 
 
-class Drawing(NamedTuple):
+def arrange(source: OperatingPoint | Circuit, strength: np.ndarray | None = None) -> Drawing | None:
+    """Lines, outlines and texts of a circuit; None if it is too large for a drawing (`layout.place`).
+
+    Parameters
+    ----------
+    source : OperatingPoint or Circuit
+    strength : (m,) float array, optional
+        Quantity shown by the widths of wires; by default the currents.
+    """
+    circuit = circuit_of(source)
+    if len(circuit) > MOST:
+        return None
+    plan = sketch(circuit)
+    kinds = circuit.arrays().kind
+    placed = place(plan, [b.start for b in plan.bundles if any(kinds[k] == VOLTAGE for k in b.elements)])
+    return None if placed is None else Drawing(source, strength, plan, placed)
+
+
+class Drawing:
     """Everything to paint, in inches, x to the right and y up.
 
     Attributes
     ----------
     circuit : Circuit
+    point : OperatingPoint or None
     strokes, bodies, arrows, dots, labels : list
         To paint in this order, bodies below strokes.
     controls : list of ControlArrow
@@ -382,145 +401,60 @@ class Drawing(NamedTuple):
         Elements with both ends on one node, which are not drawn.
     strongest : float
         The value of the widest wire; 0 without an operating point.
-    voltages : (n_nodes,) float array or None
-        V.
-    unique : (m,) bool array or None
-        Whether each current is unique.
     """
 
-    circuit: Circuit
-    strokes: list[Stroke]
-    bodies: list[Outline]
-    arrows: list[Outline]
-    dots: list[Dot]
-    labels: list[Label]
-    controls: list[ControlArrow]
-    low: np.ndarray
-    high: np.ndarray
-    detailed: bool
-    loops: list[int]
-    strongest: float
-    voltages: np.ndarray | None
-    unique: np.ndarray | None
-
-
-class Shown(NamedTuple):
-    """The parts of an operating point that are drawn; for a circuit alone only its structure.
-
-    Attributes
-    ----------
-    voltages, currents : (n_nodes,), (m,) float arrays or None
-        V, A.
-    unique : (m,) bool array or None
-    intervals : mapping
-        Nodes whose potential is not unique.
-    conducting : frozenset of int
-        Diodes and devices that conduct.
-    strength : (m,) float array or None
-        Quantity shown by the widths of wires.
-    """
-
-    circuit: Circuit
-    voltages: np.ndarray | None = None
-    currents: np.ndarray | None = None
-    unique: np.ndarray | None = None
-    intervals: Mapping[str, object] = {}
-    conducting: frozenset[int] = frozenset()
-    strength: np.ndarray | None = None
-
-
-def shown(source: OperatingPoint | Circuit, strength: np.ndarray | None = None) -> Shown:
-    """The drawable parts of an operating point, or of a circuit without one."""
-    circuit = circuit_of(source)
-    if isinstance(source, Circuit):
-        return Shown(circuit)
-    regions = ((k, source.region(k)) for k in range(len(circuit)))
-    conducting = frozenset(k for k, region in regions if region is not None and region.conducting)
-    width = np.abs(source.currents if strength is None else strength)
-    return Shown(circuit, source.voltages, source.currents, source.unique, source.intervals, conducting, width)
-
-
-def arrange(source: OperatingPoint | Circuit, strength: np.ndarray | None = None) -> Drawing | None:
-    """Lines, outlines and texts of a circuit; None if it is too large for a drawing (`layout.place`)."""
-    circuit = circuit_of(source)
-    if len(circuit) > MOST:
-        return None
-    plan = sketch(circuit)
-    kinds = circuit.arrays().kind
-    placed = place(plan, [b.start for b in plan.bundles if any(kinds[k] == VOLTAGE for k in b.elements)])
-    if placed is None:
-        return None
-    detailed = len(plan.node) <= ON_GRID
-    where = placed.positions * (CELL if detailed else 0.55)
-    return _Draughtsman(shown(source, strength), plan, where, placed.share, detailed).drawing()
-
-
-class _Draughtsman:
-    """Collects lines, outlines and labels of all elements."""
-
-    def __init__(self, what: Shown, plan: Sketch, where: np.ndarray, share: np.ndarray, detailed: bool) -> None:
-        self.what, self.plan, self.where, self.detailed = what, plan, where, detailed
-        self.share = share.tolist()
-        self.arrays = what.circuit.arrays()
-        currents = np.zeros(len(what.circuit)) if what.currents is None else what.currents
-        self.largest = float(np.abs(currents).max(initial=0.0))
-        self.strongest = 0.0 if what.strength is None else float(what.strength.max(initial=0.0))
+    def __init__(
+        self, source: OperatingPoint | Circuit, strength: np.ndarray | None, plan: Sketch, placed: PlacedLayers
+    ) -> None:
+        self.circuit, self.point = circuit_of(source), None if isinstance(source, Circuit) else source
+        self.plan, self.loops, self.detailed = plan, plan.loops, len(plan.node) <= ON_GRID
+        self.where = placed.positions * (CELL if self.detailed else 0.55)
+        self.arrays = self.circuit.arrays()
+        self.currents = np.zeros(len(self.circuit)) if self.point is None else self.point.currents
+        self.strength = np.abs(self.currents if strength is None else strength)
+        self.strongest = 0.0 if self.point is None else float(self.strength.max(initial=0.0))
         self.strokes: list[Stroke] = []
         self.bodies: list[Outline] = []
         self.arrows: list[Outline] = []
         self.boxes: list[tuple[float, float, float, float]] = []
         self.choices: list[tuple[int, list[Place]]] = []
         self.centres: dict[int, np.ndarray] = {}
-
-    def drawing(self) -> Drawing:
-        """Everything, labels last."""
-        sides = beside(self.plan.bundles, self.where) if self.detailed else [0.0] * len(self.plan.bundles)
-        for bundle, share, side in zip(self.plan.bundles, self.share, sides):
+        sides = beside(plan.bundles, self.where) if self.detailed else [0.0] * len(plan.bundles)
+        for bundle, share, side in zip(plan.bundles, placed.share.tolist(), sides):
             for lane, k in enumerate(bundle.elements):
                 self._element(k, bundle, lane + side - (len(bundle.elements) - 1) / 2, share)
-        for v, node in enumerate(self.plan.node):
-            if node == GROUND:
-                for line in GROUND_LINES:
-                    self.strokes.append(Stroke(line * (1.0 if self.detailed else 0.4) + self.where[v], 1.3, NOTHING))
-                x, y = self.where[v].tolist()
-                self.boxes.append((x - 0.14, y - 0.21, x + 0.14, y))
-        dots = [Dot(node, *self.where[v].tolist()) for v, node in enumerate(self.plan.node) if node != GROUND]
-        places = {dot.node: np.array([dot.x, dot.y]) for dot in dots}
-        controls = control_arrows(self.what.circuit, places, self.centres)
-        labels = self._labels(dots, controls) if self.detailed else []
-        low, high = self._corners(labels, controls)
-        return Drawing(
-            self.what.circuit,
-            self.strokes,
-            self.bodies,
-            self.arrows,
-            dots,
-            labels,
-            controls,
-            low,
-            high,
-            self.detailed,
-            self.plan.loops,
-            self.strongest,
-            self.what.voltages,
-            self.what.unique,
-        )
-
-    def _corners(self, labels: list[Label], controls: list[ControlArrow]) -> tuple[np.ndarray, np.ndarray]:
-        parts = [stroke.points for stroke in self.strokes] + [self.where] + [arrow.points for arrow in controls]
-        parts += [text.corners() for label in labels for text in label.texts]
-        every = np.concatenate(parts) if self.plan.node else np.zeros((1, 2))
-        return every.min(0), every.max(0)
+        self.dots: list[Dot] = []
+        size = 1.0 if self.detailed else 0.4
+        for node, at in zip(plan.node, self.where):
+            x, y = at.tolist()
+            if node != GROUND:
+                self.dots.append(Dot(node, x, y))
+                continue
+            self.strokes += [Stroke(line * size + at, 1.3, NOTHING) for line in GROUND_LINES]
+            self.boxes.append((x - 0.14, y - 0.21, x + 0.14, y))
+        places = {dot.node: np.array([dot.x, dot.y]) for dot in self.dots}
+        self.controls = control_arrows(self.circuit, places, self.centres)
+        self.labels = self._labels() if self.detailed else []
+        parts = [stroke.points for stroke in self.strokes] + [self.where] + [arrow.points for arrow in self.controls]
+        parts += [text.corners() for label in self.labels for text in label.texts]
+        every = np.concatenate(parts) if plan.node else np.zeros((1, 2))
+        self.low, self.high = every.min(0), every.max(0)
 
     # ------------------------------------------------------------------ elements
     def _width(self, k: int, factor: float = 1.0) -> float:
         """Square-root scale: a hundredth of the largest current still has a tenth of its width."""
-        if self.what.strength is None or not self.strongest:
-            return 1.4 if self.what.strength is None else THIN
-        return THIN + (WIDE - THIN) * float(np.sqrt(float(self.what.strength[k]) * factor / self.strongest))
+        if self.point is None:
+            return 1.4
+        return THIN + (WIDE - THIN) * float(np.sqrt(self.strength[k] * factor / (self.strongest or 1.0)))
 
-    def _potential(self, node: int) -> float | None:
-        return None if self.what.voltages is None else float(self.what.voltages[node])
+    def potential(self, node: int) -> float | None:
+        """The voltage of a node, V; None without an operating point."""
+        return None if self.point is None else float(self.point.voltages[node])
+
+    def _conducts(self, k: int) -> bool:
+        """Whether an element is a diode or a device that conducts."""
+        region = None if self.point is None else self.point.region(k)
+        return region is not None and region.conducting
 
     def _element(self, k: int, bundle: Bundle, lane: float, share: float) -> None:
         """Wire, symbol, wire, from the first terminal to the second."""
@@ -535,7 +469,7 @@ class _Draughtsman:
         if not self.detailed:
             self._simple(k, a, b, along)
             return
-        shape = symbol(self.what.circuit, k)
+        shape = symbol(self.circuit, k)
         bend = min(0.3, 0.3 * length) if lane else 0.0
         centre = a + (b - a) * share + shift
         width = self._width(k)
@@ -543,10 +477,10 @@ class _Draughtsman:
         left, right = centre - along * shape.half, centre + along * shape.half
         start = [a, a + along * bend + shift] if lane else [a]
         stop = [b - along * bend + shift, b] if lane else [b]
-        self.strokes.append(Stroke(np.array([*start, left]), width, k, self._potential(first)))
+        self.strokes.append(Stroke(np.array([*start, left]), width, k, self.potential(first)))
         # The output current of an amplifier is its gain times its input current.
         delivered = self._width(k, abs(float(self.arrays.value[k]))) if kind == AMPLIFIER else width
-        self.strokes.append(Stroke(np.array([right, *stop]), delivered, k, self._potential(second)))
+        self.strokes.append(Stroke(np.array([right, *stop]), delivered, k, self.potential(second)))
         turn = np.array([along, [-along[1], along[0]]])
         self._symbol(k, shape, turn, centre, (first, second), width)
         self._arrow(k, shape, turn, centre, (start[-1], left), share)
@@ -562,13 +496,14 @@ class _Draughtsman:
         share: float,
     ) -> None:
         """Direction of the current, on the wire."""
-        if self.what.currents is None or abs(float(self.what.currents[k])) <= 1e-12 * self.largest:
+        current = float(self.currents[k])
+        if abs(current) <= 1e-12 * np.abs(self.currents).max():
             return
         along = turn[0]
         tip = wire[0] + (wire[1] - wire[0]) * 0.5
         if share != 0.5:  # the label is before the symbol, the arrow behind it
             tip = centre + along * np.sign(along[0]) * (shape.half + 0.15)
-        sign = 1.0 if self.what.currents[k] > 0 else -1.0
+        sign = 1.0 if current > 0 else -1.0
         self.arrows.append(Outline(tip + (ARROW * sign) @ turn, k, True))
 
     def _symbol(
@@ -576,7 +511,7 @@ class _Draughtsman:
     ) -> None:
         parts = [np.array([(-shape.half, -0.05), (shape.half, 0.05)]) @ turn + centre]
         if shape.body is not None:
-            self.bodies.append(Outline(centre + shape.body @ turn, k, k in self.what.conducting))
+            self.bodies.append(Outline(centre + shape.body @ turn, k, self._conducts(k)))
             parts.append(self.bodies[-1].points)
         for line in shape.lines:
             self.strokes.append(Stroke(centre + line @ turn, 1.4, k))
@@ -589,10 +524,10 @@ class _Draughtsman:
 
     def _graded(self, k: int, line: np.ndarray, nodes: tuple[int, int], width: float) -> None:
         """A line whose colour varies from one potential to the other."""
-        if self.what.voltages is None:
+        begin, end = (self.potential(node) for node in nodes)
+        if begin is None or end is None:
             self.strokes.append(Stroke(line, width, k))
             return
-        begin, end = (float(self.what.voltages[node]) for node in nodes)
         steps = min(SHADES, len(line) - 1)
         marks = np.linspace(0, len(line) - 1, steps + 1).round().astype(int)
         for j, (p, q) in enumerate(pairwise(marks.tolist())):
@@ -603,23 +538,23 @@ class _Draughtsman:
         first, second = int(self.arrays.first[k]), int(self.arrays.second[k])
         middle = (a + b) / 2
         for p, q, node in ((a, middle, first), (middle, b, second)):
-            self.strokes.append(Stroke(np.array([p, q]), 0.6 * self._width(k), k, self._potential(node)))
+            self.strokes.append(Stroke(np.array([p, q]), 0.6 * self._width(k), k, self.potential(node)))
         if ELEMENTS[int(self.arrays.kind[k])].letter == "D":
             turn = np.array([along, [-along[1], along[0]]])
-            self.bodies.append(Outline(middle + 0.6 * TRIANGLE @ turn, k, k in self.what.conducting))
+            self.bodies.append(Outline(middle + 0.6 * TRIANGLE @ turn, k, self._conducts(k)))
 
     # ------------------------------------------------------------------ labels
-    def _labels(self, dots: list[Dot], controls: list[ControlArrow]) -> list[Label]:
+    def _labels(self) -> list[Label]:
         """Every label at its position, those of nodes first."""
         wires = [piece for s in self.strokes if s.element != NOTHING for piece in pairwise(s.points.tolist())]
-        wires += [piece for arrow in controls for piece in pairwise(arrow.points[::2].tolist())]
+        wires += [piece for arrow in self.controls for piece in pairwise(arrow.points[::2].tolist())]
         ends = np.array([(*p, *q) for p, q in wires if abs(p[0] - q[0]) + abs(p[1] - q[1]) > 0.1])
-        dot_boxes = [(d.x - 0.06, d.y - 0.06, d.x + 0.06, d.y + 0.06) for d in dots]
+        dot_boxes = [(d.x - 0.06, d.y - 0.06, d.x + 0.06, d.y + 0.06) for d in self.dots]
         placer = Placer(np.array([*self.boxes, *dot_boxes]), ends)
         labels = []
         angles = self._angles()
         vertex = {node: v for v, node in enumerate(self.plan.node) if node != GROUND}
-        for dot in dots:
+        for dot in self.dots:
             made = partial(self._node_label, dot.node)
             places = around((dot.x, dot.y), angles[vertex[dot.node]], (0.1, 0.22), made)
             labels.append(Label(placer.place(places), node=dot.node))
@@ -637,21 +572,21 @@ class _Draughtsman:
 
     def _node_label(self, node: int, x: float, y: float, ha: str, va: str) -> Place:
         """The name of a node, and its voltage."""
-        name = self.what.circuit.node_names[node]
+        name = self.circuit.node_names[node]
         words = short(name, 16)
-        if self.what.voltages is not None:
-            free = "  (free)" if name in self.what.intervals else ""
-            words += f"\n{format_quantity(float(self.what.voltages[node]) + 0.0, 'V', 4)}{free}"
+        if self.point is not None:
+            free = "  (free)" if name in self.point.intervals else ""
+            words += f"\n{format_quantity(float(self.point.voltages[node]) + 0.0, 'V', 4)}{free}"
         return (Text(x, y, words, ha, va, bold=True),)
 
     def _words(self, k: int) -> list[tuple[str, bool]]:
         """Name and value of an element, and (faint) its current."""
-        name, row = short(self.what.circuit.names[k], 14), ELEMENTS[int(self.arrays.kind[k])]
+        name, row = short(self.circuit.names[k], 14), ELEMENTS[int(self.arrays.kind[k])]
         value = format_quantity(float(self.arrays.value[k]), row.unit, 4) if row.parameter else ""
         words = [(f"{name}  {value}".rstrip(), False)]
-        if self.what.currents is not None and self.what.unique is not None:
-            current = format_quantity(float(self.what.currents[k]) + 0.0, "A", 4)
-            words.append((current + ("" if self.what.unique[k] else " *"), True))
+        if self.point is not None:
+            current = format_quantity(float(self.currents[k]) + 0.0, "A", 4)
+            words.append((current + ("" if self.point.unique[k] else " *"), True))
         return words
 
     def _choices(

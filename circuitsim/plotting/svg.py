@@ -20,8 +20,6 @@ from circuitsim.plotting.labels import Text
 from circuitsim.units import format_quantity
 
 if TYPE_CHECKING:
-    from matplotlib.cm import ScalarMappable
-
     from circuitsim.analysis import OperatingPoint
 
 SCALE = 96.0
@@ -74,16 +72,13 @@ class _Writer:
     """Groups the parts of a drawing by element and node; ``marked`` names are in lower case."""
 
     def __init__(self, drawing: Drawing, marked: frozenset[str]) -> None:
-        self.drawing, self.voltages, self.marked = drawing, drawing.voltages, marked
-        self.colours: ScalarMappable | None = None
-        if drawing.voltages is not None:
-            self.colours = potential_colours(drawing, drawing.voltages)
+        self.drawing, self.colours, self.marked = drawing, potential_colours(drawing), marked
         self.left, self.top = drawing.low[0] - MARGIN, drawing.high[1] + MARGIN
 
     def text(self, source: OperatingPoint | Circuit, style: str) -> str:
         """The whole picture with its own style sheet."""
         size = (self.drawing.high - self.drawing.low + 2 * MARGIN) * SCALE
-        kind = "with its voltages and currents" if self.voltages is not None else "without an operating point"
+        kind = "with its voltages and currents" if self.colours is not None else "without an operating point"
         title = f"Circuit {self.drawing.circuit.title!r}, {kind}"
         parts = [
             f'<svg xmlns="http://www.w3.org/2000/svg" class="cs-drawing" role="group" '
@@ -135,7 +130,7 @@ class _Writer:
         found = []
         radius = 4.0 if self.drawing.detailed else 1.6
         for dot in self.drawing.dots:
-            potential = None if self.voltages is None else float(self.voltages[dot.node])
+            potential = self.drawing.potential(dot.node)
             fill = self._colour(potential)
             shown_as = f"node {self.drawing.circuit.node_names[dot.node]}"
             if potential is not None:
