@@ -281,16 +281,14 @@ class _Potentials(NamedTuple):
 
 
 class _Part:
-    """An attribute of a stage's operating point that is computed on first access."""
+    """An attribute of a stage's operating point; the first access of one computes them all."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, point: StagePoint | None, owner: type | None = None) -> Any:
-        if point is None:
-            return self
-        found = point.__dict__[self._name] = getattr(point.whole, self._name)
-        return found
+    def __get__(self, point: StagePoint, owner: type) -> Any:
+        point.__dict__ = vars(point.whole) | vars(point)
+        return getattr(point, self._name)
 
 
 class StagePoint(OperatingPoint):
