@@ -17,7 +17,8 @@ from circuitsim.cli.output import choose_format
 from circuitsim.cli.streams import WHEN, colour_asked, escaping_streams
 from circuitsim.errors import CircuitError, DeckWarning, NetlistError, UsageError
 
-# Command → (its module, its line in the help). A module has add_arguments(parser) and run(args) -> exit code.
+# Command → (its module, its line in the help). A module has add_arguments(parser), run(args) -> exit code, and in
+# EPILOG the notes and examples of its help.
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("circuitsim.cli.run", "every analysis that a deck requests"),
     "solve": ("circuitsim.cli.solve", "the certified operating point of a deck"),
@@ -163,6 +164,7 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
         )
         if name == command:
             loaded = import_module(module)
+            sub.epilog = getattr(loaded, "EPILOG", None)
             loaded.add_arguments(sub)
             sub.set_defaults(run=loaded.run)
             for inner in (sub, *_below(sub)):

@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_measure(parser, "ac: 'f3 WHEN vdb(out)=-3 FALL=1'")
     add_vary(parser, "element, parameter or temp")
     add_options(parser, "--poles  show the poles instead")
-    add_analysis(parser, EPILOG, "csv table json raw", "draw a Bode plot")
+    add_analysis(parser, "csv table json raw", "draw a Bode plot")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -23,7 +23,6 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.epilog = EPILOG
     parser.add_argument("--suite", metavar="NAME", default="small", help="small or full (small)")
     parser.add_argument(
         "--against",

@@ -27,7 +27,6 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``check``."""
-    parser.epilog = EPILOG
     add_deck(parser)
     add_format(parser, "table", "json")
     add_output(parser, "the report")

@@ -23,7 +23,6 @@ ENDINGS = ("cir", "net", "sp", "spice", "ckt", "lib", "inc", "txt")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``convert``."""
-    parser.epilog = EPILOG
     add_deck(parser)
     add_output(parser, "the flattened deck")
     add_options(parser, "--ngspice  write ideal diodes, limiters, varistors, tables as elements that ngspice has")

@@ -32,7 +32,7 @@ OPTIONS = """
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``curve``."""
     add_options(parser, OPTIONS, between={"nargs": 2}, volts={"default": "-1:1:0.02"})
-    add_analysis(parser, EPILOG, "csv table json raw", "draw the curve")
+    add_analysis(parser, "csv table json raw", "draw the curve")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -30,7 +30,6 @@ OPTIONS = """
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``list``, ``show`` and ``copy``."""
-    parser.epilog = EPILOG
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="names and titles of all bundled decks", allow_abbrev=False)
     add_format(listing, "table", "json")

@@ -22,7 +22,6 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``graph``."""
-    parser.epilog = EPILOG
     add_deck(parser)
     add_options(parser, "--output, -o FILE  the picture: .png, .svg or .pdf (name of DECK with .png)")
     add_solver(parser)

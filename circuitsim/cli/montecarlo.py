@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, OPTIONS, **own, confidence={"type": float, "default": 0.95})
     add_workers(parser, "threads of this one", checkpoint=True)
     add_options(parser, "--rows FILE  also write each sample's quantities as CSV")
-    add_analysis(parser, EPILOG, "table csv json", "draw histograms and contributions")
+    add_analysis(parser, "table csv json", "draw histograms and contributions")
 
 
 def run(args: argparse.Namespace) -> int:

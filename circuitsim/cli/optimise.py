@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     required = {"required": True, "default": None}
     series = {"choices": SERIES, "default": ""}
     add_options(parser, OPTIONS, adjust=required, target=required, series=series, deck={"dest": "written"})
-    add_analysis(parser, EPILOG, "table csv json", "draw errors and values", exact=False)
+    add_analysis(parser, "table csv json", "draw errors and values", exact=False)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -20,7 +20,6 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options: run, data, format."""
-    parser.epilog = EPILOG
     parser.add_argument("run_directory", metavar="RUN", help="the directory given to circuitsim train --out")
     parser.add_argument("--data", metavar="FILE", required=True, help="samples, or the name of a data set")
     add_format(parser, "csv", "table", "json")

@@ -34,7 +34,6 @@ MOST_POINTS = 5000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``report``."""
-    parser.epilog = EPILOG
     add_deck(parser)
     add_options(parser, "--output, -o FILE  the report (name of DECK or RUN with .html)")
     add_solver(parser)

@@ -45,7 +45,6 @@ OPTIONS = """
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``run``."""
-    parser.epilog = EPILOG
     add_deck(parser)
     add_options(parser, OPTIONS)
 

@@ -34,7 +34,7 @@ OPTIONS = """
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``sensitivity``."""
     add_options(parser, OPTIONS)
-    add_analysis(parser, EPILOG, "table csv json", "draw the largest effects as bars")
+    add_analysis(parser, "table csv json", "draw the largest effects as bars")
 
 
 def run(args: argparse.Namespace) -> int:

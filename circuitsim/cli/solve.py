@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``solve``."""
     add_solver(parser)
     add_options(parser, OPTIONS)
-    add_analysis(parser, EPILOG, "table csv json raw", "draw the circuit, or the map of --drops")
+    add_analysis(parser, "table csv json raw", "draw the circuit, or the map of --drops")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -20,9 +20,8 @@ TOLERANCE = 1e-9
 """Default of ``--tolerance``: that of the certificate (a test checks this), without its import."""
 
 
-def add_analysis(parser: argparse.ArgumentParser, epilog: str, formats: str, plot: str, exact: bool = True) -> None:
+def add_analysis(parser: argparse.ArgumentParser, formats: str, plot: str, exact: bool = True) -> None:
     """Add the deck, ``--format`` with these formats, ``--output``, ``--plot`` and, if ``exact``, ``--tolerance``."""
-    parser.epilog = epilog
     add_deck(parser)
     if exact:
         add_tolerance(parser)

@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_measure(parser, "dc: 'vth FIND v(in) WHEN v(out)=1'")
     add_solver(parser)
     add_workers(parser, "this one", checkpoint=True)
-    add_analysis(parser, EPILOG, "csv table json raw", "plot the columns")
+    add_analysis(parser, "csv table json raw", "plot the columns")
 
 
 def add_vary(parser: argparse.ArgumentParser, what: str) -> None:

@@ -106,7 +106,7 @@ class FamilyParser(Parser):
 
 def add_arguments(parser: Parser) -> None:
     """One sub-parser per model."""
-    parser.epilog, parser.explain = EPILOG, _explained
+    parser.explain = _explained
     models = parser.add_subparsers(
         dest="model", metavar="MODEL", required=True, title="models", parser_class=FamilyParser
     )

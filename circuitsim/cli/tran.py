@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_method(parser)
     add_shown(parser)
     add_workers(parser, "this one", cluster=False)
-    add_analysis(parser, EPILOG, "csv table json raw", "plot columns and states of diodes")
+    add_analysis(parser, "csv table json raw", "plot columns and states of diodes")
 
 
 def run(args: argparse.Namespace) -> int:

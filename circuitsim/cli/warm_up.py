@@ -59,7 +59,6 @@ COMMANDS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``warm-up``: none."""
-    parser.epilog = EPILOG
 
 
 def run(args: argparse.Namespace) -> int:

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tolerances(parser, "dissipation", "to hold everywhere")
     add_options(parser, OPTIONS, gap={"type": gap}, budget={"default": 4000})
     add_workers(parser, "this one")
-    add_analysis(parser, EPILOG, "table csv json", "draw the ranges and limits", exact=False)
+    add_analysis(parser, "table csv json", "draw the ranges and limits", exact=False)
 
 
 def gap(text: str) -> float:
