@@ -132,6 +132,32 @@ class Option(NamedTuple):
         return self.words if named else f"{self.words} ({f'{default:g}' if isinstance(default, float) else default})"
 
 
+_ROW = re.compile(r"([*~]*)(\w+)(?: ([A-Z]+))?(?: = (\S+))?(?: \{(.*?)\})?(?: if (.*?))?  +(.*)")
+
+
+def options_in(lines: str, **own: dict[str, Any]) -> dict[str, Option]:
+    """Options, one per line of a text: its name, the placeholder of its value, its default after ``=``, its choices in
+    braces, after ``if`` another option and the values with which it has an effect, two blanks, its help.
+
+    Parameters
+    ----------
+    lines : str
+        ``*`` before a name: ``--help`` shows it; ``~``: it is not recorded. ``N`` is a whole number, another letter and
+        ``MINUTES`` a number.
+    **own : dict
+        Further fields of an option by its name.
+    """
+    found = {}
+    for line in lines.strip().splitlines():
+        marks, name, value, default, choices, only, words = _ROW.fullmatch(line).groups("")  # type: ignore[union-attr]
+        kind = Kind.NUMBER if len(value) == 1 or value == "MINUTES" else Kind.WORD if value else Kind.SWITCH
+        kind = Kind.WHOLE if value == "N" else kind
+        usual, given = "*" in marks, kind.read(default) if default else None
+        fields = words, value, given, usual, tuple(choices.split()), tuple(only.split()), "~" not in marks
+        found[name] = Option(kind, *fields, **own.get(name, {}))
+    return found
+
+
 def option(default: Any, words: str = "", value: str = "", **more: Any) -> Any:
     """A field that is an option: `Option`, with the kind of the field's type; defaults are from the class's ``COMMON``
     for this name."""
@@ -147,8 +173,8 @@ def options_of(family: Any) -> dict[str, Option]:
         hint = hints[field.name]
         (of,) = [one for one in get_args(hint) if one is not NoneType] if isinstance(hint, UnionType) else [hint]
         default = [] if field.default is dataclasses.MISSING else field.default
-        said = {**family.COMMON.get(field.name, {}), **field.metadata}
-        found[field.name] = Option(KINDS[of], default=default, **said)
+        said = family.COMMON.get(field.name, Option(KINDS[of]))
+        found[field.name] = said._replace(kind=KINDS[of], default=default, **field.metadata)
     return found
 
 

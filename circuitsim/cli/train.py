@@ -20,7 +20,7 @@ from circuitsim.cli.models import (
     no_model,
     options_again,
 )
-from circuitsim.cli.options import Kind, Option, add_option, check_values
+from circuitsim.cli.options import Option, add_option, check_values
 from circuitsim.cli.progress import Interrupt
 from circuitsim.cli.seeds import run_seeds
 from circuitsim.errors import UsageError
@@ -126,7 +126,7 @@ def add_arguments(parser: Parser) -> None:
         family, options = family_of(name), family_options(name)
         own = sub_parser(name, line, " [DECK]" * ("deck" in options))
         own.epilog, own.notes = family.EPILOG, getattr(family, "NOTES", "")
-        own.take({"config": Option(Kind.WORD, **RunOptions.COMMON["config"]), **options})
+        own.take({"config": RunOptions.COMMON["config"], **options})
     own = sub_parser(RESUME, "continue a run, bit for bit as if it had never stopped")
     known = family_options("drn")
     names = (*_MAY_CHANGE, "out", "no_pictures", "tensorboard")

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from circuitsim.cli.options import Option, option, options_of
+from circuitsim.cli.options import Option, option, options_in, options_of
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,35 +40,30 @@ METHODS, VARIANTS = ("ep", "bp", "implicit"), ("centred", "positive", "negative"
 HOW = f"how gradients are found: {', '.join(METHODS)}, or module:name of a rule of your own"
 
 
-def common(value: str, words: str, usual: bool = False, recorded: bool = True) -> dict[str, Any]:
-    """An entry of `RunOptions.COMMON`."""
-    return {"value": value, "words": words, "usual": usual, "recorded": recorded}
-
-
 @dataclass(frozen=True)
 class RunOptions:
     """Options of every family; `COMMON` has the help of those that several share."""
 
     model: ClassVar[str]
-    COMMON: ClassVar[dict[str, dict[str, Any]]] = {
-        "dataset": common("NAME", "data set, or a folder of idx files", usual=True),
-        "config": common("FILE", "options from a TOML file", usual=True),
-        "data_dir": common("DIR", "directory of data sets (docs/models.md)"),
-        "epochs": common("N", "passes over the data", usual=True),
-        "batch": common("N", "samples per step", usual=True),
-        "lr": common("R", "learning rate", usual=True),
-        "momentum": common("M", "momentum, 0 to 1"),
-        "weight_decay": common("D", "L2 penalty on the weights"),
-        "seed": common("N", "seed of all random numbers", usual=True),
-        "evaluate_every": common("N", "epochs between two rows of the history"),
-        "checkpoint_seconds": common("S", "minimum time between checkpoints"),
-        "out": common("DIR", "write history, checkpoints, model, pictures here", usual=True, recorded=False),
-        "no_pictures": common("", "write no pictures into --out", recorded=False),
-        "tensorboard": common("DIR", "write the history for TensorBoard too (extra)", recorded=False),
-        "seeds": common("N", "train with N seeds from --seed on; show the spread", usual=True, recorded=False),
-        "workers": common("N", "processes (this one); results do not depend on it", recorded=False),
-        "dask": common("ADDRESS", "run on the Dask cluster of this scheduler", recorded=False),
-    }
+    COMMON: ClassVar[dict[str, Option]] = options_in("""
+*dataset NAME  data set, or a folder of idx files
+*config FILE  options from a TOML file
+data_dir DIR  directory of data sets (docs/models.md)
+*epochs N  passes over the data
+*batch N  samples per step
+*lr R  learning rate
+momentum M  momentum, 0 to 1
+weight_decay D  L2 penalty on the weights
+*seed N  seed of all random numbers
+evaluate_every N  epochs between two rows of the history
+checkpoint_seconds S  minimum time between checkpoints
+*~out DIR  write history, checkpoints, model, pictures here
+~no_pictures  write no pictures into --out
+~tensorboard DIR  write the history for TensorBoard too (extra)
+*~seeds N  train with N seeds from --seed on; show the spread
+~workers N  processes (this one); results do not depend on it
+~dask ADDRESS  run on the Dask cluster of this scheduler
+""")
 
     seed: int = option(0)
     evaluate_every: int = option(1)

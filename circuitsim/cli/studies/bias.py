@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.cli.options import Kind, Option
 from circuitsim.cli.studies.runner import Comparison, beside, csv_text, markdown
 
 if TYPE_CHECKING:
@@ -114,16 +113,14 @@ def _draw(figure: Any, settings: Settings, results: dict[str, BiasCurves]) -> No
 
 BIAS = Comparison(
     "cd-bias",
-    {
-        "runs": Option(Kind.WHOLE, "initialisations in a batch of runs", "N", 25),
-        "updates": Option(Kind.WHOLE, "updates of each run", "N", 50_000),
-        "k": Option(Kind.WHOLE, "Gibbs steps of CD-k", "N", 1),
-        "batches": Option(
-            Kind.WHOLE, "batches of runs; their spread is measured, that of one bootstrapped (1)", "N", 1
-        ),
-        "seed": Option(Kind.WHOLE, "of the random initial weights", "N", 0),
-        "patterns": Option(Kind.WORD, "pattern set: diag, 1dball or both", "NAME", "both", choices=(*PAPER, "both")),
-        "out": Option(Kind.WORD, "write cd-bias.png, cd-bias.csv and cd-bias.md here", "DIR"),
-    },
+    """
+runs N = 25  initialisations in a batch of runs
+updates N = 50000  updates of each run
+k N = 1  Gibbs steps of CD-k
+batches N = 1  batches of runs; their spread is measured, that of one bootstrapped (1)
+seed N = 0  of the random initial weights
+patterns NAME = both {diag 1dball both}  pattern set: diag, 1dball or both
+out DIR  write cd-bias.png, cd-bias.csv and cd-bias.md here
+""",
     _compare,
 )

@@ -10,7 +10,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from circuitsim.cli.options import Kind, Option
 from circuitsim.cli.studies.runner import Key, Run, Study, spread
 from circuitsim.errors import UsageError
 
@@ -141,16 +140,10 @@ FORWARD_DROP = DropStudy(
     _options,
     _cells,
     measure=_measure,
-    more={
-        "dataset": Option(
-            Kind.WORD,
-            f"digits, or mnist: 8 × 8 means of 3 × 3 pixels, with {HELD_OUT} of its test images",
-            "NAME",
-            "digits",
-            choices=("digits", "mnist"),
-        ),
-        "samples": Option(Kind.WHOLE, "training images of MNIST", "N", 4000),
-        "epochs": Option(Kind.WHOLE, "passes over the data", "N", 4),
-    },
+    more=f"""\
+dataset NAME = digits {{digits mnist}}  digits, or mnist: \
+8 × 8 means of 3 × 3 pixels, with {HELD_OUT} of its test images
+samples N = 4000  training images of MNIST
+epochs N = 4  passes over the data""",
     over="drop",
 )

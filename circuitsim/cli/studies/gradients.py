@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from circuitsim.cli.models import RunOptions
-from circuitsim.cli.options import Kind, Option
 from circuitsim.cli.studies.runner import Comparison, csv_text, markdown
 from circuitsim.errors import UsageError
 
@@ -20,17 +19,17 @@ Findings = tuple[list[str], str, Callable[[Any], None]]
 """Lines of a page, a table as CSV, and a function that draws on a figure."""
 
 
-OPTIONS = {
-    "size": Option(Kind.WORD, "small: widths over 16, or paper: as published", "NAME", "small", choices=(*DIVISORS,)),
-    "beta": Option(Kind.NUMBER, "nudge for errors of size 1", "B", 1e-4),
-    "sweeps": Option(Kind.WHOLE, "free sweeps", "T", 60),
-    "nudged_sweeps": Option(Kind.WHOLE, "nudged sweeps, the paper's", "K", 15),
-    "batch": Option(Kind.WHOLE, "samples", "N", 2),
-    "dataset": Option(Kind.WORD, "cifar10, cifar100 or imagenet32; otherwise random images", "NAME"),
-    "data_dir": Option(Kind.WORD, **RunOptions.COMMON["data_dir"]),
-    "seed": Option(Kind.WHOLE, "of the random weights and samples", "N", 0),
-    "out": Option(Kind.WORD, "write figure, table and page here", "DIR"),
-}
+OPTIONS = f"""
+size NAME = small {{small paper}}  small: widths over 16, or paper: as published
+beta B = 1e-4  nudge for errors of size 1
+sweeps N = 60  free sweeps
+nudged_sweeps N = 15  nudged sweeps, the paper's
+batch N = 2  samples
+dataset NAME  cifar10, cifar100 or imagenet32; otherwise random images
+data_dir DIR  {RunOptions.COMMON["data_dir"].words}
+seed N = 0  of the random weights and samples
+out DIR  write figure, table and page here
+"""
 
 
 def _compare(title: str, of: Callable[[Any, Any, Any, int], Findings], args: argparse.Namespace) -> Any:

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from statistics import fmean, median
 from typing import Any
 
-from circuitsim.cli.options import Kind, Option
 from circuitsim.cli.studies.runner import Key, Paper, Run, Study, spread
 from circuitsim.training.presets import published
 
 MNIST = "The paper's figures are of MNIST; none stands beside a run on other data (–)."
-DATASET = Option(Kind.WORD, "mnist, digits or a folder (docs/models.md)", "NAME")
+DATASET = "dataset NAME  mnist, digits or a folder (docs/models.md)"
 
 
 # ---------------------------------------------------------------------- Scellier, Tables 1 and 3
@@ -89,7 +88,7 @@ TABLE1 = Study(
     _table1_paper,
     seeds=5,
     usual={"method": "ep"},
-    more={"dataset": DATASET, "threads": Option(Kind.WHOLE, "threads; they change no bit", "N", 1)},
+    more=f"{DATASET}\nthreads N = 1  threads; they change no bit",
 )
 
 SHARE, LIMIT, IMAGES = 1e-3, 400, 500
@@ -140,7 +139,7 @@ TABLE3 = Study(
     _table3_cells,
     _errors,
     measure=_convergence,
-    more={"dataset": DATASET, "tolerance": Option(Kind.NUMBER, "end a phase of dhn when no unit moves by more", "R")},
+    more=f"{DATASET}\ntolerance R  end a phase of dhn when no unit moves by more",
 )
 
 
@@ -193,12 +192,9 @@ TABLE2 = Study(
     _table2_cells,
     _accuracies,
     seeds=3,
-    more={
-        "size": Option(
-            Kind.WORD, "paper: as published, small: channels over 16", "NAME", "paper", choices=("paper", "small")
-        ),
-        "samples": Option(Kind.WHOLE, "train on the first N samples only", "N"),
-    },
+    more="""\
+size NAME = paper {paper small}  paper: as published, small: channels over 16
+samples N  train on the first N samples only""",
 )
 
 
@@ -257,18 +253,10 @@ SPLIT = Study(
     _accuracies,
     seeds=3,
     keys=_is_cut,
-    more={
-        "size": Option(
-            Kind.WORD,
-            "small: fully connected layers on digits or MNIST, paper: the published networks on CIFAR-10",
-            "NAME",
-            "small",
-            choices=("small", "paper"),
-        ),
-        "dataset": Option(
-            Kind.WORD, "of the small size: digits or mnist", "NAME", "digits", choices=("digits", "mnist")
-        ),
-        "width": Option(Kind.WHOLE, "units of each layer of the small size (64, 100)", "N"),
-    },
+    more="""\
+size NAME = small {small paper}  small: fully connected layers on digits or MNIST, \
+paper: the published networks on CIFAR-10
+dataset NAME = digits {digits mnist}  of the small size: digits or mnist
+width N  units of each layer of the small size (64, 100)""",
     over="block",
 )

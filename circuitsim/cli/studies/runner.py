@@ -19,7 +19,7 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 from circuitsim.cli.models import RunOptions, new_options
-from circuitsim.cli.options import Kind, Option
+from circuitsim.cli.options import Option, options_in
 from circuitsim.cli.progress import Interrupt
 from circuitsim.cli.seeds import train_run
 from circuitsim.cli.workers import workers_of
@@ -58,14 +58,20 @@ class Comparison(NamedTuple):
     ----------
     name : str
         Of its files.
-    options : mapping of str to Option
+    lines : str
+        Its options (`options_in`).
     compare : callable
         ``compare(args)``: its page, its table as CSV, and a function that draws on a figure.
     """
 
     name: str
-    options: Mapping[str, Option]
+    lines: str
     compare: Callable[[argparse.Namespace], tuple[str, str, Callable[[Any], None]]]
+
+    @property
+    def options(self) -> dict[str, Option]:
+        """The options of the comparison."""
+        return options_in(self.lines)
 
     def run(self, args: argparse.Namespace) -> int:
         """Compare, print the page, and write the requested files."""
@@ -105,8 +111,8 @@ class Study(NamedTuple):
         Filter of the points of the grid.
     measure : callable
         ``measure(args, key, experiment)``, called after training.
-    more : mapping of str to Option
-        Further options.
+    more : str
+        Further options (`options_in`).
     over : str
         Axis of the picture of accuracies; by default the picture shows errors over the epochs.
     """
@@ -122,30 +128,25 @@ class Study(NamedTuple):
     usual: Mapping[str, str] = {}
     keys: Callable[[Key], bool] | None = None
     measure: Callable[[argparse.Namespace, Key, Any], dict[str, float]] | None = None
-    more: Mapping[str, Option] = {}
+    more: str = ""
     over: str = ""
 
     @property
     def options(self) -> dict[str, Option]:
         """The options of the study."""
-        axes = {
-            f"{axis}s": Option(
-                Kind.WORD, "with commas between", "LIST", self.usual.get(axis, ",".join(map(word, values)))
-            )
-            for axis, values in self.axes.items()
-        }
-        return {
-            **axes,
-            "seeds": Option(Kind.WHOLE, "runs of each", "N", self.seeds),
-            "epochs": Option(Kind.WHOLE, "passes over the data (each network's own number)", "N"),
-            "budget": Option(Kind.NUMBER, "stop training after so many minutes", "MINUTES"),
-            "data_dir": Option(Kind.WORD, **RunOptions.COMMON["data_dir"]),
-            "runs": Option(Kind.WORD, "store each run here, and continue stored ones", "DIR"),
-            "workers": Option(Kind.WHOLE, **RunOptions.COMMON["workers"]),
-            "dask": Option(Kind.WORD, **RunOptions.COMMON["dask"]),
-            "out": Option(Kind.WORD, f"write {self.name}.md, .csv and .png here", "DIR"),
-            **self.more,
-        }
+        usual = {axis: self.usual.get(axis, ",".join(map(word, values))) for axis, values in self.axes.items()}
+        axes = "\n".join(f"{axis}s LIST = {default}  with commas between" for axis, default in usual.items())
+        return options_in(f"""
+{axes}
+seeds N = {self.seeds}  runs of each
+epochs N  passes over the data (each network's own number)
+budget MINUTES  stop training after so many minutes
+data_dir DIR  {RunOptions.COMMON["data_dir"].words}
+runs DIR  store each run here, and continue stored ones
+workers N  {RunOptions.COMMON["workers"].words}
+dask ADDRESS  {RunOptions.COMMON["dask"].words}
+out DIR  write {self.name}.md, .csv and .png here
+{self.more}""")
 
     def published(self, args: argparse.Namespace, runs: list[Run]) -> Paper | None:
         """The paper's results for runs of one point, if they are comparable."""
