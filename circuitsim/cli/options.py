@@ -1,7 +1,7 @@
 """Options from the command line, a TOML file or a recorded run: their types and permitted values.
 
-The options of a command are lines of a text (`add_options`), those of a training run the fields of a dataclass, each
-made by `option`.
+The options of a command are lines of a text (`add_options`), those of a training run the fields of a dataclass and
+lines of its text (`options_in`).
 """
 
 from __future__ import annotations
@@ -158,23 +158,16 @@ def options_in(lines: str, **own: dict[str, Any]) -> dict[str, Option]:
     return found
 
 
-def option(default: Any, words: str = "", value: str = "", **more: Any) -> Any:
-    """A field that is an option: `Option`, with the kind of the field's type; defaults are from the class's ``COMMON``
-    for this name."""
-    made = {"default_factory": default.copy} if isinstance(default, list) else {"default": default}
-    said = {name: one for name, one in {"words": words, "value": value, **more}.items() if one != ""}
-    return dataclasses.field(metadata=said, **made)
-
-
 def options_of(family: Any) -> dict[str, Option]:
-    """The options of a dataclass by name, with ``_``."""
-    hints, found = get_type_hints(family), dict[str, Option]()
+    """The options of a dataclass by name, with ``_``: its fields, with what ``OWN`` of its classes says of them."""
+    hints, found, said = get_type_hints(family), dict[str, Option](), dict[str, Option]()
+    for cls in reversed(family.__mro__):
+        said |= vars(cls).get("OWN", {})
     for field in dataclasses.fields(family):
         hint = hints[field.name]
         (of,) = [one for one in get_args(hint) if one is not NoneType] if isinstance(hint, UnionType) else [hint]
         default = [] if field.default is dataclasses.MISSING else field.default
-        said = family.COMMON.get(field.name, Option(KINDS[of]))
-        found[field.name] = said._replace(kind=KINDS[of], default=default, **field.metadata)
+        found[field.name] = said.get(field.name, Option(KINDS[of]))._replace(kind=KINDS[of], default=default)
     return found
 
 

@@ -66,9 +66,9 @@ class FamilyParser(Parser):
         self.add_argument("--help-all", action="store_true", default=argparse.SUPPRESS, help="all options and notes")
         groups = [self.add_argument_group(f"options of {what}") for what in ("this model", "the run")]
         for name, one in options.items():
-            if name not in RunOptions.COMMON:
+            if name not in RunOptions.OWN:
                 self._add(groups[0], name, one)
-        for name in RunOptions.COMMON:
+        for name in RunOptions.OWN:
             if name in options:
                 self._add(groups[1], name, options[name])
 
@@ -126,7 +126,7 @@ def add_arguments(parser: Parser) -> None:
         family, options = family_of(name), family_options(name)
         own = sub_parser(name, line, " [DECK]" * ("deck" in options))
         own.epilog, own.notes = family.EPILOG, getattr(family, "NOTES", "")
-        own.take({"config": RunOptions.COMMON["config"], **options})
+        own.take({"config": RunOptions.OWN["config"], **options})
     own = sub_parser(RESUME, "continue a run, bit for bit as if it had never stopped")
     known = family_options("drn")
     names = (*_MAY_CHANGE, "out", "no_pictures", "tensorboard")

@@ -10,7 +10,7 @@ from quadratic import NoisyQuadratic
 
 from circuitsim.cli import main
 from circuitsim.cli.models import MODELS, RunOptions, family_options
-from circuitsim.cli.options import option
+from circuitsim.cli.options import options_in
 from circuitsim.training import SGD, TrainingPlan
 from circuitsim.training.experiment import Experiment
 
@@ -20,10 +20,11 @@ class Options(RunOptions):
     """Three of every family, one of its own."""
 
     model = "toy"
-    epochs: int = option(3)
-    batch: int = option(5)
-    lr: float = option(0.1)
-    skip_every: int = option(0, "skip every so many steps", "N", usual=True)
+    OWN = options_in("*skip_every N  skip every so many steps")
+    epochs: int = 3
+    batch: int = 5
+    lr: float = 0.1
+    skip_every: int = 0
 
 
 @pytest.fixture

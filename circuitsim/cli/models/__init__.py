@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from circuitsim.cli.options import Option, option, options_in, options_of
+from circuitsim.cli.options import Option, options_in, options_of
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ HOW = f"how gradients are found: {', '.join(METHODS)}, or module:name of a rule 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of every family; `COMMON` has the help of those that several share."""
+    """Options of every family; `OWN` has the help of those that several share."""
 
     model: ClassVar[str]
-    COMMON: ClassVar[dict[str, Option]] = options_in("""
+    OWN: ClassVar[dict[str, Option]] = options_in("""
 *dataset NAME  data set, or a folder of idx files
 *config FILE  options from a TOML file
 data_dir DIR  directory of data sets (docs/models.md)
@@ -65,15 +65,15 @@ checkpoint_seconds S  minimum time between checkpoints
 ~dask ADDRESS  run on the Dask cluster of this scheduler
 """)
 
-    seed: int = option(0)
-    evaluate_every: int = option(1)
-    checkpoint_seconds: float = option(30.0)
-    out: str | None = option(None)
-    no_pictures: bool = option(False)
-    tensorboard: str | None = option(None)
-    seeds: int | None = option(None)
-    workers: int | None = option(None)
-    dask: str | None = option(None)
+    seed: int = 0
+    evaluate_every: int = 1
+    checkpoint_seconds: float = 30.0
+    out: str | None = None
+    no_pictures: bool = False
+    tensorboard: str | None = None
+    seeds: int | None = None
+    workers: int | None = None
+    dask: str | None = None
 
     def recorded(self) -> dict[str, Any]:
         """The options stored in the run's folder."""
@@ -85,23 +85,35 @@ checkpoint_seconds S  minimum time between checkpoints
 class DataOptions(RunOptions):
     """Options of models that learn a data set. None: the published model's value."""
 
-    epochs: int | None = option(None)
-    batch: int | None = option(None)
-    lr: float | None = option(None)
-    dataset: str | None = option(None)
-    data_dir: str | None = option(None)
-    precision: str = option("float32", "type of parameters and states", "NAME", choices=PRECISIONS)
+    OWN: ClassVar[dict[str, Option]] = options_in("""
+precision NAME {float32 float64}  type of parameters and states
+""")
+
+    epochs: int | None = None
+    batch: int | None = None
+    lr: float | None = None
+    dataset: str | None = None
+    data_dir: str | None = None
+    precision: str = "float32"
 
 
 @dataclass(frozen=True)
 class ImageOptions(DataOptions):
     """Options of layered networks."""
 
-    method: str = option("ep", HOW, "NAME", usual=True)
-    variant: str = option("centred", f"nudging of ep: {', '.join(VARIANTS)}", "NAME", only=("method", "ep"))
-    beta: float | None = option(None, "strength of the nudge", "B", only=("method", "ep"), usual=True)
-    sweeps: int | None = option(None, "free sweeps (with --tolerance: at most)", "T", usual=True)
-    nudged_sweeps: int | None = option(None, "nudged, or backpropagated, sweeps", "K", usual=True)
+    OWN: ClassVar[dict[str, Option]] = options_in(f"""
+*method NAME  {HOW}
+variant NAME if method ep  nudging of ep: {", ".join(VARIANTS)}
+*beta B if method ep  strength of the nudge
+*sweeps T  free sweeps (with --tolerance: at most)
+*nudged_sweeps K  nudged, or backpropagated, sweeps
+""")
+
+    method: str = "ep"
+    variant: str = "centred"
+    beta: float | None = None
+    sweeps: int | None = None
+    nudged_sweeps: int | None = None
 
 
 def filled(options: Any, values: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
 from circuitsim.cli.deck import READING, read_with
 from circuitsim.cli.models import RunOptions, optimizer_of, plan_of, schedule_of
-from circuitsim.cli.options import option
+from circuitsim.cli.options import Option, options_in
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
 
@@ -50,71 +50,93 @@ class Options(RunOptions):
     """None: derived from the circuit; most options are for static data."""
 
     model = "circuit"
-    epochs: int = option(50)
-    batch: int = option(16)
-    lr: float | None = option(None)
-    deck: str | None = option(None, "a SPICE deck", "DECK", flag="deck", usual=True)
-    data: str | None = option(
-        None, "samples: .csv or .npz (docs/learning.md), or iris or digits (bundled)", "FILE", usual=True
+    OWN: ClassVar[dict[str, Option]] = options_in(
+        f"""
+*deck DECK  a SPICE deck
+*data FILE  samples: .csv or .npz (docs/learning.md), or iris or digits (bundled)
+*test FILE  samples held out, measured after each epoch
+*split F  hold out a random fraction of the samples
+*inputs NAMES  input sources: 'V1 V2'
+*outputs PAIRS  outputs: 'v(out) v(p,q)'
+*trainable LINE  what may change: 'R* min=1k max=1MEG' (repeatable)
+*method NAME  {", ".join(METHODS)}
+*~compare FORM {{table csv json}}  train nothing: print the gradient by every method, as a table, csv or json
+*gain A  multiply the inputs of all samples
+scatter S  multiply each trainable resistance by exp(S N(0,1)) before the start
+*loss NAME  squared or cross-entropy (squared where the data have voltages)
+low V  squared loss: target of the outputs of other classes
+high V  squared loss: target of the output of the class
+temperature V  cross-entropy: voltage scale (spread of the initial outputs)
+tolerance T  largest relative residual of the certificate
+variant NAME if method ep  of equilibrium propagation: centred, positive or negative
+nudge KIND if method ep agnostic frequency  how outputs are pulled: resistor, current or constant; a current \
+follows the state
+*beta B if method ep agnostic  strength of the nudge
+kink_share S if method ep  choose beta at each step: at most this fraction of diodes changes between the phases
+eta E if method coupled  coupled: size of the step
+gamma G if method frequency  frequency: amplitude (as --beta)
+times N if method frequency  frequency: times in a period
+epsilon E if method agnostic  agnostic: compliance of the parameters
+optimizer NAME  adam, momentum or sgd
+momentum M if optimizer momentum  momentum, 0 to 1
+schedule NAME  learning rate: constant, exponential or cosine
+lr_decay D if schedule exponential  exponential schedule: factor for each epoch
+lr_final F if schedule cosine  cosine schedule: final fraction of the rate
+lr_current R  learning rate of trainable current sources (as --lr)
+lr_device R  learning rate of trainable parameters of devices (0.02 with Adam)
+uncertified WHAT  steps with uncertified states: skip (and count) or stop
+steady  waveforms: fit the periodic steady state; times are within its period
+allow_include DIR  {READING["--allow-include DIR"]}
+lib FILE  {READING["--lib FILE"]}
+search DIR  {READING["-I DIR"]}
+no_title  {READING["--no-title"]}
+""",
+        deck={"flag": "deck"},
+        compare={"bare": "table"},
+        search={"flag": "-I"},
     )
-    test: str | None = option(None, "samples held out, measured after each epoch", "FILE", usual=True)
-    split: float | None = option(None, "hold out a random fraction of the samples", "F", usual=True)
-    inputs: str | None = option(None, "input sources: 'V1 V2'", "NAMES", usual=True)
-    outputs: str | None = option(None, "outputs: 'v(out) v(p,q)'", "PAIRS", usual=True)
-    trainable: list[str] | None = option(None, "what may change: 'R* min=1k max=1MEG' (repeatable)", "LINE", usual=True)
-    method: str = option("ep", ", ".join(METHODS), "NAME", usual=True)
-    compare: str | None = option(
-        None,
-        "train nothing: print the gradient by every method, as a table, csv or json",
-        "FORM",
-        choices=("table", "csv", "json"),
-        bare="table",
-        recorded=False,
-        usual=True,
-    )
-    gain: float = option(1.0, "multiply the inputs of all samples", "A", usual=True)
-    scatter: float = option(0.0, "multiply each trainable resistance by exp(S N(0,1)) before the start", "S")
-    loss: str | None = option(
-        None, "squared or cross-entropy (squared where the data have voltages)", "NAME", usual=True
-    )
-    low: float = option(0.0, "squared loss: target of the outputs of other classes", "V")
-    high: float = option(1.0, "squared loss: target of the output of the class", "V")
-    temperature: float | None = option(None, "cross-entropy: voltage scale (spread of the initial outputs)", "V")
-    tolerance: float = option(1e-9, "largest relative residual of the certificate", "T")
-    variant: str = option(
-        "centred", "of equilibrium propagation: centred, positive or negative", "NAME", only=("method", "ep")
-    )
-    nudge: str = option(
-        "constant",
-        "how outputs are pulled: resistor, current or constant; a current follows the state",
-        "KIND",
-        only=("method", "ep", "agnostic", "frequency"),
-    )
-    beta: float | None = option(None, "strength of the nudge", "B", only=("method", "ep", "agnostic"), usual=True)
-    kink_share: float | None = option(
-        None,
-        "choose beta at each step: at most this fraction of diodes changes between the phases",
-        "S",
-        only=("method", "ep"),
-    )
-    eta: float = option(0.1, "coupled: size of the step", "E", only=("method", "coupled"))
-    gamma: float | None = option(None, "frequency: amplitude (as --beta)", "G", only=("method", "frequency"))
-    times: int = option(8, "frequency: times in a period", "N", only=("method", "frequency"))
-    epsilon: float | None = option(None, "agnostic: compliance of the parameters", "E", only=("method", "agnostic"))
-    optimizer: str = option("adam", "adam, momentum or sgd", "NAME")
-    momentum: float = option(0.9, only=("optimizer", "momentum"))
-    weight_decay: float = option(0.0)
-    schedule: str = option("constant", "learning rate: constant, exponential or cosine", "NAME")
-    lr_decay: float = option(0.99, "exponential schedule: factor for each epoch", "D", only=("schedule", "exponential"))
-    lr_final: float = option(0.0, "cosine schedule: final fraction of the rate", "F", only=("schedule", "cosine"))
-    lr_current: float | None = option(None, "learning rate of trainable current sources (as --lr)", "R")
-    lr_device: float | None = option(None, "learning rate of trainable parameters of devices (0.02 with Adam)", "R")
-    uncertified: str = option("skip", "steps with uncertified states: skip (and count) or stop", "WHAT")
-    steady: bool = option(False, "waveforms: fit the periodic steady state; times are within its period")
-    allow_include: list[str] = option([], READING["--allow-include DIR"], "DIR")
-    lib: list[str] = option([], READING["--lib FILE"], "FILE")
-    search: list[str] = option([], READING["-I DIR"], "DIR", flag="-I")
-    no_title: bool = option(False, READING["--no-title"])
+
+    epochs: int = 50
+    batch: int = 16
+    lr: float | None = None
+    deck: str | None = None
+    data: str | None = None
+    test: str | None = None
+    split: float | None = None
+    inputs: str | None = None
+    outputs: str | None = None
+    trainable: list[str] | None = None
+    method: str = "ep"
+    compare: str | None = None
+    gain: float = 1.0
+    scatter: float = 0.0
+    loss: str | None = None
+    low: float = 0.0
+    high: float = 1.0
+    temperature: float | None = None
+    tolerance: float = 1e-9
+    variant: str = "centred"
+    nudge: str = "constant"
+    beta: float | None = None
+    kink_share: float | None = None
+    eta: float = 0.1
+    gamma: float | None = None
+    times: int = 8
+    epsilon: float | None = None
+    optimizer: str = "adam"
+    momentum: float = 0.9
+    weight_decay: float = 0.0
+    schedule: str = "constant"
+    lr_decay: float = 0.99
+    lr_final: float = 0.0
+    lr_current: float | None = None
+    lr_device: float | None = None
+    uncertified: str = "skip"
+    steady: bool = False
+    allow_include: list[str] = field(default_factory=list)
+    lib: list[str] = field(default_factory=list)
+    search: list[str] = field(default_factory=list)
+    no_title: bool = False
 
 
 def build(options: Options) -> Experiment:

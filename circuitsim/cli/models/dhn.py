@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from circuitsim.cli.models import ImageOptions, filled, published_run, rule_of
-from circuitsim.cli.options import option
+from circuitsim.cli.options import Option, options_in
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
 
@@ -24,11 +24,19 @@ class Options(ImageOptions):
     """Those of networks on images, and its own."""
 
     model = "dhn"
-    preset: str = option("dhn-1h", "a published network", "NAME", usual=True)
-    hidden: int | None = option(None, "units of each hidden layer", "N", usual=True)
-    tolerance: float | None = option(None, "end a phase when no unit moves by more", "R")
-    cold: bool = option(False, "start each batch at zero")
-    allow_nonconvex: bool = option(False, "count samples whose energy is not convex at −β; never certified")
+    OWN: ClassVar[dict[str, Option]] = options_in("""
+*preset NAME  a published network
+*hidden N  units of each hidden layer
+tolerance R  end a phase when no unit moves by more
+cold  start each batch at zero
+allow_nonconvex  count samples whose energy is not convex at −β; never certified
+""")
+
+    preset: str = "dhn-1h"
+    hidden: int | None = None
+    tolerance: float | None = None
+    cold: bool = False
+    allow_nonconvex: bool = False
 
 
 def build(options: Any) -> Experiment:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
 from circuitsim.cli.models import ImageOptions, filled, published_run, rule_of
-from circuitsim.cli.options import option
+from circuitsim.cli.options import Option, options_in
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
 
@@ -26,10 +26,17 @@ class Options(ImageOptions):
     """Those of networks on images, and its own."""
 
     model = "drn"
-    preset: str = option("drn-xs", "a published network", "NAME", usual=True)
-    tolerance: float = option(0.0, "sweep to this relative residual (0: T sweeps)", "R")
-    input_gain: float | None = option(None, "volts for a white pixel", "A", usual=True)
-    threads: int = option(1, "threads; the result does not depend on it", "N", usual=True)
+    OWN: ClassVar[dict[str, Option]] = options_in("""
+*preset NAME  a published network
+tolerance R  sweep to this relative residual (0: T sweeps)
+*input_gain A  volts for a white pixel
+*threads N  threads; the result does not depend on it
+""")
+
+    preset: str = "drn-xs"
+    tolerance: float = 0.0
+    input_gain: float | None = None
+    threads: int = 1
 
 
 def build(options: Any) -> Experiment:

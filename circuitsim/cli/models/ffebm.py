@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from circuitsim.cli.models import HOW, DataOptions, filled, plan_of, rule_of
-from circuitsim.cli.options import option
+from circuitsim.cli.options import Option, options_in
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
 
@@ -49,21 +49,37 @@ class Options(DataOptions):
     """None: from the preset, otherwise from `PLAIN`."""
 
     model = "ffebm"
-    preset: str | None = option(None, "a published configuration, e.g. l6-bs3", "NAME", usual=True)
-    elements: list[dict[str, Any]] | None = option(None)
-    loss: str = option("cross-entropy", "loss of the last stage: cross-entropy or mse", "NAME", usual=True)
-    method: str = option("ep", HOW, "NAME", usual=True)
-    beta: float | None = option(None, "strength of the nudge (0.02)", "B", only=("method", "ep"), usual=True)
-    form: str = option("explicit", "chaining: explicit or implicit", "NAME")
-    last: str | None = option(None, "nudge of the last block: stationary or elastic", "NAME")
-    scale_errors: bool | None = option(None, "scale the error at the last block by its own size")
-    allow_nonconvex: bool = option(False, "compute also where an elastic nudge leaves no convex energy")
-    optimizer: str = option("adam", "adam or sgd", "NAME", usual=True)
-    lr_final: float | None = option(None, "final learning rate (0)", "R")
-    momentum: float = option(0.0, only=("optimizer", "sgd"))
-    weight_decay: float | None = option(None)
-    augment: bool | None = option(None, "flip and crop colour images at random")
-    samples: int | None = option(None, "train on the first N samples only", "N", usual=True)
+    OWN: ClassVar[dict[str, Option]] = options_in(f"""
+*preset NAME  a published configuration, e.g. l6-bs3
+*loss NAME  loss of the last stage: cross-entropy or mse
+*method NAME  {HOW}
+*beta B if method ep  strength of the nudge (0.02)
+form NAME  chaining: explicit or implicit
+last NAME  nudge of the last block: stationary or elastic
+scale_errors  scale the error at the last block by its own size
+allow_nonconvex  compute also where an elastic nudge leaves no convex energy
+*optimizer NAME  adam or sgd
+lr_final R  final learning rate (0)
+momentum M if optimizer sgd  momentum, 0 to 1
+augment  flip and crop colour images at random
+*samples N  train on the first N samples only
+""")
+
+    preset: str | None = None
+    elements: list[dict[str, Any]] | None = None
+    loss: str = "cross-entropy"
+    method: str = "ep"
+    beta: float | None = None
+    form: str = "explicit"
+    last: str | None = None
+    scale_errors: bool | None = None
+    allow_nonconvex: bool = False
+    optimizer: str = "adam"
+    lr_final: float | None = None
+    momentum: float = 0.0
+    weight_decay: float | None = None
+    augment: bool | None = None
+    samples: int | None = None
 
 
 def build(options: Any) -> Experiment:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
 from circuitsim.cli.models import DataOptions, plan_of
-from circuitsim.cli.options import option
+from circuitsim.cli.options import Option, options_in
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment
 
@@ -24,21 +24,32 @@ class Options(DataOptions):
     """The options of this family."""
 
     model = "rbm"
-    epochs: int = option(10)
-    batch: int = option(10)
-    lr: float = option(0.05)
-    hidden: int = option(64, "hidden units", "N", usual=True)
-    k: int = option(1, "Gibbs steps for each update, CD-k", "K", usual=True)
-    k_max: int | None = option(None, "raise k with the weights up to this", "K", usual=True)
-    nats_per_step: float = option(
-        0.5, "adaptive k: one step for each X nats of the largest energy change", "X", usual=True
-    )
-    persistent: int = option(0, "persistent chains (0: CD-k)", "CHAINS", usual=True)
-    momentum: float = option(0.0, usual=True)
-    weight_decay: float = option(0.0, usual=True)
-    spread: float = option(0.01, "standard deviation of initial weights", "S")
-    units: int = option(6, "visible units of diag and 1dball", "N")
-    grey: bool = option(False, "take grey values as probabilities; otherwise pixels are on from half intensity")
+    OWN: ClassVar[dict[str, Option]] = options_in("""
+*hidden N  hidden units
+*k K  Gibbs steps for each update, CD-k
+*k_max K  raise k with the weights up to this
+*nats_per_step X  adaptive k: one step for each X nats of the largest energy change
+*persistent CHAINS  persistent chains (0: CD-k)
+*momentum M  momentum, 0 to 1
+*weight_decay D  L2 penalty on the weights
+spread S  standard deviation of initial weights
+units N  visible units of diag and 1dball
+grey  take grey values as probabilities; otherwise pixels are on from half intensity
+""")
+
+    epochs: int = 10
+    batch: int = 10
+    lr: float = 0.05
+    hidden: int = 64
+    k: int = 1
+    k_max: int | None = None
+    nats_per_step: float = 0.5
+    persistent: int = 0
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+    spread: float = 0.01
+    units: int = 6
+    grey: bool = False
 
 
 def build(options: Options) -> Experiment:

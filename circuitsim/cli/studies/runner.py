@@ -141,10 +141,10 @@ class Study(NamedTuple):
 seeds N = {self.seeds}  runs of each
 epochs N  passes over the data (each network's own number)
 budget MINUTES  stop training after so many minutes
-data_dir DIR  {RunOptions.COMMON["data_dir"].words}
+data_dir DIR  {RunOptions.OWN["data_dir"].words}
 runs DIR  store each run here, and continue stored ones
-workers N  {RunOptions.COMMON["workers"].words}
-dask ADDRESS  {RunOptions.COMMON["dask"].words}
+workers N  {RunOptions.OWN["workers"].words}
+dask ADDRESS  {RunOptions.OWN["dask"].words}
 out DIR  write {self.name}.md, .csv and .png here
 {self.more}""")
 
