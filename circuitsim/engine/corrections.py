@@ -16,8 +16,7 @@ import numpy as np
 from circuitsim.engine import tree
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network, forest_of
-from circuitsim.engine.spanning import Tree
-from circuitsim.engine.tree import CLOSES, RESOLUTION
+from circuitsim.engine.tree import CLOSES, RESOLUTION, Tree
 from circuitsim.program.components import block_labels, by_node
 from circuitsim.solvers.protocol import ACCURACY
 
@@ -58,19 +57,8 @@ class Corrections:
         chords = (net.ohms > 0.0) & ~made.inside
         crossing = made.root_of[net.first[net.sources]] != made.root_of[net.second[net.sources]]
         if on.any() and not crossing.any():
-            kernel(tree.mark_live, m)(
-                n,
-                made.order,
-                made.edge,
-                made.parent,
-                net.first,
-                net.second,
-                net.ohms,
-                net.emf,
-                np.flatnonzero(chords & self.active),
-                net.sources,
-                self.active,
-            )
+            live = np.flatnonzero(chords & self.active)
+            kernel(tree.mark_live, m)(made, net.branches, live, net.sources, self.active)
         self.chords = np.flatnonzero(chords & self.active)
         self.current, self.current_low = net.source.copy(), np.zeros(m)
         self.current[self.chords] = guess[self.chords]
@@ -98,11 +86,8 @@ class Corrections:
         self._base_low[crossing] = balanced_sources(net, made, crossing)
         one, nothing = np.zeros(max(m, n), dtype=np.int64), np.zeros(0)
         kernel(tree.tree_currents, m)(
-            made.order,
-            made.edge,
-            made.parent,
-            net.first,
-            net.second,
+            made,
+            net.branches,
             crossing,
             one[:m],
             one[:n],
@@ -120,15 +105,10 @@ class Corrections:
         """Update tree currents, potentials and the largest current of each block from the chord currents; tree currents
         below ``share`` of the largest in their subtree become zero. Returns whether any is below `RESOLUTION` of
         that."""
-        net, made = self.net, self.made
+        net = self.net
         tiny = kernel(tree.follow, net.first.size)(
-            made.order,
-            made.edge,
-            made.parent,
-            net.first,
-            net.second,
-            net.ohms,
-            net.emf,
+            self.made,
+            net.branches,
             self._carrying,
             self.block,
             self._above,
@@ -148,21 +128,16 @@ class Corrections:
 
     def residuals(self) -> float:
         """Residual voltages of the chords' loops and the currents they inject; returns their power Σ s²/R, W."""
-        net, made = self.net, self.made
+        net = self.net
         power: float = kernel(tree.loop_residuals, net.first.size)(
             self.chords,
-            net.first,
-            net.second,
+            self.made,
+            net.branches,
             net.structure.coordinate,
-            net.ohms,
-            net.emf,
             self.current,
             self.current_low,
             self.v,
             self.v_low,
-            made.depth,
-            made.edge_of,
-            made.parent_of,
             self.residual,
             self.injected,
         )
@@ -171,7 +146,7 @@ class Corrections:
     def proven(self, power: float) -> bool:
         """Whether residuals of this power prove all currents and the signs of all diodes, and every loop closes
         (`CLOSED`, `PRINTED`): a current within its tolerance may be far from its own drop. Fills in ``correction``."""
-        net, made, d, e = self.net, self.made, self.net.diodes, self.chords
+        net, made, e = self.net, self.made, self.chords
         allowed = np.maximum(CLOSED * np.abs(self.current[e]), OVERALL * self.in_block[self.block[e]]) * net.ohms[e]
         reach = np.maximum(np.abs(self.v[net.first[e]]), np.abs(self.v[net.second[e]]))
         allowed = np.maximum(allowed, PRINTED * reach)
@@ -179,9 +154,7 @@ class Corrections:
             return False
         bounds = np.zeros(net.first.size)
         if not kernel(tree.bounded, net.first.size)(
-            net.first,
-            net.second,
-            net.ohms,
+            net.branches,
             self.active & (made.inside | (net.ohms > 0.0)),
             self.block,
             self.current,
@@ -195,20 +168,7 @@ class Corrections:
             return False
         reach = np.zeros(net.n_nodes)
         if not kernel(tree.resolved, net.first.size)(
-            made.order,
-            made.edge,
-            made.parent,
-            net.ohms,
-            d,
-            self.on,
-            net.first,
-            net.second,
-            self.v,
-            self.v_low,
-            made.root_of,
-            power,
-            LOCAL,
-            reach,
+            made, net.branches, net.diodes, self.on, self.v, self.v_low, power, LOCAL, reach
         ):
             return False
         self.correction, self.zero = bounds, self.chords[:0]
@@ -231,7 +191,7 @@ class Corrections:
         self.before[:] = self.current
         self._old = self.current[chords]
         kernel(tree.correct_chords, net.first.size)(
-            chords, net.first, net.second, last, net.ohms, self.residual, x, self.current, self.current_low
+            chords, net.branches, last, self.residual, x, self.current, self.current_low
         )
 
     def change(self) -> float:

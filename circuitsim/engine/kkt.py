@@ -64,24 +64,14 @@ def forward_voltages(net: Network, point: LinearPoint) -> np.ndarray:
 
 def voltages_between(net: Network, point: LinearPoint, elements: np.ndarray) -> np.ndarray:
     """Potential of the first terminal minus that of the second, V."""
-    a, b, made = net.first[elements], net.second[elements], point.tree
+    a, b = net.first[elements], net.second[elements]
     found = np.empty(elements.size)
     kernel(tree.differences, elements.size)(a, b, point.v, point.v_low, found)
     coarse = np.flatnonzero(np.abs(found) < tree.COARSE * np.maximum(np.abs(point.v[a]), np.abs(point.v[b])))
     if coarse.size:
         finer = found[coarse]
         kernel(tree.path_voltages, net.first.size)(
-            made.depth,
-            made.edge_of,
-            made.parent_of,
-            net.first,
-            net.ohms,
-            net.emf,
-            point.current,
-            point.current_low,
-            a[coarse],
-            b[coarse],
-            finer,
+            point.tree, net.branches, point.current, point.current_low, a[coarse], b[coarse], finer
         )
         found[coarse] = finer
     return found
@@ -111,10 +101,8 @@ def sources_alone(net: Network, point: LinearPoint, elements: np.ndarray) -> np.
 def _loop_scales(net: Network, point: LinearPoint, elements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """See `circuitsim.engine.tree.loop_scales`."""
     largest, members = np.zeros(elements.size), np.zeros(elements.size, dtype=np.int64)
-    made, a, c = point.tree, net.first[elements], net.second[elements]
-    kernel(tree.loop_scales, net.first.size)(
-        made.depth, made.edge_of, made.parent_of, net.first, net.ohms, net.emf, point.current, a, c, largest, members
-    )
+    a, c = net.first[elements], net.second[elements]
+    kernel(tree.loop_scales, net.first.size)(point.tree, net.branches, point.current, a, c, largest, members)
     return largest, members
 
 

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.circuit.elements import VOLTAGE
-from circuitsim.engine.spanning import Tree, grow
+from circuitsim.engine.spanning import grow
 from circuitsim.engine.steps import Topology
+from circuitsim.engine.tree import Branches, Tree
 from circuitsim.kernels import COMPILED
 from circuitsim.program import Structure
 from circuitsim.program.components import block_labels, component_labels
@@ -60,6 +61,11 @@ class Network(NamedTuple):
     laplacian: LinearSolver
     branch: np.ndarray
     grounded: bool
+
+    @property
+    def branches(self) -> Branches:
+        """The elements for kernels."""
+        return Branches(self.first, self.second, self.ohms, self.emf)
 
     @property
     def n_nodes(self) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from circuitsim.engine import tree
 from circuitsim.engine.corrections import Corrections
 from circuitsim.engine.network import Network, representative, spanning_tree
-from circuitsim.engine.spanning import Tree
+from circuitsim.engine.tree import Tree
 from circuitsim.solvers.protocol import Factored
 
 FURTHER = 6

@@ -419,9 +419,7 @@ def _with_potentials(net: Network, point: LinearPoint, drop: np.ndarray) -> Line
     edges = made.edge[made.edge >= 0]
     forest = forest_of(net, np.concatenate([closing, edges[drop[edges] == 0.0], edges[drop[edges] != 0.0]]))
     v, low = v.copy(), low.copy()
-    kernel(tree.tree_potentials, net.first.size)(
-        forest.order, forest.edge, forest.parent, net.first, net.ohms, net.emf, point.current, point.current_low, v, low
-    )
+    kernel(tree.tree_potentials, net.first.size)(forest, net.branches, point.current, point.current_low, v, low)
     return point._replace(tree=forest, v=v, v_low=low)
 
 

@@ -7,6 +7,8 @@ current law holds to 2⁻¹⁰⁴, potentials from the drops along the tree. The
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from circuitsim._graphs import Tracks, choose_forest, find, grow_forest
@@ -22,9 +24,61 @@ RESOLUTION = 1e-28
 """A sum of currents below this fraction of the largest among them is rounding of pairs of doubles."""
 
 
-def grow(first, second, start, preferred, edges, order, edge, parent, edge_of, parent_of, depth, root_of, inside):
-    """Fill in the members of a `circuitsim.engine.spanning.Tree` of ``edges``, taken in the given order, with roots
-    chosen by `circuitsim._graphs.grow_forest`. Returns the number of nodes with edges."""
+class Branches(NamedTuple):
+    """Elements as branches.
+
+    Attributes
+    ----------
+    first, second : (m,) int arrays
+        Terminals.
+    ohms : (m,) float array
+        Resistances, Ω; 0 for all other elements.
+    emf : (m,) float array
+        Voltages of voltage sources, V; 0 for all other elements.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    ohms: np.ndarray
+    emf: np.ndarray
+
+
+class Tree(NamedTuple):
+    """A rooted spanning forest of all nodes.
+
+    Attributes
+    ----------
+    order, edge, parent : int arrays
+        Nodes from the roots outwards, the element to each one's parent (−1 at a root), the parent.
+    edge_of, parent_of, depth : (n_nodes,) int arrays
+        The same by node.
+    root_of : (n_nodes,) int array
+        Root of each node's component.
+    inside : (m,) bool array
+        Elements of the forest.
+    """
+
+    order: np.ndarray
+    edge: np.ndarray
+    parent: np.ndarray
+    edge_of: np.ndarray
+    parent_of: np.ndarray
+    depth: np.ndarray
+    root_of: np.ndarray
+    inside: np.ndarray
+
+
+def blank(n, m):
+    """A `Tree` to be filled in by `grow`, for n nodes and m elements."""
+    of = np.empty((7, n), np.int64)
+    return Tree(of[0], of[1], of[2], of[3], of[4], of[5], of[6], np.zeros(m, np.bool_))
+
+
+def grow(first, second, start, preferred, edges, tree):
+    """Fill in the forest of ``edges``, taken in the given order, with roots chosen by
+    `circuitsim._graphs.grow_forest`. Returns the number of nodes with edges, to which ``order``, ``edge`` and
+    ``parent`` refer."""
+    order, edge, parent, edge_of, parent_of, depth, root_of, inside = tree
     n = edge_of.size
     kept = np.empty(n, np.int64)
     count = choose_forest(n, first, second, edges, kept)
@@ -54,22 +108,7 @@ def grow(first, second, start, preferred, edges, order, edge, parent, edge_of, p
 
 
 def tree_currents(
-    order,
-    edge,
-    parent,
-    first,
-    second,
-    chords,
-    block,
-    above,
-    base,
-    base_low,
-    current,
-    current_low,
-    need,
-    need_low,
-    most,
-    share,
+    tree, branches, chords, block, above, base, base_low, current, current_low, need, need_low, most, share
 ):
     """Fill in the currents of the tree edges, A, for given currents of all other elements.
 
@@ -78,10 +117,8 @@ def tree_currents(
 
     Parameters
     ----------
-    order, edge, parent : int arrays
-        Nodes from the roots outwards, the element to each one's parent (−1 at a root), the parent.
-    first, second : (m,) int arrays
-        Terminals of the elements.
+    tree : Tree
+    branches : Branches
     chords : int array
         Elements outside the tree that carry current.
     block : (m,) int array
@@ -104,7 +141,7 @@ def tree_currents(
     bool
         Whether a nonzero current is below `RESOLUTION` of that largest current.
     """
-    found = False
+    found, order, first, second = False, tree.order, branches.first, branches.second
     for k in range(need.size):
         need[k] = 0.0
         need_low[k] = 0.0
@@ -121,10 +158,10 @@ def tree_currents(
                 need[b], need_low[b] = add(need[b], need_low[b], c, c_low)
                 most[b] = max(most[b], abs(c))
     for k in range(order.size - 1, -1, -1):
-        e = edge[k]
+        e = tree.edge[k]
         if e < 0:
             continue
-        u, p = order[k], parent[k]
+        u, p = order[k], tree.parent[k]
         h, low = need[u], need_low[u]
         if h != 0.0 and abs(h) < RESOLUTION * most[u]:
             found = True
@@ -144,33 +181,29 @@ def tree_currents(
     return found
 
 
-def tree_potentials(order, edge, parent, first, ohms, emf, current, current_low, v, v_low):
-    """Fill in node voltages, V, from the drops along the tree; those of the roots are given.
+def drop_of(branches, e, current, current_low):
+    """The voltage first − second of an element of the tree, V."""
+    if branches.ohms[e] != 0.0:
+        return multiply(branches.ohms[e], current[e], current_low[e])
+    return branches.emf[e], 0.0
 
-    ``ohms`` (m,) are resistances, 0 for all other elements; ``emf`` (m,) the voltages of voltage sources, else 0.
-    """
-    for k in range(order.size):
-        e = edge[k]
+
+def tree_potentials(tree, branches, current, current_low, v, v_low):
+    """Fill in node voltages, V, from the drops along the tree; those of the roots are given."""
+    for k in range(tree.order.size):
+        e = tree.edge[k]
         if e < 0:
             continue
-        u, p = order[k], parent[k]
-        if ohms[e] != 0.0:
-            d, d_low = multiply(ohms[e], current[e], current_low[e])
-        else:
-            d, d_low = emf[e], 0.0
-        if first[e] != u:
+        u, p = tree.order[k], tree.parent[k]
+        d, d_low = drop_of(branches, e, current, current_low)
+        if branches.first[e] != u:
             d, d_low = -d, -d_low
         v[u], v_low[u] = add(v[p], v_low[p], d, d_low)
 
 
 def follow(
-    order,
-    edge,
-    parent,
-    first,
-    second,
-    ohms,
-    emf,
+    tree,
+    branches,
     carriers,
     block,
     above,
@@ -189,79 +222,45 @@ def follow(
     """`tree_currents` and `tree_potentials`, and the largest |current| in each block; returns the result of the
     first."""
     found = tree_currents(
-        order,
-        edge,
-        parent,
-        first,
-        second,
-        carriers,
-        block,
-        above,
-        base,
-        base_low,
-        current,
-        current_low,
-        need,
-        need_low,
-        most,
-        share,
+        tree, branches, carriers, block, above, base, base_low, current, current_low, need, need_low, most, share
     )
-    tree_potentials(order, edge, parent, first, ohms, emf, current, current_low, v, v_low)
+    tree_potentials(tree, branches, current, current_low, v, v_low)
     block_maxima(block, current, in_block)
     return found
 
 
-def path_voltage(depth, edge_of, parent_of, first, ohms, emf, current, current_low, a, b):
+def path_voltage(tree, branches, current, current_low, a, b):
     """v(a) − v(b) as the sum of the drops between two nodes, V, and whether a path joins them.
 
     So a microvolt between two nodes at a teravolt keeps its digits.
     """
     high, low = 0.0, 0.0
     while a != b:
-        down = depth[a] < depth[b]
+        down = tree.depth[a] < tree.depth[b]
         x = b if down else a
-        e = edge_of[x]
+        e = tree.edge_of[x]
         if e < 0:
             return 0.0, 0.0, False
-        if ohms[e] != 0.0:
-            d, d_low = multiply(ohms[e], current[e], current_low[e])
-        else:
-            d, d_low = emf[e], 0.0
-        if (first[e] == x) == down:
+        d, d_low = drop_of(branches, e, current, current_low)
+        if (branches.first[e] == x) == down:
             d, d_low = -d, -d_low
         high, low = add(high, low, d, d_low)
         if down:
-            b = parent_of[b]
+            b = tree.parent_of[b]
         else:
-            a = parent_of[a]
+            a = tree.parent_of[a]
     return high, low, True
 
 
-def path_voltages(depth, edge_of, parent_of, first, ohms, emf, current, current_low, a, b, voltage):
+def path_voltages(tree, branches, current, current_low, a, b, voltage):
     """Fill in `path_voltage` for pairs of nodes, V; unchanged without a path."""
     for j in range(a.size):
-        high, _, joined = path_voltage(depth, edge_of, parent_of, first, ohms, emf, current, current_low, a[j], b[j])
+        high, _, joined = path_voltage(tree, branches, current, current_low, a[j], b[j])
         if joined:
             voltage[j] = high
 
 
-def loop_residuals(
-    chords,
-    first,
-    second,
-    coordinate,
-    ohms,
-    emf,
-    current,
-    current_low,
-    v,
-    v_low,
-    depth,
-    edge_of,
-    parent_of,
-    residual,
-    injected,
-):
+def loop_residuals(chords, tree, branches, coordinate, current, current_low, v, v_low, residual, injected):
     """Residual of Kirchhoff's voltage law in the fundamental loop of each resistive chord.
 
     Where potentials in pairs of doubles do not resolve the drop between its ends (`COARSE`), the drops along the path
@@ -273,15 +272,15 @@ def loop_residuals(
         injected[k] = 0.0
     for j in range(chords.size):
         e = chords[j]
-        a, b = first[e], second[e]
-        d, d_low = multiply(ohms[e], current[e], current_low[e])
+        a, b = branches.first[e], branches.second[e]
+        d, d_low = multiply(branches.ohms[e], current[e], current_low[e])
         w, w_low = add(v[a], v_low[a], -v[b], -v_low[b])
         if abs(w) < COARSE * abs(v[a]):
-            w, w_low, _ = path_voltage(depth, edge_of, parent_of, first, ohms, emf, current, current_low, a, b)
+            w, w_low, _ = path_voltage(tree, branches, current, current_low, a, b)
         s = add(d, d_low, -w, -w_low)[0]
         residual[j] = s
         if s != 0.0:
-            c = s / ohms[e]
+            c = s / branches.ohms[e]
             injected[coordinate[a]] += c
             injected[coordinate[b]] -= c
             power += s * c
@@ -294,11 +293,12 @@ def differences(a, b, v, v_low, difference):
         difference[k] = add(v[a[k]], v_low[a[k]], -v[b[k]], -v_low[b[k]])[0]
 
 
-def correct_chords(chords, first, second, coordinate, ohms, residual, x, current, current_low):
+def correct_chords(chords, branches, coordinate, residual, x, current, current_low):
     """Add the correction from potentials ``x`` (n + 1,), V, and residuals to the chord currents."""
     for j in range(chords.size):
         e = chords[j]
-        c = (x[coordinate[first[e]]] - x[coordinate[second[e]]] - residual[j]) / ohms[e]
+        along = x[coordinate[branches.first[e]]] - x[coordinate[branches.second[e]]]
+        c = (along - residual[j]) / branches.ohms[e]
         current[e], current_low[e] = add(current[e], current_low[e], c, 0.0)
 
 
@@ -345,7 +345,7 @@ def largest_correction(first, second, block, correction, at_node, in_block, loca
     return worst
 
 
-def bounded(first, second, ohms, carries, block, current, at_node, in_block, power, overall, local, bound):
+def bounded(branches, carries, block, current, at_node, in_block, power, overall, local, bound):
     """Whether residuals of a power, W, prove the currents of all elements that carry any.
 
     Fills in ``bound`` (m,): the error bound of each current, A. It must be within ``local`` of the current itself, or
@@ -354,6 +354,7 @@ def bounded(first, second, ohms, carries, block, current, at_node, in_block, pow
     """
     if not power < np.inf:
         return False
+    first, second, ohms, _ = branches
     total, zero = 0.0, False
     for e in range(ohms.size):
         if ohms[e] > 0.0 and carries[e]:
@@ -383,19 +384,19 @@ def bounded(first, second, ohms, carries, block, current, at_node, in_block, pow
     return True
 
 
-def resolved(order, edge, parent, ohms, diodes, on, first, second, v, v_low, root_of, power, local, reach):
+def resolved(tree, branches, diodes, on, v, v_low, power, local, reach):
     """Whether residuals of a power, W, prove every blocking diode's voltage to ``local`` of itself, or it is zero.
 
     Fills in ``reach`` (n_nodes,): the resistance of the tree path from each node to its root, Ω.
     """
-    for k in range(order.size):
-        u = order[k]
-        reach[u] = 0.0 if edge[k] < 0 else reach[parent[k]] + ohms[edge[k]]
+    for k in range(tree.order.size):
+        u, e = tree.order[k], tree.edge[k]
+        reach[u] = 0.0 if e < 0 else reach[tree.parent[k]] + branches.ohms[e]
     root = np.sqrt(power)
     for k in range(diodes.size):
         e = diodes[k]
-        a, b = first[e], second[e]
-        if not on[e] and root_of[a] == root_of[b]:
+        a, b = branches.first[e], branches.second[e]
+        if not on[e] and tree.root_of[a] == tree.root_of[b]:
             size = abs(add(v[a], v_low[a], -v[b], -v_low[b])[0])
             error = root * (np.sqrt(reach[a]) + np.sqrt(reach[b])) + ROUNDED * max(abs(v[a]), abs(v[b]))
             if size > 0.0 and error > local * size:
@@ -423,9 +424,10 @@ def join(depth, leader, top, a, b):
     return name
 
 
-def mark_live(n, order, edge, parent, first, second, ohms, emf, chords, sources, active):
+def mark_live(tree, branches, chords, sources, active):
     """Clear in ``active`` (m,) the resistors and voltage sources that are on no loop with a source when shorts and
     conducting diodes merge nodes: they carry nothing. The tree joins the ends of all ``chords`` and ``sources``."""
+    (first, second, ohms, emf), order, edge, n = branches, tree.order, tree.edge, tree.depth.size
     node, top, leader = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     depth = np.zeros(n, np.int64)
     looped, fed = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
@@ -434,7 +436,7 @@ def mark_live(n, order, edge, parent, first, second, ohms, emf, chords, sources,
     for k in range(order.size):
         u, e = order[k], edge[k]
         if e >= 0:
-            p = node[parent[k]]
+            p = node[tree.parent[k]]
             if ohms[e] == 0.0 and emf[e] == 0.0:
                 node[u] = p
             else:
@@ -462,7 +464,7 @@ def mark_live(n, order, edge, parent, first, second, ohms, emf, chords, sources,
             active[e] = active[e] and looped[name] and fed[name]
 
 
-def loop_scales(depth, edge_of, parent_of, first, ohms, emf, current, a, b, largest, members):
+def loop_scales(tree, branches, current, a, b, largest, members):
     """Measure the tree path between each pair of nodes ``a``, ``b``.
 
     Fills in ``largest``: the largest |drop| on the path, V, 0 without a path; and ``members``: the number of its
@@ -471,20 +473,20 @@ def loop_scales(depth, edge_of, parent_of, first, ohms, emf, current, a, b, larg
     for j in range(a.size):
         u, w, most, count, resistive = a[j], b[j], 0.0, 0, False
         while u != w:
-            if depth[u] < depth[w]:
+            if tree.depth[u] < tree.depth[w]:
                 u, w = w, u
-            e = edge_of[u]
+            e = tree.edge_of[u]
             if e < 0:
                 most, resistive = 0.0, True
                 break
             count += 1
-            if ohms[e] != 0.0:
+            if branches.ohms[e] != 0.0:
                 resistive = True
-                d = abs(ohms[e] * current[e])
+                d = abs(branches.ohms[e] * current[e])
             else:
-                d = abs(emf[e])
+                d = abs(branches.emf[e])
             if d > most:
                 most = d
-            u = parent_of[u]
+            u = tree.parent_of[u]
         largest[j] = most
         members[j] = 0 if resistive else count

@@ -58,8 +58,9 @@ def carry(kind, first, second, value, v, chords, current, carriers):
     return count, most
 
 
-def converged(first, second, chords, ohms, v, before, most, at_node, steps, current, low):
+def converged(branches, chords, v, before, most, at_node, steps, current, low):
     """Whether the last correction of the chord currents was small enough; sets those that are rounding to zero."""
+    first, second, ohms, _ = branches
     node_maxima(first, second, current, at_node)
     done = steps > 1
     for k in range(chords.size):
@@ -78,17 +79,14 @@ def converged(first, second, chords, ohms, v, before, most, at_node, steps, curr
     return done
 
 
-def follow(tree, first, second, carriers, current, low, share):
+def follow(made, carriers, current, low, share):
     """Fill in the tree currents that follow from those of all ``carriers`` outside it, A, in pairs of doubles; those
     below ``share`` of the largest in their subtree are zero."""
-    n, none = tree.order.size, np.empty(0)
+    n, none = made.tree.order.size, np.empty(0)
     block, above = np.zeros(current.size, np.int64), np.zeros(n, np.int64)
     tree_currents(
-        tree.order,
-        tree.edge,
-        tree.parent,
-        first,
-        second,
+        made.tree,
+        made.branches,
         carriers,
         block,
         above,
@@ -103,12 +101,12 @@ def follow(tree, first, second, carriers, current, low, share):
     )
 
 
-def correct(plan, space, tree, first, second, closed, carriers, most, v, current, low, limit):
+def correct(plan, space, made, closed, carriers, most, v, current, low, limit):
     """Correct the chord currents until they are accurate on their own scale, at most ``limit`` times.
 
     Returns whether they are.
     """
-    forest, chords = contract_diodes(plan, space, closed), tree.chord
+    forest, chords, tree, branches = contract_diodes(plan, space, closed), made.chord, made.tree, made.branches
     n, live, factor = v.size, chords.size, refactor(plan, space, closed)
     if factor < 0:
         return False
@@ -120,33 +118,17 @@ def correct(plan, space, tree, first, second, closed, carriers, most, v, current
     done, steps = live == 0, 0
     while not done and steps < limit:
         if steps > 0:
-            follow(tree, first, second, carriers, current, low, 0.0)
-        tree_potentials(tree.order, tree.edge, tree.parent, first, tree.ohms, tree.emf, current, low, v, v_low)
-        loop_residuals(
-            chords,
-            first,
-            second,
-            plan.coordinate,
-            tree.ohms,
-            tree.emf,
-            current,
-            low,
-            v,
-            v_low,
-            tree.depth,
-            tree.by,
-            tree.above,
-            residual,
-            x,
-        )
+            follow(made, carriers, current, low, 0.0)
+        tree_potentials(tree, branches, current, low, v, v_low)
+        loop_residuals(chords, tree, branches, plan.coordinate, current, low, v, v_low, residual, x)
         x[plan.n] = 0.0
         substitute(plan, space.multiplier[factor], space.pivot[factor], x, space.floating_current)
         for k in range(live):
             before[k] = current[chords[k]]
-        correct_chords(chords, first, second, last, tree.ohms, residual, x, current, low)
+        correct_chords(chords, branches, last, residual, x, current, low)
         steps += 1
-        done = converged(first, second, chords, tree.ohms, v, before, most, space.at_node[0], steps, current, low)
-    follow(tree, first, second, carriers, current, low, RESOLUTION)
+        done = converged(branches, chords, v, before, most, space.at_node[0], steps, current, low)
+    follow(made, carriers, current, low, RESOLUTION)
     return done
 
 
@@ -194,22 +176,22 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current, d
     -------
     Whether all currents are accurate on their own scale, and the diodes' states correct.
     """
-    tree = take_tree(plan, kind, first, second, value, closed)
+    made = take_tree(plan, kind, first, second, value, closed)
     carriers, low = np.empty(kind.size, np.int64), np.zeros(kind.size)
-    if not tree.whole:
+    if not made.whole:
         return False
-    count, most = carry(kind, first, second, value, v, tree.chord, current, carriers)
+    count, most = carry(kind, first, second, value, v, made.chord, current, carriers)
     carriers = carriers[:count]
-    follow(tree, first, second, carriers, current, low, RESOLUTION)
+    follow(made, carriers, current, low, RESOLUTION)
     early = signs and passive(plan, value)
     for attempt in range(0 if early else 2, 3):
         # First with currents computed from potentials, then after one correction: they may be accurate enough.
         if attempt > 0:
             limit = 1 if attempt == 1 else STEPS
-            good = correct(plan, space, tree, first, second, closed, carriers, most, v, current, low, limit)
+            good = correct(plan, space, made, closed, carriers, most, v, current, low, limit)
             if not good and attempt > 1:
                 return False
-        bound = prove_branches(tree, kind, first, second, value, current, low, v, drop, space.at_node, worst, relative)
+        bound = prove_branches(made, kind, value, current, low, v, drop, space.at_node, worst, relative)
         if early and bound <= ACCURATE and largest(relative) <= AIM:
             break
     return accept(plan, space, closed, signs, current, drop)

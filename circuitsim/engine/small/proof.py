@@ -36,8 +36,8 @@ def loop_scale(tree, drop, a, b, left, relative):
     while a != b and not left <= relative * most:
         if tree.depth[a] < tree.depth[b]:
             a, b = b, a
-        most = max(most, abs(drop[tree.by[a]]))
-        a = tree.above[a]
+        most = max(most, abs(drop[tree.edge_of[a]]))
+        a = tree.parent_of[a]
     return most
 
 
@@ -46,13 +46,13 @@ def tied_scale(e, size, local, above_first, above_second):
     return current_scale(size, local) if e in (above_first, above_second) else local
 
 
-def error_bound(tree, first, second, current, largest, total, power):
+def error_bound(tree, branches, current, largest, total, power):
     """Bound on the error of any current relative to its `circuitsim.certificate.current_scale`, given the sum of the
     residual currents ``total``, A, and of their powers, W.
 
     A residual drives at most its chord's current alone; in R it dissipates at most ``power``.
     """
-    bound, by, ohms = 0.0, tree.by, tree.ohms
+    bound, by, (first, second, ohms, _) = 0.0, tree.edge_of, branches
     for e in range(ohms.size):
         if current[e] != 0.0:
             local = max(largest[first[e]], largest[second[e]])
@@ -63,7 +63,7 @@ def error_bound(tree, first, second, current, largest, total, power):
     return bound
 
 
-def potential_bound(tree, drop, v, total, power):
+def potential_bound(tree, ohms, drop, v, total, power):
     """Bound on the error of any potential relative to itself (`CANCELS`); arguments as for `error_bound`.
 
     The error at the end of a path is at most that of the currents times its resistance, Σ R ``total``, and √(Σ R
@@ -72,7 +72,7 @@ def potential_bound(tree, drop, v, total, power):
     bound, path, largest = 0.0, np.zeros(v.size), np.zeros(v.size)
     for j in range(1, v.size):
         u, p, e = tree.order[j], tree.parent[j], tree.edge[j]
-        path[u], largest[u] = path[p] + abs(tree.ohms[e]), max(largest[p], abs(drop[e]))
+        path[u], largest[u] = path[p] + abs(ohms[e]), max(largest[p], abs(drop[e]))
         scale = max(abs(v[u]), CANCELS * largest[u])
         if path[u] * total > bound * scale:
             error = min(path[u] * total, np.sqrt(path[u] * power))
@@ -80,13 +80,13 @@ def potential_bound(tree, drop, v, total, power):
     return bound
 
 
-def prove_branches(tree, kind, first, second, value, current, low, v, drop, at_node, worst, relative):
+def prove_branches(made, kind, value, current, low, v, drop, at_node, worst, relative):
     """The certificate of branch currents; fills in drops and potentials.
 
     Parameters
     ----------
-    tree : Tree
-        The spanning tree.
+    made : circuitsim.engine.small.spanning.Spanned
+        The circuit with its spanning tree.
     current, low : (m,) float arrays
         Branch currents, A, and their low-order parts.
     v : (n_nodes,) float array
@@ -105,15 +105,15 @@ def prove_branches(tree, kind, first, second, value, current, low, v, drop, at_n
         any potential (`potential_bound`), for tree currents that follow from the chord currents in pairs of doubles.
         Infinite where the sign of a voltage is within `circuitsim.certificate.CLEAR` of rounding.
     """
-    m, n = kind.size, v.size
+    m, n, tree, (first, second, ohms, emf) = kind.size, v.size, made.tree, made.branches
     worst[:] = 0.0
     relative[:] = 0.0
     worst[0], relative[0], _ = net_currents(first, second, current, at_node)
-    ohms, emf, by, v_low = tree.ohms, tree.emf, tree.by, np.zeros(n)
+    by, v_low = tree.edge_of, np.zeros(n)
     for e in range(m):
         drop[e] = emf[e] if ohms[e] == 0.0 else ohms[e] * current[e]
     v[0] = 0.0
-    tree_potentials(tree.order, tree.edge, tree.parent, first, ohms, emf, current, low, v, v_low)
+    tree_potentials(tree, made.branches, current, low, v, v_low)
     kvl = kvl_relative = forward = forward_relative = reverse = reverse_relative = 0.0
     total, power, least, clear = 0.0, 0.0, np.inf, worst[0] < np.inf
     for e in range(m):
@@ -155,10 +155,10 @@ def prove_branches(tree, kind, first, second, value, current, low, v, drop, at_n
     for j in range(1, n):
         u, p = tree.order[j], tree.parent[j]
         # Zero by balance or by rounding?
-        clear = clear and (not tree.live[tree.edge[j]] or at_node[1, u] > 0.0 or at_node[1, p] > 0.0)
+        clear = clear and (not made.live[tree.edge[j]] or at_node[1, u] > 0.0 or at_node[1, p] > 0.0)
     if not clear:
         return np.inf
     bound = total / least if least < np.inf else total
     if total > AIM * least:
-        bound = error_bound(tree, first, second, current, at_node[1], total, power)
-    return max(bound, potential_bound(tree, drop, v, total, power))
+        bound = error_bound(tree, made.branches, current, at_node[1], total, power)
+    return max(bound, potential_bound(tree, ohms, drop, v, total, power))

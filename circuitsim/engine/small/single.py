@@ -310,10 +310,10 @@ def refine_once(packed, numbers, out, drop, what, shares):
         good = share(plan, space, first, second, current)
         if good:
             low = np.zeros(kind.size)
-            tree = take_tree(plan, kind, first, second, values, space.closed)
-            good = tree.whole
+            made = take_tree(plan, kind, first, second, values, space.closed)
+            good = made.whole
         if good:
-            prove_branches(tree, kind, first, second, values, current, low, v, drop, space.at_node, worst, relative)
+            prove_branches(made, kind, values, current, low, v, drop, space.at_node, worst, relative)
     else:
         good = refine(
             plan, space, kind, first, second, values, space.closed, what == ALL, v, current, drop, worst, relative

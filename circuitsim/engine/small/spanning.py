@@ -11,23 +11,17 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
-from circuitsim.engine.tree import grow, mark_live
+from circuitsim.engine.tree import Branches, Tree, blank, grow, mark_live
 
 LOWEST, HIGHEST = -1080, 1030
 """Range of the binary exponents of doubles."""
 
 
-class Tree(NamedTuple):
-    """A spanning tree from node 0 outwards."""
+class Spanned(NamedTuple):
+    """A circuit with its spanning tree from node 0."""
 
-    order: np.ndarray  # (n_nodes,)
-    edge: np.ndarray  # (n_nodes,): the element to the parent, −1 at the root
-    parent: np.ndarray  # (n_nodes,)
-    by: np.ndarray  # (n_nodes,): the element to the parent, by node
-    above: np.ndarray  # (n_nodes,): the parent, by node
-    depth: np.ndarray  # (n_nodes,): by node
-    ohms: np.ndarray  # (m,): finite resistances, Ω, else 0
-    emf: np.ndarray  # (m,): voltages of sources, V, else 0
+    tree: Tree
+    branches: Branches
     live: np.ndarray  # (m,): resistors and sources that may carry current
     chord: np.ndarray  # resistors outside the tree that may carry current
     whole: bool  # whether all nodes are joined to node 0
@@ -69,9 +63,9 @@ def candidates(plan, value, closed):
 
 
 def take_tree(plan, kind, first, second, value, closed):
-    """The tree for these conducting diodes."""
+    """A circuit with the tree for these conducting diodes."""
     m, n = kind.size, plan.coordinate.size
-    ohms, emf, live, inside = np.zeros(m), np.zeros(m), np.zeros(m, np.bool_), np.zeros(m, np.bool_)
+    ohms, emf, live = np.zeros(m), np.zeros(m), np.zeros(m, np.bool_)
     source, count = np.empty(m, np.int64), 0
     for e in range(m):
         if kind[e] == VOLTAGE:
@@ -82,19 +76,16 @@ def take_tree(plan, kind, first, second, value, closed):
             source[count] = e
             count += 1
         live[e] = ohms[e] != 0.0 or emf[e] != 0.0
-    order, edge, parent = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    by, above, depth, root = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    edges = candidates(plan, value, closed)
-    order[0], edge[0], parent[0] = 0, -1, 0  # ground may be the only node
-    grow(first, second, 0, np.zeros(n), edges, order, edge, parent, by, above, depth, root, inside)
+    tree, branches = blank(n, m), Branches(first, second, ohms, emf)
+    tree.order[0], tree.edge[0], tree.parent[0] = 0, -1, 0  # ground may be the only node
+    grow(first, second, 0, np.zeros(n), candidates(plan, value, closed), tree)
     chord, whole = np.empty(m, np.int64), True
     for k in range(n):
-        whole = whole and root[k] == 0
+        whole = whole and tree.root_of[k] == 0
     if whole:
-        chords = outside(inside, ohms, live, chord)
-        mark_live(n, order, edge, parent, first, second, ohms, emf, chord[:chords], source[:count], live)
-    chord = chord[: outside(inside, ohms, live, chord)]
-    return Tree(order, edge, parent, by, above, depth, ohms, emf, live, chord, whole)
+        chords = outside(tree.inside, ohms, live, chord)
+        mark_live(tree, branches, chord[:chords], source[:count], live)
+    return Spanned(tree, branches, live, chord[: outside(tree.inside, ohms, live, chord)], whole)
 
 
 def outside(inside, ohms, live, chord):
