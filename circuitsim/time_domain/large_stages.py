@@ -22,7 +22,8 @@ from circuitsim.certificate import Certificate, certify
 from circuitsim.circuit.elements import VOLTAGE
 from circuitsim.engine.double_double import add
 from circuitsim.engine.kernels import kernel
-from circuitsim.engine.spanning import Tree, grow
+from circuitsim.engine.spanning import grow
+from circuitsim.engine.tree import Tree
 from circuitsim.program.components import component_labels
 from circuitsim.solvers.linear import ITERATIVE
 
@@ -36,7 +37,7 @@ def follow(order, edge, parent, first, second, resistors, siemens, sources, emf,
     Parameters
     ----------
     order, edge, parent : int arrays
-        Trees of voltage sources, shorts, conducting diodes and dead ends, see `circuitsim.engine.spanning.Tree`.
+        Trees of voltage sources, shorts, conducting diodes and dead ends, see `circuitsim.engine.tree.Tree`.
     first, second : (m,) int arrays
     resistors, sources : int arrays
         Resistors; current sources.
