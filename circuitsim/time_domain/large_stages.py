@@ -282,7 +282,7 @@ class LargeStages(Prepared):
             if kept is None:
                 return None
             made = kept.groups
-            ends = made.tree.order, made.tree.edge, made.tree.parent, first, second
+            ends = *made.tree[:3], first, second
             worst = np.inf
             for count in range(CORRECTIONS + 1):
                 left = kernel(follow, value.size)(*ends, r, siemens, i, emf, made.root, v, low, current, need, most)
