@@ -101,7 +101,7 @@ class Grid:
 
     def __init__(self, part: Part, start: np.ndarray) -> None:
         self.part = part
-        self.cells: np.ndarray = np.zeros(start.shape, dtype=np.int64)
+        self.cells: np.ndarray = np.zeros(start.shape, dtype=np.int32)
         taken: set[tuple[int, ...]] = set()
         for v in np.argsort(part.parent >= 0, kind="stable").tolist():
             wish = start[v] if part.parent[v] < 0 else self.cells[part.parent[v]] + (0.1, -1.0)
@@ -323,7 +323,7 @@ ON_GRID = 160
 SCALES = (1.15, 1.0, 1.3, 0.8, 1.5, 2.0)
 """Initial lengths of elements in cells. The search is local, so the best result from several starts is taken."""
 
-MANY_STARTS = 60
+MANY_STARTS = 40
 """Maximum number of nodes for which all starts are tried."""
 
 GAP = 1.6
