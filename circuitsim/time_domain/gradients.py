@@ -288,7 +288,7 @@ class _Sweep:
 
     def __init__(self, result: TransientResult, functionals: Sequence[Functional], weights: np.ndarray) -> None:
         self.result, self.functionals, self.weights = result, functionals, weights
-        self.segments, self.modes = result.segments, result.segments.library.complete()
+        self.segments, self.modes = result.segments, result.segments.modes
         self.n, self.q = self.modes.storing.shape[1:]
         self.one = result.origin.problem.system.shape[0] - 1
         for functional in functionals:

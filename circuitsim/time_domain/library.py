@@ -70,12 +70,11 @@ class Modes(NamedTuple):
     For a sum of currents that all flow through resistors: the sum of their conductances, S; infinite for all other
     states. Empty with decaying parts.
     system : (n, N, N) float array
-        With decaying parts for the sources' states only, (n, s, s); derivatives of a run need all (`Library.complete`).
     radius, longest : (n,) float arrays
         Largest absolute eigenvalue, 1/s; longest window, s.
     voltage, current : (n, N, m) float arrays
         One column per branch, so that the sums of all branches are computed side by side; likewise `switching` to
-        `source_checks`. With decaying parts no currents, (n, 0, 0): those of `Decays` are whole.
+        `source_checks`.
     switching : (n, N, d) float array
         Switching functions, nonnegative in this mode: currents of conducting diodes, minus voltages of blocking ones;
         for switches the distance of the control from its threshold.
@@ -132,7 +131,7 @@ class Library:
     modes : Modes
     decays : Decays
     pinned : tuple of Pinned
-        The modes, and the decays where they are used, for kernels.
+        The modes and the decays, for kernels.
     """
 
     def __init__(self, problem: Problem, longest: float) -> None:
@@ -143,7 +142,6 @@ class Library:
         # A mode has a part for each state that a resistor affects, and one for each state of a source.
         self.parts = min(q, problem.resistors.size) + s if self.decaying else 0
         self.twigs = normal_tree(problem.parts, problem.parts.role).twigs.size
-        self._complete: Modes | None = None
         self.exponent = int(np.frexp(longest)[1])
         self.count, self.windows = 0, 0
         self.of_sources = _speeds(np.linalg.eigvals(problem.system))
@@ -163,7 +161,7 @@ class Library:
         """
         at = self.count
         self._grow(0)
-        while (checks := self._enter(conducting, at, self.pinned[0])) > self.modes.source_checks.shape[2]:
+        while (checks := self._enter(conducting, at)) > self.modes.source_checks.shape[2]:
             self._grow(checks)
         modes = self.modes
         if self.decaying:
@@ -175,32 +173,17 @@ class Library:
         modes.window[at] = -1
         self.count += 1
 
-    def _enter(self, conducting: np.ndarray, at: int, modes: Pinned) -> int:
+    def _enter(self, conducting: np.ndarray, at: int) -> int:
         """Create mode number ``at``; returns its number of checks. With more than fit, it is not created."""
         m, n = self.supply.role.size, len(self.problem.system) + self.supply.of.storing.size
-        work = m * (m + WORK * n) + (ROTATIONS * n**3 if self.decaying else 0)
-        enter = time_kernel("entered", work)
+        enter = time_kernel("entered", m * (m + WORK * n) + (ROTATIONS * n**3 if self.decaying else 0))
         net = self._tree(conducting)[0] if self.supply.of.turns.size else UNWIRED
-        checks = enter(self._supplied, conducting, net, NOTHING, False, at, modes, self.pinned[1])
+        checks = enter(self._supplied, conducting, net, NOTHING, False, at, *self.pinned)
         if checks < 0:
             # What current sources in the tree and voltage sources outside of it need.
             shared = shared_of(*self._tree(conducting))
-            checks = enter(self._supplied, conducting, net, shared, True, at, modes, self.pinned[1])
+            checks = enter(self._supplied, conducting, net, shared, True, at, *self.pinned)
         return int(checks)
-
-    def complete(self) -> Modes:
-        """All modes with their currents and systems, for derivatives of a run."""
-        if not self.decaying:
-            return self.modes
-        if self._complete is None or len(self._complete.size) < self.count:
-            modes, _ = self._room(self.count, self.modes.source_checks.shape[2], True)
-            pinned = Pinned(modes)
-            for at, conducting in enumerate(self.modes.conducting[: self.count]):
-                self._enter(conducting, at, pinned)
-            for new, old in zip((modes.radius, modes.longest), (self.modes.radius, self.modes.longest)):
-                new[:] = old[: self.count]
-            self._complete = modes
-        return self._complete
 
     def add_window(self, mode: int, halvings: int) -> None:
         """Compute the matrix exponentials of one window of a mode; where the states decay, make room for more."""
@@ -246,12 +229,11 @@ class Library:
         self.modes, self.decays = modes, decays
         self.pinned = Pinned(modes), Pinned(decays)
 
-    def _room(self, many: int, checks: int, complete: bool = False) -> tuple[Modes, Decays]:
+    def _room(self, many: int, checks: int) -> tuple[Modes, Decays]:
         """Zeros for modes and their checks; decays are empty without decaying parts."""
         problem, c, t = self.problem, self.parts, self.twigs
         m, s, q, d = problem.parts.role.size, len(problem.system), problem.storing.size, self.supply.on.size
         d, n, links, own = d + problem.diodes.size, s + q, m - len(problem.parts.turns) - t, 0 if c else q
-        square, flows = ((n, n), (n, m)) if complete or not c else ((s, s), (0, 0))
         e, x, y, events, k = (m, q, n, d, s + c) if c else (0, 0, 0, 0, 0)
 
         def zeros(*shape: int, kind: type = float) -> np.ndarray:
@@ -265,11 +247,11 @@ class Library:
             onto=zeros(own, own),
             onto_sources=zeros(own, s),
             conductance=zeros(own),
-            system=zeros(*square),
+            system=zeros(n, n),
             radius=zeros(),
             longest=zeros(),
             voltage=zeros(n, m),
-            current=zeros(*flows),
+            current=zeros(n, m),
             switching=zeros(n, d),
             storing=zeros(n, q),
             sources=zeros(s, d),

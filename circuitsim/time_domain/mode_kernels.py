@@ -65,7 +65,7 @@ class Waves(NamedTuple):
     system: np.ndarray
 
 
-def equations(net, role, of, shared, waves, dependent, checks, complete):
+def equations(net, role, of, shared, waves, dependent, checks):
     """The equations of a mode.
 
     Parameters
@@ -77,8 +77,6 @@ def equations(net, role, of, shared, waves, dependent, checks, complete):
     voltage source outside it.
     waves, dependent, checks
         Overwritten; see `circuitsim.time_domain.modes.Mode`, `checks` are `source_loops` and `source_cuts`.
-    complete : bool
-        Whether currents and slopes of the states are needed; without inductors voltages do not depend on them.
     """
     s, n, m, kind = of.system.shape[0], waves.system.shape[0], role.size, waves.voltage.dtype
     k, many, given = n - s, net.tree[R] - net.tree[C], np.zeros((m, s), kind)
@@ -101,14 +99,12 @@ def equations(net, role, of, shared, waves, dependent, checks, complete):
     waves.system[k:, k:] = of.system
     resistors(net, of.value, v, drop, i, flow)
     across(net.cut, 0, net.tree[R], net.rest[C], net.rest[R], v, 1.0, drop[net.rest[C] : net.rest[R]])
-    if complete:
-        capacitors(net, of.value, rate, k, i, flow, waves.system)
-        if net.rest[L] < net.rest[FREE] or net.tree[L] < net.tree[FREE]:
-            back = states[1], times(of_sources[1], of.system)
-            inductors(net, of, rate, back, v, drop, i, flow, waves.system)
+    capacitors(net, of.value, rate, k, i, flow, waves.system)
+    if net.rest[L] < net.rest[FREE] or net.tree[L] < net.tree[FREE]:
+        back = states[1], times(of_sources[1], of.system)
+        inductors(net, of, rate, back, v, drop, i, flow, waves.system)
     floating(net, role, shared[0], v, drop)
-    if complete:
-        loops_of_diodes(net, role, shared[1], i, flow)
+    loops_of_diodes(net, role, shared[1], i, flow)
     put_back(net, v, drop, waves.voltage)
     put_back(net, i, flow, waves.current)
     mismatches(net, given, checks[0], checks[1])

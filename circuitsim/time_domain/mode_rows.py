@@ -106,7 +106,7 @@ def entered(supply, conducting, transformed, shared, known, at, modes, decays):
         supply.of.turns,
     )
     dependent, loops, cuts = np.zeros((m, k + s)), np.zeros((m, s)), np.zeros((m, s))
-    equations(net, role, of, shared, waves, dependent, (loops, cuts), modes.current.shape[2] > 0)
+    equations(net, role, of, shared, waves, dependent, (loops, cuts))
     many = not_zero(loops).size + not_zero(cuts).size
     if many > modes.source_checks.shape[2]:
         return many
@@ -153,12 +153,11 @@ def taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at):
     for j in range(n - s):
         e = net.twigs[net.tree[C] + j] if j < many else net.links[net.rest[L] + j - many]
         modes.place[at, j] = np.searchsorted(storing, e)
-    for i in range(min(n, modes.system.shape[1])):
+    for i in range(n):
         ordered_row(waves.system[n - s + i if i < s else i - s], s, 1.0, modes.system[at, i])
     for e in range(waves.voltage.shape[0]):
         ordered_row(waves.voltage[e], s, 1.0, modes.voltage[at, :, e])
-        if modes.current.shape[2] > 0:
-            ordered_row(waves.current[e], s, 1.0, modes.current[at, :, e])
+        ordered_row(waves.current[e], s, 1.0, modes.current[at, :, e])
     for j in range(storing.size):
         ordered_row(dependent[storing[j]], s, 1.0, modes.storing[at, :, j])
     for j in range(conducting.size):

@@ -156,8 +156,6 @@ class Mode(NamedTuple):
 
     Attributes
     ----------
-    conducting : (d,) bool array
-        By diode.
     states : (k,) int array
         Elements whose voltages (capacitors) and currents (inductors) are the first k entries of z.
     system : (k + s, k + s) float array
@@ -172,11 +170,8 @@ class Mode(NamedTuple):
         sources and conducting diodes whose voltages do not add up, for equal infinitesimal resistances (Ω times A), and
         voltages across cuts of sources and blocking diodes whose currents do not, for equal infinitesimal conductances
         (S times V).
-    wiring : Wiring
-        The normal tree.
     """
 
-    conducting: np.ndarray
     states: np.ndarray
     system: np.ndarray
     voltage: np.ndarray
@@ -184,7 +179,6 @@ class Mode(NamedTuple):
     dependent: np.ndarray
     source_loops: np.ndarray
     source_cuts: np.ndarray
-    wiring: Wiring
 
 
 def normal_tree(parts: Parts, role: np.ndarray) -> Wiring:
@@ -240,18 +234,8 @@ def mode_of(
         parts.turns,
     )
     work = 16 * net.cut.size + 4 * voltage.size
-    time_kernel("equations", work)(net, role, of, shared_of(net, role), waves, dependent, (loops, cuts), True)
-    return Mode(
-        conducting.copy(),
-        states,
-        waves.system,
-        voltage,
-        current,
-        dependent,
-        loops,
-        cuts,
-        net,
-    )
+    time_kernel("equations", work)(net, role, of, shared_of(net, role), waves, dependent, (loops, cuts))
+    return Mode(states, waves.system, voltage, current, dependent, loops, cuts)
 
 
 def shared_of(net: Wiring, role: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -58,7 +58,7 @@ def monodromy(segments: Segments, stop: float, jumps: Jumps) -> np.ndarray:
         s.
     jumps : Jumps
     """
-    modes = segments.library.complete()
+    modes = segments.modes
     n, q = modes.storing.shape[1:]
     ends = np.append(segments.start[1:], stop)
     found = jumps.at(0).by_states
@@ -88,7 +88,7 @@ def slip(segments: Segments, k: int, state: np.ndarray, jump: JumpMap) -> np.nda
     jump : JumpMap
         At the event.
     """
-    modes, m, after = segments.library.complete(), int(segments.mode[k]), int(segments.mode[k + 1])
+    modes, m, after = segments.modes, int(segments.mode[k]), int(segments.mode[k + 1])
     rate = modes.system[m] @ state
     then = modes.storing[after].T @ (modes.system[after] @ segments.state[k + 1])
     s = jump.by_sources.shape[1]

@@ -121,8 +121,7 @@ class Problem:
     def mode(self, conducting: np.ndarray) -> Mode:
         """The linear system for a set of conducting diodes and closed switches."""
         parts, d = self.valued(conducting), self.diodes.size
-        found = mode_of(parts, self.diodes, conducting[:d], self.sources, self.system, self.rows)
-        return found._replace(conducting=conducting.copy())
+        return mode_of(parts, self.diodes, conducting[:d], self.sources, self.system, self.rows)
 
     def valued(self, conducting: np.ndarray) -> Parts:
         """The elements, with the resistances of switches in these states."""
