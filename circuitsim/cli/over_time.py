@@ -136,7 +136,8 @@ def show(
     def figure() -> Figure:
         from circuitsim.plotting.curves import plot_waveforms
 
-        return plot_waveforms(found.circuit.title, waves, found.conduction())
+        drawn = waveform_table(found, probes, names, drawn=True)
+        return plot_waveforms(found.circuit.title, drawn, found.conduction())
 
     present_measured(found, args, tables, values, proof, errors, figure=figure, plot="Transient Analysis")
     for own in spectra:

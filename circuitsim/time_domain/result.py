@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from circuitsim.time_domain.terminals import Terminals
 
 
+DRAWN = 2_001
+"""Minimum number of times in a picture, which shows what happens between the output times."""
 CURVES = 8
 """Maximum number of waveforms in a plot for which none are named."""
 
@@ -407,10 +409,10 @@ class TransientResult(Result):
                     self.path(probe.first)
                     yield probe
 
-    def _chosen(self, columns: str = "") -> Table:
+    def _chosen(self, columns: str = "", drawn: bool = False) -> Table:
         """The waveforms of a plot, by default the first `CURVES` node voltages."""
         probes = parse_probes(columns, self.circuit) if columns else [*islice(self._voltages(), CURVES)]
-        return waveform_table(self, probes)
+        return waveform_table(self, probes, drawn=drawn)
 
     def _shown(self) -> dict[str, Table]:
         return {"waveforms": self._chosen(), "events": events_table(self)}
@@ -418,7 +420,7 @@ class TransientResult(Result):
     def _figure(self, columns: str = "") -> Figure:
         from circuitsim.plotting.curves import plot_waveforms
 
-        return plot_waveforms(self.circuit.title, self._chosen(columns), self.conduction())
+        return plot_waveforms(self.circuit.title, self._chosen(columns, True), self.conduction())
 
     def _heading(self) -> tuple[str, str]:
         first, last = self.times[[0, -1]].tolist()
@@ -487,7 +489,10 @@ class TransientResult(Result):
 
 
 def waveform_table(
-    result: TransientResult, probes: Sequence[Probe | Formula], names: Mapping[str, float] = MappingProxyType({})
+    result: TransientResult,
+    probes: Sequence[Probe | Formula],
+    names: Mapping[str, float] = MappingProxyType({}),
+    drawn: bool = False,
 ) -> Table:
     """Quantities at the output times.
 
@@ -497,9 +502,14 @@ def waveform_table(
     probes : sequence of Probe or Formula
     names : mapping of str to float
         Parameters that formulas read, in lower case.
+    drawn : bool
+        Whether at the times of a picture, `DRAWN` others included.
     """
-    found = columns(result, probes, names, result.times)
-    return Table(("time", *map(str, probes)), ("s", *(probe.unit for probe in probes)), (result.times, *found))
+    times = result.times
+    if drawn and times.size < DRAWN:
+        times = np.union1d(times, np.linspace(times[0], times[-1], DRAWN))
+    found = columns(result, probes, names, times)
+    return Table(("time", *map(str, probes)), ("s", *(probe.unit for probe in probes)), (times, *found))
 
 
 def columns(
