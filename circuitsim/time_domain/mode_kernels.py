@@ -411,24 +411,25 @@ def loops_of_diodes(net, role, given, i, flow):
 def mismatches(net, given, loops, cuts):
     """Fill in the contradictions that no finite current and voltage satisfies: in loops of sources and conducting
     diodes, in cuts of sources and blocking diodes."""
-    cut, t1, l1 = net.cut, net.tree[FIXED + 1], net.rest[FIXED + 1]
-    t0, l0, t2, l2 = net.tree[FREE], net.rest[FREE], net.tree[FREE + 1], net.rest[FREE + 1]
-    inside, outside = given[net.twigs], given[net.links]
-    gap, carried = np.zeros(outside.shape, given.dtype), np.zeros(inside.shape, given.dtype)
-    short, dropped = np.zeros(inside.shape, given.dtype), np.zeros(outside.shape, given.dtype)
-    gap[:l1], short[t0:t2] = -outside[:l1], -inside[t0:t2]
-    across(cut, 0, t1, 0, l1, inside, 1.0, gap[:l1])
-    matrix = np.eye(l1)
-    gram(cut.T, 0, l1, 0, t1, np.ones(t1), matrix)
-    twice_solved(matrix, gap[:l1])
-    into(cut, 0, t1, 0, l1, gap, -1.0, carried)
-    into(cut, t0, t2, l0, l2, outside, -1.0, short[t0:])
-    matrix = np.eye(t2 - t0)
-    gram(cut, t0, t2, l0, l2, np.ones(l2 - l0), matrix)
-    twice_solved(matrix, short[t0:t2])
-    across(cut, t0, t2, l0, l2, short, 1.0, dropped[l0:])
-    put_back(net, carried, gap, loops)
-    put_back(net, short, dropped, cuts)
+    t1, l1, t0, l0 = net.tree[FIXED + 1], net.rest[FIXED + 1], net.tree[FREE], net.rest[FREE]
+    t2, l2 = net.tree[FREE + 1], net.rest[FREE + 1]
+    contradictions(net.cut[:t1, :l1].copy(), 1.0, net.twigs[:t1], net.links[:l1], given, loops)
+    contradictions(net.cut[t0:t2, l0:l2].T.copy(), -1.0, net.links[l0:l2], net.twigs[t0:t2], given, cuts)
+
+
+def contradictions(cut, sign, twigs, links, given, found):
+    """Those of loops of ``links`` over ``twigs``, or of cuts with both exchanged."""
+    t, k = cut.shape
+    gap, carried, matrix = -given[links], np.zeros((t, given.shape[1]), given.dtype), np.eye(k)
+    across(cut, 0, t, 0, k, given[twigs], sign, gap)
+    gram(cut.T, 0, k, 0, t, np.ones(t), matrix)
+    twice_solved(matrix, gap)
+    into(cut, 0, t, 0, k, gap, -sign, carried)
+    for c in range(given.shape[1]):
+        for i in range(t):
+            found[twigs[i], c] = carried[i, c]
+        for j in range(k):
+            found[links[j], c] = gap[j, c]
 
 
 def windings(net, role, turns, waves):

@@ -239,29 +239,24 @@ def mode_of(
 
 
 def shared_of(net: Wiring, role: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Matrices of least squares for potentials and for loop currents: see `mode_equations.equations`."""
-    return _potentials(net, role == Role.BLOCKING), _loop_currents(net, role == Role.CONDUCTING)
+    """Matrices of least squares for potentials and for loop currents: see `mode_kernels.equations`.
+
+    For potentials of floating parts, if current sources are in the tree, and for currents of conducting diodes, if
+    voltage sources are outside it; otherwise empty.
+    """
+    blocks, conducts, twigs, links = role == Role.BLOCKING, role == Role.CONDUCTING, net.twigs, net.links
+    t, k, u, j = net.tree[FREE], net.rest[FREE], net.tree[C], net.rest[C]
+    return (
+        _least_norm(net.cut[t:, k:], blocks[twigs[t:]], blocks[links[k:]]),
+        _least_norm(net.cut[:u, :j].T, conducts[links[:j]], conducts[twigs[:u]]),
+    )
 
 
-def _potentials(net: Wiring, blocks: np.ndarray) -> np.ndarray:
-    """Matrix of least-norm potentials of floating parts, if current sources are in the tree; otherwise empty."""
-    twigs, links = net.twigs[net.tree[FREE] :], net.links[net.rest[FREE] :]
-    own, beside = blocks[twigs], blocks[links]
+def _least_norm(matrix: np.ndarray, own: np.ndarray, beside: np.ndarray) -> np.ndarray:
+    """x over b at the minimum of the squares of x for ``own`` rows and of b − matrixᵀ x for columns ``beside``."""
     if own.all():
         return UNCOUPLED
-    f = net.cut[net.tree[FREE] :, net.rest[FREE] :]
-    found = np.zeros(f.shape)
-    found[:, beside] = np.linalg.pinv(np.vstack([np.eye(twigs.size)[own], f.T[beside]]), 1e-9)[:, int(own.sum()) :]
-    return found
-
-
-def _loop_currents(net: Wiring, conducts: np.ndarray) -> np.ndarray:
-    """Matrix of least-norm currents of conducting diodes, if voltage sources are outside the tree; otherwise empty."""
-    twigs, links = net.twigs[: net.tree[C]], net.links[: net.rest[C]]
-    own, beside = conducts[twigs], conducts[links]
-    if beside.all():
-        return UNCOUPLED
-    g = net.cut[: net.tree[C], : net.rest[C]]
-    found = np.zeros(g.T.shape)
-    found[:, own] = -np.linalg.pinv(np.vstack([-g[own], np.eye(links.size)[beside]]), 1e-9)[:, : int(own.sum())]
+    found = np.zeros(matrix.shape)
+    squares = np.vstack([np.eye(own.size)[own], matrix.T[beside]])
+    found[:, beside] = np.linalg.pinv(squares, 1e-9)[:, int(own.sum()) :]
     return found
