@@ -239,3 +239,12 @@ class DeckWarning(UserWarning):
 
     def __reduce__(self) -> tuple[type[DeckWarning], tuple[tuple[Problem, ...]]]:
         return DeckWarning, (self.problems,)
+
+
+def similar(name: str, known: Iterable[str], otherwise: str = "", least: float = 0.6) -> str:
+    """A hint that names up to three known names similar to an unknown one; ``otherwise`` without any. ``least``: the
+    least similarity (`difflib.SequenceMatcher.ratio`)."""
+    import difflib
+
+    near = difflib.get_close_matches(name, list(dict.fromkeys(known)), 3, least)
+    return f"did you mean {' or '.join(near)}?" if near else otherwise

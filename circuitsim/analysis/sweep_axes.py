@@ -12,7 +12,7 @@ import numpy as np
 from circuitsim.circuit import ELEMENTS, Circuit
 from circuitsim.circuit.parameters import parameter
 from circuitsim.circuit.table import checked_value
-from circuitsim.errors import UsageError
+from circuitsim.errors import UsageError, similar
 from circuitsim.netlist.deck import PARAMETER, TEMPERATURE, TIME, Deck, OutputTimes
 
 if TYPE_CHECKING:
@@ -141,12 +141,10 @@ def _an(noun: str) -> str:
 
 
 def _unknown(name: str, names: Sequence[str]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(name.lower(), [n.lower() for n in names])
     some = ", ".join(names[:SHOWN]) + ", …" * (len(names) > SHOWN)
-    hint = f"; did you mean {', '.join(near)}?" if near else f"; there are {some}" if names else ""
-    return f"nothing that can vary is called {name!r}: no element, no parameter of the deck{hint}"
+    hint = similar(name.lower(), map(str.lower, names), f"there are {some}") if names else ""
+    what = f"nothing that can vary is called {name!r}: no element, no parameter of the deck"
+    return f"{what}; {hint}" if hint else what
 
 
 def elaborated(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.circuit.elements import AMPLIFIER, DIODE, ELEMENTS
 from circuitsim.circuit.laws import Law
-from circuitsim.errors import TopologyError
+from circuitsim.errors import TopologyError, similar
 from circuitsim.models import ELEMENTARY, Device, ElementModel
 from circuitsim.units import NumberError, parse
 
@@ -217,10 +217,8 @@ class NodeNames(NumberedNames):
 
 def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
     """The error message for an unknown name, with the nearest known ones."""
-    import difflib
-
-    near = difflib.get_close_matches(name.lower(), list(islice(known, 5000)), n=3)
-    return f"no {what} is called {name!r}" + (f"; did you mean {', '.join(near)}?" if near else "")
+    hint = similar(name.lower(), islice(known, 5000))
+    return f"no {what} is called {name!r}" + (f"; {hint}" if hint else "")
 
 
 class ElementTable:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
 from collections.abc import Iterable
 
 from circuitsim._moved import hint
+from circuitsim.errors import similar
 
 _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 _UNKNOWN = re.compile(r"^unrecognized arguments: (.*)$")
@@ -17,13 +17,13 @@ def meant(message: str, parser: argparse.ArgumentParser) -> str:
     """A question that names the closest choices or options, for a message of `argparse`; empty if there are none."""
     choice = _CHOICE.search(message)
     if choice:
-        return _question(choice[1], re.findall(r"[^\s,'\"]+", choice[2]))
+        return similar(choice[1], re.findall(r"[^\s,'\"]+", choice[2]), least=0.7)
     unknown = _UNKNOWN.match(message)
     wrong = next((word for word in unknown[1].split() if word.startswith("-")), "") if unknown else ""
     name, known = wrong.partition("=")[0], options_of(parser)
     if name in known:
         return f"{name} is an option of another sub-command;"
-    return _question(name, known) if wrong else ""
+    return similar(name, known, least=0.7) if wrong else ""
 
 
 def moved(words: Iterable[str], command: str) -> str | None:
@@ -43,8 +43,3 @@ def options_of(parser: argparse.ArgumentParser) -> list[str]:
             for sub in action.choices.values():
                 found += options_of(sub)
     return found
-
-
-def _question(word: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(word, list(dict.fromkeys(known)), n=3, cutoff=0.7)
-    return f"did you mean {' or '.join(near)}?" if near else ""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from circuitsim import _bundled
-from circuitsim.errors import UsageError
+from circuitsim.errors import UsageError, similar
 
 __all__ = ["Example", "copy", "examples", "path"]
 
@@ -66,10 +66,7 @@ def path(name: str) -> str:
     by_name |= {full.split("/")[-1]: file for full, file in by_name.items()}
     if name in by_name:
         return by_name[name]
-    import difflib
-
-    near = difflib.get_close_matches(name, by_name, n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else "circuitsim examples list shows all"
+    hint = similar(name, by_name, "circuitsim examples list shows all")
     raise UsageError(f"there is no bundled deck {name!r}; {hint}")
 
 

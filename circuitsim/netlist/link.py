@@ -12,6 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from circuitsim.circuit.elements import DIODE, device_model
+from circuitsim.errors import similar
 from circuitsim.models import MODELS
 from circuitsim.netlist import dialect, limits, physical
 from circuitsim.netlist.cards import WORD, Card, Files, Reporter, Source
@@ -195,12 +196,8 @@ class Linker:
         self.hints += 1
         if len(name) > 60 or not known:
             return "define it with .subckt … .ends"
-        import difflib
-
-        close = difflib.get_close_matches(name, [k for k in known if len(k) <= 60])
-        if close:
-            return f"did you mean {', '.join(close)}?"
-        return f"defined here: {', '.join(short(k, 20) for k in known[:8])}"
+        defined = f"defined here: {', '.join(short(k, 20) for k in known[:8])}"
+        return similar(name, (k for k in known if len(k) <= 60), defined)
 
     def extent(self, scope: Scope) -> Extent:
         """The size of ``scope`` expanded, its calls included."""

@@ -15,7 +15,6 @@ thousand times the largest value on its line; a current source is unbounded.
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import math
 import re
@@ -28,7 +27,7 @@ from circuitsim.circuit.dynamics import SwitchLaw
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import same_shape
 from circuitsim.circuit.parameters import Sort, parameter
-from circuitsim.errors import Location, NetlistError, Problem, TopologyError, UsageError
+from circuitsim.errors import Location, NetlistError, Problem, TopologyError, UsageError, similar
 from circuitsim.models import Device
 from circuitsim.units import NumberError, parse, short
 
@@ -269,8 +268,7 @@ class _Collected:
         }
         kind = _PLURAL.get(word.lower(), word.lower())
         if kind not in known:
-            near = difflib.get_close_matches(kind, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else "use input, output or trainable"
+            hint = similar(kind, known, "use input, output or trainable")
             raise _Unknown(f"{short(word)!r} is not a directive; the line is ignored", word, hint)
         if not body.strip():
             raise _Wrong(f"{kind} names nothing", word, "name at least one, as in 'input V1'")

@@ -7,7 +7,6 @@ Files hold arrays and JSON text, no pickle.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import functools
 import json
 from collections.abc import Mapping, Sequence
@@ -31,6 +30,7 @@ from circuitsim._scikit import (
     check_random_state,
     validate_data,
 )
+from circuitsim.errors import similar
 from circuitsim.training.callbacks import Callback
 from circuitsim.training.checkpoint import checked, load_checkpoint, pack, save_checkpoint, unpack
 from circuitsim.training.history import History
@@ -87,8 +87,7 @@ def estimator(cls: type[T]) -> type[T]:
     def checked(self: Any, *arguments: Any, **parameters: Any) -> None:
         for name in parameters:
             if name not in known:
-                near = difflib.get_close_matches(name, known, 1)
-                hint = f"did you mean '{near[0]}'?" if near else f"its parameters are {', '.join(known)}"
+                hint = similar(name, known, f"its parameters are {', '.join(known)}")
                 raise TypeError(f"{type(self).__name__} has no parameter '{name}': {hint}")
         constructor(self, *arguments, **parameters)
 
