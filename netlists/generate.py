@@ -124,8 +124,8 @@ def rectifiers(name: str, features: int, hidden: int, classes: int) -> str:
 
     from circuitsim.learning.scikit import rectifier_network
 
-    title = f"{name} by a network of {hidden} rectifiers, before learning"
-    circuit, roles = rectifier_network(features, hidden, classes, np.random.default_rng(0), title)
+    circuit, roles = rectifier_network(features, hidden, classes, np.random.default_rng(0))
+    circuit.title = f"{name} by a network of {hidden} rectifiers, before learning"
     sample = {f"Vp{j}": (7 * j + 3) % 10 / 10 for j in range(features)}
     sample |= {f"Vn{j}": -value for j, value in enumerate(list(sample.values()))}
     return told(
