@@ -16,9 +16,10 @@ from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.waveform import Grid
 from circuitsim.time_domain.decision_changes import changes
 
-LOOKS, SPOTS = 1_000, 256
-"""Minimum number of samples of a formula in a run; places where the number needed is determined."""
-ROUGH, RARE = 0.05, 0.125
+LOOKS, STEPS, SPOTS = 1_000, 100, 256
+"""Minimum numbers of samples of a formula's decisions and of steps in a run; places where the number needed is
+determined."""
+ROUGH, RARE = 0.02, 0.125
 """Interpolation error between two samples, relative to the formula's range, and fraction of intervals in which its
 decisions change, up to which samples resolve it."""
 LOOKS_A_PERIOD = 257
@@ -88,8 +89,8 @@ class FormulaOfTime(Waveform):
         self._lines = {k: partial(_line_of, wave) for k, wave in others.items()}
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._at(0.0)
-        self._look = self._resolution()
-        self.longest = 2.0 * self._look
+        self.longest = self._resolution()
+        self._look = min(self.longest, grid.stop / LOOKS)
         self.recurs_from = max((wave.recurs_from for wave in self._others), default=0.0)
 
     @property
@@ -106,7 +107,7 @@ class FormulaOfTime(Waveform):
     def _resolution(self) -> float:
         """Distance of samples that resolve the formula wherever it is looked at, s."""
         stop = self._grid.stop
-        look, spots = stop / LOOKS, np.random.default_rng(0).random(SPOTS)
+        look, spots = stop / STEPS, np.random.default_rng(0).random(SPOTS)
         while look * MOST_LOOKS > stop:
             times = (stop - look) * spots + look * np.array([[0.0], [0.5], [1.0]])
             values, decisions = self.at(times.ravel()).reshape(3, -1), self._decisions(times.ravel()).reshape(3, -1)
