@@ -242,8 +242,18 @@ class DeckWarning(UserWarning):
 
 
 def similar(name: str, known: Iterable[str], otherwise: str = "", least: float = 0.6) -> str:
-    """A hint that names up to three known names similar to an unknown one; ``otherwise`` without any. ``least``: the
-    least similarity (`difflib.SequenceMatcher.ratio`)."""
+    """A hint that names known names similar to an unknown one.
+
+    Parameters
+    ----------
+    name : str
+        The unknown one.
+    known : iterable of str
+    otherwise : str
+        The hint without similar names.
+    least : float
+        The least similarity (`difflib.SequenceMatcher.ratio`).
+    """
     import difflib
 
     near = difflib.get_close_matches(name, list(dict.fromkeys(known)), 3, least)
