@@ -60,10 +60,10 @@ def embedded(part: Part) -> np.ndarray:
         x -= x[core].mean(0)
         along = x[inner[:, 1]] - x[inner[:, 0]]
         length, angle = np.hypot(*along.T), np.arctan2(along[:, 1], along[:, 0]) + np.pi / 4 * part.slanted[among]
-        turns = np.radians(np.arange(0.0, 90.0, 2.0))
-        crooked = (length * np.abs(np.sin(2.0 * (angle - turns[:, None])))).sum(1)
-        turn = turns[np.argmin(np.round(crooked, 9))]
-        x = x @ np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]]) / length.mean()
+        angles = np.radians(np.arange(0.0, 90.0, 2.0))
+        crooked = (length * np.abs(np.sin(2.0 * (angle - angles[:, None])))).sum(1)
+        rotation = angles[np.argmin(np.round(crooked, 9))]
+        x = x @ np.array([[np.cos(rotation), -np.sin(rotation)], [np.sin(rotation), np.cos(rotation)]]) / length.mean()
         wide, high = np.ptp(x[core], axis=0)
         x = x[:, ::-1] if high > 1.001 * wide else x
         if part.left.size and x[part.left[0], 0] > 0.0:
@@ -86,9 +86,13 @@ SWEEPS, TRIED = 40, 10
 REACH = np.array(sorted(itertools.product(range(-2, 3), repeat=2), key=lambda cell: (max(map(abs, cell)), cell)))
 """Cells around a position, nearest first: itself, its eight neighbours, then theirs."""
 
-TURNS = [np.diag(mirror) @ turn for mirror in ((1, 1), (-1, 1)) for turn in ([[1, 0], [0, 1]], [[0, -1], [1, 0]])]
-TURNS += [-turn for turn in TURNS]
-"""Rotations and reflections; the identity is the first."""
+ORTHOGONAL = [
+    sign * np.diag(mirror) @ rotation
+    for sign in (1, -1)
+    for mirror in ((1, 1), (-1, 1))
+    for rotation in ([[1, 0], [0, 1]], [[0, -1], [1, 0]])
+]
+"""Rotations by multiples of 90° and their reflections; the identity is the first."""
 
 
 class Grid:
@@ -112,20 +116,20 @@ class Grid:
             taken.add(tuple(self.cells[v].tolist()))
 
     def groups(self) -> Iterator[tuple[list[int], int]]:
-        """Vertices that move together, and the number of their `TURNS`: one, alone and with its ground symbols; and
-        those that one other vertex connects to the rest, the neighbour of that first."""
+        """Vertices that move together, and how many of `ORTHOGONAL` they try: one, alone and with its ground symbols;
+        and those that one other vertex connects to the rest, the neighbour of that first."""
         graph = networkx.Graph(self.part.edges.tolist())
         for v in range(len(self.cells)):
             yield [v, *np.flatnonzero(self.part.parent == v).tolist()], 1
             yield [v], 1
         for bridge in networkx.connected_components(networkx.Graph(self.part.edges[self.part.slanted].tolist())):
-            yield sorted(bridge | {v for v in graph if graph[v].keys() <= bridge}), len(TURNS)
+            yield sorted(bridge | {v for v in graph if graph[v].keys() <= bridge}), len(ORTHOGONAL)
         for root in sorted(graph):
             pieces = [*networkx.connected_components(graph.subgraph(graph.nodes - {root}))]
             for piece in pieces if len(pieces) > 1 else ():
                 first = min(piece & graph[root].keys())
                 if 1 < len(piece) <= len(graph) / 2 + 1:
-                    yield [first, *sorted(piece - {first})], len(TURNS)
+                    yield [first, *sorted(piece - {first})], len(ORTHOGONAL)
 
     def improve(self) -> float:
         """Move groups, and close gaps, while that lowers the cost; returns it."""
@@ -147,17 +151,17 @@ class Grid:
             return True
         return False
 
-    def moves(self, group: list[int], turns: int) -> np.ndarray:
+    def moves(self, group: list[int], count: int) -> np.ndarray:
         """All cells after a group has moved near its neighbours, or its place; occupants take the cells it leaves."""
         here, inside = self.cells[group], set(group)
         others = [u for edge in self.part.edges.tolist() if group[0] in edge for u in edge if u not in inside]
         centre = np.round(self.cells[others or group[:1]].mean(0)).astype(int)
-        targets = np.concatenate([centre + REACH, here[0] + REACH[1:9]]) if turns == 1 else centre + REACH[1:9]
+        targets = np.concatenate([centre + REACH, here[0] + REACH[1:9]]) if count == 1 else centre + REACH[1:9]
         at = {(x, y): v for v, (x, y) in enumerate(self.cells.tolist())}
         found = [self.cells]
-        for turn, target in itertools.product(TURNS[:turns], targets):
+        for matrix, target in itertools.product(ORTHOGONAL[:count], targets):
             new = self.cells.copy()
-            new[group] = (here - here[0]) @ turn + target
+            new[group] = (here - here[0]) @ matrix + target
             there = [(x, y) for x, y in new[group].tolist()]
             free = [(x, y) for x, y in here.tolist() if (x, y) not in there]
             for cell in there:
