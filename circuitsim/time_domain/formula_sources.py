@@ -110,7 +110,9 @@ class FormulaOfTime(Waveform):
         look, spots = stop / STEPS, np.random.default_rng(0).random(SPOTS)
         while look * MOST_LOOKS > stop:
             times = (stop - look) * spots + look * np.array([[0.0], [0.5], [1.0]])
-            values, decisions = self.at(times.ravel()).reshape(3, -1), self._decisions(times.ravel()).reshape(3, -1)
+            pairs = [self._at(time) for time in times.ravel().tolist()]
+            values = np.array([value for value, _ in pairs]).reshape(3, -1)
+            decisions = self._numbered(made for _, made in pairs).reshape(3, -1)
             same = (decisions[1:] == decisions[0]).all(axis=0)
             off = np.abs(values[1] - 0.5 * (values[0] + values[2]))[same]
             rough = ROUGH * np.ptp(values) + ROUNDING * np.abs(values).max()
@@ -145,8 +147,11 @@ class FormulaOfTime(Waveform):
 
     def _decisions(self, times: np.ndarray) -> np.ndarray:
         """A number for the decisions of the formula at each time (n,)."""
-        found = (self._at(time)[1] for time in times.tolist())
-        return np.array([self._numbers.setdefault(own, len(self._numbers)) for own in found], dtype=np.int64)
+        return self._numbered(self._at(time)[1] for time in times.tolist())
+
+    def _numbered(self, decisions: Iterable[tuple[Any, ...]]) -> np.ndarray:
+        """The same number for the same decisions (n,)."""
+        return np.array([self._numbers.setdefault(own, len(self._numbers)) for own in decisions], dtype=np.int64)
 
     def straight(self) -> FormulaLines | None:
         """The same waveform as a piecewise-linear one up to the end of the run, which exact runs take; None if curved.
