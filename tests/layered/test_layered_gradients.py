@@ -49,6 +49,7 @@ def test_backpropagation_is_the_derivative_of_the_sweeps_after_the_free_ones(
     def loss() -> float:
         return 0.5 * ((thrice.relax(x, None, start).output - target) ** 2).sum() / samples
 
+    assert gradient.keys() == net.parameters.keys()
     for name, step, slope in slopes(net, x, loss):
         if name in gradient:
             agree(gradient[name], step, slope, name)

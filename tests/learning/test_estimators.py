@@ -358,7 +358,7 @@ def test_features_without_a_variance_are_refused() -> None:
     ],
 )
 def test_a_parameter_under_another_name_is_named(kind: Any, given: str, meant: str) -> None:
-    with pytest.raises(TypeError, match=f"no parameter '{given}': did you mean .*{meant}"):
+    with pytest.raises(TypeError, match=f"no parameter '{given}': did you mean {meant}"):
         kind(**{given: 1})
 
 
