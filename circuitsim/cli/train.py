@@ -237,11 +237,9 @@ def _resume(args: argparse.Namespace) -> int:
         raise UsageError("name the run: circuitsim train resume --out DIR")
     directory = RunDirectory(args.out)
     recorded = directory.options()
-    source, model = str(directory.config), recorded.get("model")
-    if not isinstance(model, str):
-        raise UsageError(f"{source}: model must be a text, not {model!r}")
+    source, model = str(directory.config), str(recorded.get("model"))
     if model not in MODELS:
-        raise UsageError(f"{source}: this version has no model '{model}'; start the run anew")
+        raise UsageError(f"{source}: this version has no model {model!r}; start the run anew")
     known = {name: one for name, one in family_options(model).items() if one.recorded}
     stated = {name: value for name, value in recorded.items() if value is not None}
     empty = {name: None for name, one in known.items() if name in recorded and one.default is not None}

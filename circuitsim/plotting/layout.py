@@ -63,7 +63,8 @@ def embedded(part: Part) -> np.ndarray:
         angles = np.radians(np.arange(0.0, 90.0, 2.0))
         crooked = (length * np.abs(np.sin(2.0 * (angle - angles[:, None])))).sum(1)
         rotation = angles[np.argmin(np.round(crooked, 9))]
-        x = x @ np.array([[np.cos(rotation), -np.sin(rotation)], [np.sin(rotation), np.cos(rotation)]]) / length.mean()
+        cos, sin = np.cos(rotation), np.sin(rotation)
+        x = x @ np.array([[cos, -sin], [sin, cos]]) / length.mean()
         wide, high = np.ptp(x[core], axis=0)
         x = x[:, ::-1] if high > 1.001 * wide else x
         if part.left.size and x[part.left[0], 0] > 0.0:

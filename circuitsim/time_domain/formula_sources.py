@@ -110,9 +110,7 @@ class FormulaOfTime(Waveform):
         look, spots = stop / STEPS, np.random.default_rng(0).random(SPOTS)
         while look * MOST_LOOKS > stop:
             times = (stop - look) * spots + look * np.array([[0.0], [0.5], [1.0]])
-            pairs = [self._at(time) for time in times.ravel().tolist()]
-            values = np.array([value for value, _ in pairs]).reshape(3, -1)
-            decisions = self._numbered(made for _, made in pairs).reshape(3, -1)
+            values, decisions = (found.reshape(times.shape) for found in self._samples(times.ravel()))
             same = (decisions[1:] == decisions[0]).all(axis=0)
             off = np.abs(values[1] - 0.5 * (values[0] + values[2]))[same]
             rough = ROUGH * np.ptp(values) + ROUNDING * np.abs(values).max()
@@ -123,7 +121,7 @@ class FormulaOfTime(Waveform):
 
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The value."""
-        found = np.array([self._at(time)[0] for time in times.tolist()])[:, None]
+        found = self._samples(times)[0][:, None]
         return found, np.abs(found)
 
     def corners(self, after: float, until: float, most: int) -> np.ndarray:
@@ -134,7 +132,9 @@ class FormulaOfTime(Waveform):
             others = [wave.corners(begin, until, 1) for wave in self._others]
             nearest = min([until, *(float(own[0]) for own in others if own.size)])
             looks = max(math.ceil((nearest - begin) / self._look), 1) + 1
-            found += changes(self._decisions, np.linspace(begin, nearest, looks)[None], self._name).tolist()
+            found += changes(
+                lambda times: self._samples(times)[1], np.linspace(begin, nearest, looks)[None], self._name
+            ).tolist()
             if nearest < until:
                 found.append(nearest)
             begin = nearest
@@ -145,13 +145,11 @@ class FormulaOfTime(Waveform):
         """Number of periods of the waveforms it may read; see `Waveform.cycles`."""
         return sum(wave.cycles(until) for wave in self._others)
 
-    def _decisions(self, times: np.ndarray) -> np.ndarray:
-        """A number for the decisions of the formula at each time (n,)."""
-        return self._numbered(self._at(time)[1] for time in times.tolist())
-
-    def _numbered(self, decisions: Iterable[tuple[Any, ...]]) -> np.ndarray:
-        """The same number for the same decisions (n,)."""
-        return np.array([self._numbers.setdefault(own, len(self._numbers)) for own in decisions], dtype=np.int64)
+    def _samples(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The values at times (n,), and a number for the decisions of each."""
+        found = [self._at(time) for time in times.tolist()]
+        numbers = [self._numbers.setdefault(own, len(self._numbers)) for _, own in found]
+        return np.array([value for value, _ in found]), np.array(numbers, int)
 
     def straight(self) -> FormulaLines | None:
         """The same waveform as a piecewise-linear one up to the end of the run, which exact runs take; None if curved.
