@@ -23,7 +23,8 @@ from typing import Any
 import llvmlite.binding as llvm
 import numba
 from llvmlite import ir
-from numba.core import config, types
+from numba import types
+from numba.core import config
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary, _parse_refprune_flags
 from numba.core.compiler import Compiler
@@ -115,6 +116,8 @@ class WholeLibrary(JITCodeLibrary):
 
 class PartLibrary(JITCodeLibrary):
     """The module of one function, for linking only, without machine code."""
+
+    _shared_module: Any
 
     def _optimize_functions(self, module: Any) -> None:
         """Simplify each function slightly."""

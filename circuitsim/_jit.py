@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
-from numba.core import config, event, types
+from numba import types
+from numba.core import config, event
 from numba.extending import intrinsic
 
 try:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from numba import types
 from numba.core import ir as numba_ir
-from numba.core import types
 from numba.core.lowering import Lower as NumbaLower
 
 from circuitsim._pointers import Pointed
@@ -82,12 +82,12 @@ class Lower(NumbaLower):
 
     def _member(self, expr: Any) -> Any:
         """Lower an array's size or shape, or a member of a borrowed tuple; None for anything else."""
-        of: Any = self.typeof(expr.value.name)
+        of = self.typeof(expr.value.name)
         if isinstance(of, types.Array) and expr.op == "getattr" and expr.attr in ("size", "shape"):
             return self._of_array(of, self.loadvar(expr.value.name), "nitems" if expr.attr == "size" else "shape")
         if self._counting or not isinstance(of, types.BaseTuple) or expr.value.name not in self._borrowed:
             return None
-        k: Any = of.fields.index(expr.attr) if expr.op == "getattr" else expr.index  # type: ignore[attr-defined]
+        k = of.fields.index(expr.attr) if expr.op == "getattr" else expr.index
         if not isinstance(k, int):
             return None
         return self.builder.extract_value(self.loadvar(expr.value.name), k if k >= 0 else k + len(of))

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from numba import typeof
-from numba.core import cgutils, types
+from numba import typeof, types
+from numba.core import cgutils
 from numba.core.cgutils import get_null_value
 from numba.core.datamodel import models
 from numba.core.datamodel.registry import register_default
@@ -56,7 +56,7 @@ class _PointedAttributes(AttributeTemplate):
 
     key = Pointed
 
-    def generic_resolve(self, pointed: Any, name: str) -> Any:  # type: ignore[override]
+    def generic_resolve(self, pointed: Any, name: str) -> Any:
         """The type of the tuple's member of this name."""
         return pointed.members.types[pointed.members.fields.index(name)]
 
@@ -83,9 +83,9 @@ def _in_words(kind: Any) -> Any:
     if isinstance(kind, types.Array) or kind is types.float64:
         return kind
     if isinstance(kind, types.BaseNamedTuple):
-        return types.NamedTuple([_in_words(member) for member in kind.types], kind.instance_class)  # type: ignore[attr-defined]
+        return types.NamedTuple([_in_words(member) for member in kind.types], kind.instance_class)
     if isinstance(kind, types.BaseTuple):
-        return types.Tuple([_in_words(member) for member in kind.types])  # type: ignore[attr-defined]
+        return types.Tuple([_in_words(member) for member in kind.types])
     if isinstance(kind, (types.Boolean, types.Integer)):
         return types.int64
     raise TypeError(f"{kind} cannot be pinned")
@@ -109,8 +109,7 @@ def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
             value = builder.insert_value(value, get_null_value(value.type.elements[k]), k)
         return value
     if isinstance(kind, types.BaseTuple):
-        members: Any = kind.types  # type: ignore[attr-defined]
-        for k, member in enumerate(members):
+        for k, member in enumerate(kind.types):
             if context.data_model_manager[member].contains_nrt_meminfo():
                 part = _uncounted(context, builder, member, builder.extract_value(value, k))
                 value = builder.insert_value(value, part, k)

@@ -10,7 +10,8 @@ from contextlib import nullcontext
 from typing import Any
 
 from llvmlite.binding import ffi
-from numba.core import dispatcher, errors, event, types
+from numba import types
+from numba.core import dispatcher, errors, event
 from numba.core import ir as numba_ir
 from numba.core.datamodel.models import DataModel
 from numba.core.ir_utils import fixup_var_define_in_scope
