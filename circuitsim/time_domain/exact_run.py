@@ -275,7 +275,7 @@ class ExactRun:
         # Whether ten times the latest segments that memory may hold would not reach the end.
         time = float(self.state.number[TIME])
         slow = (self.stop - time) * (self.kept - before) > 10.0 * MEMORY * (time - self.done[-1].start[0])
-        if self.kept > MEMORY or (slow and self.kept > 0.01 * MEMORY):
+        if self.kept > MEMORY or (slow and self.kept > 0.002 * MEMORY):
             segments, events = (sum(part[k].size for part in self.done) for k in (0, 6))
             raise ConvergenceError(
                 f"{self._now()} took {segments:,} segments and {events:,} events, and all of the run would take more "
@@ -321,7 +321,7 @@ class ExactRun:
             order, sign, free = np.zeros(len(rows), np.int64), np.zeros(len(rows)), np.zeros(len(rows), bool)
             time_kernel("signs", ORDERS * rows.size)(
                 self.problem.system,
-                np.ascontiguousarray(rows.T),
+                np.ascontiguousarray(rows.real.T),
                 self.state.w,
                 self.state.w_size,
                 free,

@@ -41,7 +41,7 @@ class Constraint(NamedTuple):
     free : (q, k) float array
         M; integers.
     given : (q, s) array
-        N; complex where the sources are.
+        N, complex; the imaginary part is a derivative where the sources have one.
     """
 
     free: np.ndarray
@@ -66,7 +66,7 @@ def constraint(problem: Problem, carrying: np.ndarray, open_: np.ndarray, rows: 
         Source values over the sources' states.
     """
     storing, q, s = problem.storing, problem.storing.size, rows.shape[1]
-    role, free, given = problem.parts.role, [], np.zeros((q, s), rows.dtype)
+    role, free, given = problem.parts.role, [], np.zeros((q, s), complex)
     for kind, conducting in ((Role.CAPACITOR, carrying), (Role.INDUCTOR, open_)):
         mode = mode_of(problem.parts, problem.diodes, conducting, problem.sources, problem.system, rows)
         own = role[storing] == kind
@@ -105,7 +105,7 @@ class Jumps:
         for own_jump in recorded:
             if (own := key(own_jump)) not in self.sets:
                 free, given = constraint(problem, own_jump.carrying, own_jump.open, problem.rows)
-                self.sets[own] = own_jump, given, *projection(free, k)
+                self.sets[own] = own_jump, given.real, *projection(free, k)
             _, given, p, _ = self.sets[own]
             before = self.at(own_jump.segment)
             by_sources = p @ before.by_sources + (np.eye(self.q) - p) @ given
@@ -185,7 +185,7 @@ def jump(problem: Problem, x: np.ndarray, w: np.ndarray, now: str) -> tuple[np.n
     carrying, blocking = (_limiting(problem, role, x, sources, k, now) for role in (Role.CAPACITOR, Role.INDUCTOR))
     free, given = constraint(problem, carrying, ~blocking, problem.rows)
     p, _ = projection(free, k)
-    after = p @ x + (np.eye(x.size) - p) @ (given @ w)
+    after = p @ x + (np.eye(x.size) - p) @ (given.real @ w)
     return after, float(after @ k @ (after - x)), [carrying, ~blocking]
 
 

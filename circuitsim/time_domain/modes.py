@@ -152,20 +152,20 @@ class Parts(NamedTuple):
 
 class Mode(NamedTuple):
     """The linear system ż = A z at one set of conducting diodes; z are capacitor voltages, inductor currents, then the
-    states w of the sources.
+    states w of the sources. All numbers are complex: imaginary parts are derivatives.
 
     Attributes
     ----------
     states : (k,) int array
         Elements whose voltages (capacitors) and currents (inductors) are the first k entries of z.
-    system : (k + s, k + s) float array
+    system : (k + s, k + s) array
         A, 1/s.
-    voltage, current : (m, k + s) float arrays
+    voltage, current : (m, k + s) arrays
         Branch voltages and currents are these matrices times z.
-    dependent : (m, k + s) float array
+    dependent : (m, k + s) array
         The rows of `voltage` for capacitors and of `current` for inductors, including windings that they are ideally
         coupled to (`Parts.turns`); 0 elsewhere.
-    source_loops, source_cuts : (m, s) float arrays
+    source_loops, source_cuts : (m, s) arrays
         Contradictions that no finite current and voltage satisfies, as functions of w: currents through loops of
         sources and conducting diodes whose voltages do not add up, for equal infinitesimal resistances (Ω times A), and
         voltages across cuts of sources and blocking diodes whose currents do not, for equal infinitesimal conductances
@@ -210,27 +210,26 @@ def mode_of(
     system : (s, s) float array
         Generator of all sources' states.
     rows : (q, s) float array
-        Source values are these rows times the sources' states. Complex values of elements and rows make the result
-        complex: its imaginary part is a derivative (complex step).
+        Source values are these rows times the sources' states. Imaginary parts of elements and rows give those of the
+        result (complex step).
     """
     role = parts.role.copy()
     role[diodes[conducting]] = Role.CONDUCTING
     net = normal_tree(parts, role)
     states = np.concatenate([net.twigs[net.tree[C] : net.tree[R]], net.links[net.rest[L] : net.rest[FREE]]])
     m, n, s = role.size, states.size + system.shape[0], system.shape[0]
-    kind = np.result_type(parts.value, rows)
-    voltage, current, dependent = np.zeros((3, m, n), kind)
-    waves = Waves(voltage, current, np.zeros((n, n), kind))
+    voltage, current, dependent = np.zeros((3, m, n), complex)
+    waves = Waves(voltage, current, np.zeros((n, n), complex))
     storing = np.flatnonzero((role == Role.CAPACITOR) | (role == Role.INDUCTOR))
-    loops, cuts = np.zeros((2, m, s), kind)
+    loops, cuts = np.zeros((2, m, s), complex)
     coupling = UNCOUPLED if parts.coupling is None else parts.coupling
     of = Given(
         storing,
         sources,
         system,
-        rows.astype(kind),
-        parts.value.astype(kind),
-        coupling.astype(kind),
+        rows.astype(complex),
+        parts.value.astype(complex),
+        coupling.astype(complex),
         parts.turns,
     )
     work = 16 * net.cut.size + 4 * voltage.size
