@@ -21,7 +21,7 @@ from circuitsim.controlled.law_arrays import LawArrays
 from circuitsim.errors import ConvergenceError, NoSteadyStateError
 from circuitsim.models.smooth import Limits, SmoothDevice
 
-UNHEARD = 1e-75
+NEGLIGIBLE = 1e-75
 """Voltages below it, V, count as zero: `NOTHING` times 1e15 Ω."""
 
 
@@ -53,13 +53,13 @@ def proof(
     exact = ((plain != (v, i)).any(axis=0)) & (near.points[:2] == plain).all(axis=0)
     state = found.state._replace(points=np.where(exact, near.points, found.state.points))
     v, i = np.where(exact, plain, (v, i))
-    quiet = found._replace(voltage=v, current=i, distance=np.where(exact, 0.0, found.distance), state=state)
-    made = _held(quiet, arrays, smooth, tolerance, laws)
+    cleared = found._replace(voltage=v, current=i, distance=np.where(exact, 0.0, found.distance), state=state)
+    made = _held(cleared, arrays, smooth, tolerance, laws)
     if made.certified:
         found.voltage[:], found.current[:], found.distance[:], found.state.points[:] = (
             v,
             i,
-            quiet.distance,
+            cleared.distance,
             state.points,
         )
     return made
@@ -90,7 +90,7 @@ def _held(found: Found, arrays: CircuitArrays, smooth: Smooth, tolerance: float,
         nothing = np.abs(currents) < NOTHING
         currents[nothing], drops[nothing & (arrays.kind == RESISTOR)] = 0.0, 0.0
         for array in (voltages, drops):
-            array[np.abs(array) < UNHEARD] = 0.0
+            array[np.abs(array) < NEGLIGIBLE] = 0.0
         column[touch] = drops[touch]
     column[rest] = currents[rest]
     held = arrays._replace(value=column)

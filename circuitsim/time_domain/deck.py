@@ -15,7 +15,7 @@ from circuitsim.netlist.deck import STARTUP, Deck, FourierCard, InitialValues, T
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.waveform import Grid
 from circuitsim.netlist.waveform import Waveform as Card
-from circuitsim.time_domain.formula_sources import MOST_LOOKS, FormulaOfTime
+from circuitsim.time_domain.formula_sources import MOST_SAMPLES, FormulaOfTime
 
 T = TypeVar("T")
 
@@ -184,7 +184,7 @@ def _moving(circuit: Circuit, following: FollowingSources, grid: Grid, straight:
     }
     for k, wave in waves.items():
         if following.formulas:
-            check_cycles(names[k], wave, grid.stop, MOST_LOOKS)
+            check_cycles(names[k], wave, grid.stop, MOST_SAMPLES)
     sources = following.over_time() if isinstance(following, FollowingSources) else None
     formulas = {k: FormulaOfTime(names[k], sources, k, grid, waves) for k in following.formulas} if sources else {}
     lines = {k: made for k, formula in formulas.items() if straight and (made := formula.straight()) is not None}

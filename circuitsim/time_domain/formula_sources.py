@@ -16,17 +16,17 @@ from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.waveform import Grid
 from circuitsim.time_domain.decision_changes import changes
 
-LOOKS, STEPS, SPOTS = 1_000, 100, 256
+SAMPLES, STEPS, PLACES = 1_000, 100, 256
 """Minimum numbers of samples of a formula's decisions and of steps in a run; places where the number needed is
 determined."""
-ROUGH, RARE = 0.02, 0.125
+INTERPOLATION, CHANGING = 0.02, 0.125
 """Interpolation error between two samples, relative to the formula's range, and fraction of intervals in which its
 decisions change, up to which samples resolve it."""
-LOOKS_A_PERIOD = 257
+SAMPLES_A_PERIOD = 257
 """Samples that decide whether a formula depends on time."""
 SPAN = 1e-4
 """Spacing of the values in a difference quotient relative to that of two samples: balances truncation and rounding."""
-MOST_LOOKS = 200_000
+MOST_SAMPLES = 200_000
 """Maximum number of samples of a formula that may be piecewise linear."""
 ROUNDING = 1e-12
 """Relative rounding of a formula's value."""
@@ -90,14 +90,14 @@ class FormulaOfTime(Waveform):
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._at(0.0)
         self.longest = self._resolution()
-        self._look = min(self.longest, grid.stop / LOOKS)
+        self._interval = min(self.longest, grid.stop / SAMPLES)
         self.recurs_from = max((wave.recurs_from for wave in self._others), default=0.0)
 
     @property
     def periods(self) -> list[float]:  # type: ignore[override]
         """Periods of the waveforms it may read, s; inf if it depends on time itself."""
         found = [period for wave in self._others for period in wave.periods]
-        times = self.recurs_from + np.linspace(0.0, max(found, default=0.0), LOOKS_A_PERIOD)
+        times = self.recurs_from + np.linspace(0.0, max(found, default=0.0), SAMPLES_A_PERIOD)
         own = math.isinf(times[-1]) or any("time" in self._at(time)[1] for time in times.tolist())
         return [math.inf] if own else found
 
@@ -107,17 +107,17 @@ class FormulaOfTime(Waveform):
     def _resolution(self) -> float:
         """Distance of samples that resolve the formula wherever it is looked at, s."""
         stop = self._grid.stop
-        look, spots = stop / STEPS, np.random.default_rng(0).random(SPOTS)
-        while look * MOST_LOOKS > stop:
-            times = (stop - look) * spots + look * np.array([[0.0], [0.5], [1.0]])
+        interval, places = stop / STEPS, np.random.default_rng(0).random(PLACES)
+        while interval * MOST_SAMPLES > stop:
+            times = (stop - interval) * places + interval * np.array([[0.0], [0.5], [1.0]])
             values, decisions = (found.reshape(times.shape) for found in self._samples(times.ravel()))
             same = (decisions[1:] == decisions[0]).all(axis=0)
             off = np.abs(values[1] - 0.5 * (values[0] + values[2]))[same]
-            rough = ROUGH * np.ptp(values) + ROUNDING * np.abs(values).max()
-            if (off <= rough).all() and np.mean(~same) <= RARE:
+            allowed = INTERPOLATION * np.ptp(values) + ROUNDING * np.abs(values).max()
+            if (off <= allowed).all() and np.mean(~same) <= CHANGING:
                 break
-            look *= 0.5
-        return look
+            interval *= 0.5
+        return interval
 
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The value."""
@@ -131,9 +131,9 @@ class FormulaOfTime(Waveform):
         while begin < until and len(found) < most:
             others = [wave.corners(begin, until, 1) for wave in self._others]
             nearest = min([until, *(float(own[0]) for own in others if own.size)])
-            looks = max(math.ceil((nearest - begin) / self._look), 1) + 1
+            samples = max(math.ceil((nearest - begin) / self._interval), 1) + 1
             found += changes(
-                lambda times: self._samples(times)[1], np.linspace(begin, nearest, looks)[None], self._name
+                lambda times: self._samples(times)[1], np.linspace(begin, nearest, samples)[None], self._name
             ).tolist()
             if nearest < until:
                 found.append(nearest)
@@ -157,9 +157,9 @@ class FormulaOfTime(Waveform):
         Between two corners the decisions of the formula are constant, so one time shows whether it is a line.
         """
         stop = self._grid.stop
-        if stop / self._look > MOST_LOOKS or self._line(0.5 * self._look) is None:
+        if stop / self._interval > MOST_SAMPLES or self._line(0.5 * self._interval) is None:
             return None
-        corners = [0.0, *self.corners(0.0, stop, MOST_LOOKS).tolist(), stop]
+        corners = [0.0, *self.corners(0.0, stop, MOST_SAMPLES).tolist(), stop]
         times, values = list[float](), list[float]()
         for begin, end in pairwise(corners):
             middle = 0.5 * (begin + end)
@@ -176,7 +176,7 @@ class FormulaOfTime(Waveform):
 
     def slope(self, time: float) -> float:
         """The derivative at ``time`` (s) and after it, V/s or A/s, by a difference of second order."""
-        span = SPAN * self._look
+        span = SPAN * self._interval
         first, second, third = (self._at(time + k * span)[0] for k in range(3))
         return (4.0 * second - 3.0 * first - third) / (2.0 * span)
 

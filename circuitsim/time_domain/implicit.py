@@ -19,8 +19,8 @@ from circuitsim.time_domain.companion import Companion
 from circuitsim.time_domain.implicit_events import NOISE, Conduction, Watch, located
 from circuitsim.time_domain.implicit_ledger import Ledger
 from circuitsim.time_domain.implicit_step import (
+    AT_INSIDE,
     INSIDE,
-    LOOKS,
     NODES,
     ORDER,
     STAGES,
@@ -544,8 +544,8 @@ class Implicit:
         if not step.inside:
             return np.zeros((2, len(self.circuit)))
         waves = step.waves.reshape(len(step.waves), -1)
-        found = LOOKS[:, 1:] @ waves[:STAGES] - waves[STAGES:]
-        found += np.outer(LOOKS[:, 0], np.concatenate([at.voltage, at.current]))
+        found = AT_INSIDE[:, 1:] @ waves[:STAGES] - waves[STAGES:]
+        found += np.outer(AT_INSIDE[:, 0], np.concatenate([at.voltage, at.current]))
         return np.asarray(np.abs(found).max(axis=0)).reshape(2, -1)
 
     # ------------------------------------------------------------------ words

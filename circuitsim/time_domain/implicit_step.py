@@ -80,14 +80,14 @@ def dense_slopes(shares: np.ndarray) -> np.ndarray:
     return np.asarray(np.vander(shares, ORDER, increasing=True) @ _SLOPES.T)
 
 
-LOOKS, END_SLOPES = dense(INSIDE), dense_slopes(np.array([0.0, 1.0]))
+AT_INSIDE, END_SLOPES = dense(INSIDE), dense_slopes(np.array([0.0, 1.0]))
 """Weights of the stages at the inside times, and in the slopes of the dense output at both ends."""
 
 
 def _with_inside() -> np.ndarray:
     """Coefficients of earlier slopes in the implicit and the inside stages. An inside stage equals the dense output if
     its slope, times the diagonal coefficient, is that of the dense output."""
-    inside = (LOOKS - DIAGONAL * dense_slopes(INSIDE)) @ TABLE
+    inside = (AT_INSIDE - DIAGONAL * dense_slopes(INSIDE)) @ TABLE
     return np.pad(np.vstack([np.tril(TABLE, -1)[1:], inside]), ((0, 0), (0, INSIDE.size - 1)))
 
 
@@ -165,7 +165,7 @@ def residual(begin: Point, step: Step) -> np.ndarray:
     its inside stages."""
     states = np.concatenate([begin.x[None], step.states[:STAGES]])
     ends = END_SLOPES @ states
-    inside = (step.states[STAGES:] - LOOKS @ states) / DIAGONAL
+    inside = (step.states[STAGES:] - AT_INSIDE @ states) / DIAGONAL
     first, last = step.length * begin.slope - ends[0], step.length * step.end.slope - ends[1]
     return np.asarray(RESIDUAL @ np.concatenate([first[None], inside, last[None]]))
 

@@ -21,7 +21,7 @@ from circuitsim.time_domain.result import TransientResult, columns, of_probe, of
 
 ROUNDING = 1e-12
 """Fraction of a signal's size below which it is zero."""
-LOOKS, LOOKS_OF_STEPS, ALL_LOOKS = 17, 3, 4000
+SAMPLES, SAMPLES_OF_STEPS, ALL_SAMPLES = 17, 3, 4000
 """Minimum number of samples of a formula's decisions: in a segment of an exact run, in a step of an implicit one, and
 in all segments of an exact run together."""
 BESIDE = 1e-9
@@ -114,9 +114,9 @@ class Signal:
         UsageError
             They change too often.
         """
-        looks = max(LOOKS, -(-ALL_LOOKS // (bounds.size - 1)))
-        looks = LOOKS_OF_STEPS if isinstance(self.result, ImplicitResult) else looks
-        times = bounds[:-1, None] + np.diff(bounds)[:, None] * np.linspace(BESIDE, 1.0 - BESIDE, looks)
+        samples = max(SAMPLES, -(-ALL_SAMPLES // (bounds.size - 1)))
+        samples = SAMPLES_OF_STEPS if isinstance(self.result, ImplicitResult) else samples
+        times = bounds[:-1, None] + np.diff(bounds)[:, None] * np.linspace(BESIDE, 1.0 - BESIDE, samples)
         return changes(self._decisions, times, str(self.probe), MOST_CHANGES)
 
     def _decisions(self, times: np.ndarray) -> np.ndarray:
