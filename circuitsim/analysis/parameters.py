@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
 
 from circuitsim.analysis.elementary import elementary_point
 from circuitsim.analysis.operating_point import OperatingPoint
@@ -67,8 +66,8 @@ class Numbers(NamedTuple):
     names: tuple[str, ...]
     values: np.ndarray
     units: tuple[str, ...]
-    by_value: csr_array
-    by_current: csr_array
+    by_value: Any
+    by_current: Any
 
     @classmethod
     def of(cls, rows: Sequence[DependsOn], m: int) -> Numbers:
@@ -89,8 +88,10 @@ class Numbers(NamedTuple):
         return Numbers(names, self.values[places], units, self.by_value[places], self.by_current[places])
 
 
-def _matrix(rows: Sequence[Sequence[tuple[int, float]]], m: int) -> csr_array:
+def _matrix(rows: Sequence[Sequence[tuple[int, float]]], m: int) -> Any:
     """A sparse array from the pairs of column and value of each row."""
+    from scipy.sparse import csr_array
+
     entries = [(value, row, column) for row, pairs in enumerate(rows) for column, value in pairs]
     data, row, column = zip(*entries) if entries else ((), (), ())
     return csr_array((np.array(data, dtype=float), (row, column)), shape=(len(rows), m))
@@ -102,17 +103,19 @@ _VARIES = np.array([bool(e.parameter) and e.letter not in "LC" for e in ELEMENTS
 
 def dependencies(point: OperatingPoint) -> Numbers:
     """All element values of a circuit, and the parameters of its devices, in the order of the elements."""
+    from scipy.sparse import csr_array, vstack
+
     circuit = point.circuit
     kind, _, _, value, _ = circuit.arrays()
     parts, m = expanded(circuit).parts, elementary_point(point).circuit.arrays().kind.size
     plain = _VARIES[kind]
     plain[list(circuit.devices)] = False
     own = np.flatnonzero(plain)
-    names, units, codes = circuit.names, [e.unit for e in ELEMENTS], kind[own].tolist()
+    names = circuit.names
     elements = Numbers(
         tuple(names[k] for k in own.tolist()),
         value[own],
-        tuple(units[code] for code in codes),
+        tuple(ELEMENTS[code].unit for code in kind[own].tolist()),
         csr_array((np.ones(own.size), own, np.arange(own.size + 1)), shape=(own.size, m)),
         csr_array((own.size, m)),
     )
@@ -125,10 +128,7 @@ def dependencies(point: OperatingPoint) -> Numbers:
         elements.names + devices.names,
         np.concatenate([elements.values, devices.values]),
         elements.units + devices.units,
-        *(
-            vstack([getattr(side, name) for side in (elements, devices)], format="csr")
-            for name in ("by_value", "by_current")
-        ),
+        *(vstack(changes, format="csr") for changes in zip(elements[3:], devices[3:])),
     ).at(order)
 
 

@@ -15,8 +15,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.optimize import linprog
 
 from circuitsim.controlled.lemke import lemke
 from circuitsim.errors import InfeasibleError, UnboundedError
@@ -191,6 +189,8 @@ def jump(problem: Problem, x: np.ndarray, w: np.ndarray, now: str) -> tuple[np.n
 
 def _limiting(problem: Problem, role: Role, x: np.ndarray, sources: np.ndarray, k: np.ndarray, now: str) -> np.ndarray:
     """Diodes (d,) that carry charge, or that block flux."""
+    from scipy.linalg import solve_triangular
+
     own = np.flatnonzero(problem.parts.role[problem.storing] == role)
     if not own.size or not problem.diodes.size:
         return np.zeros(problem.diodes.size, dtype=bool)
@@ -223,6 +223,8 @@ def _limiting(problem: Problem, role: Role, x: np.ndarray, sources: np.ndarray, 
 
 def _contradicting(by_z: np.ndarray, by_own: np.ndarray, gap: np.ndarray) -> np.ndarray:
     """Weights with which constraints of `_multipliers` add up to a contradiction (Farkas)."""
+    from scipy.optimize import linprog
+
     none = np.zeros(by_z.shape[1]), np.zeros(by_own.shape[1])
     weights = linprog(gap, A_eq=by_z.T, b_eq=none[0], A_ub=by_own.T, b_ub=none[1], bounds=(0.0, 1.0)).x
     return np.where(weights > ROUNDING, weights, 0.0)

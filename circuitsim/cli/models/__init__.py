@@ -35,7 +35,6 @@ MODELS = {
 }
 """Family → its line in the help."""
 
-PRECISIONS = ("float32", "float64")
 METHODS, VARIANTS = ("ep", "bp", "implicit"), ("centred", "positive", "negative")
 HOW = f"how gradients are found: {', '.join(METHODS)}, or module:name of a rule of your own"
 
