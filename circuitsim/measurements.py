@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy.integrate import trapezoid
-from scipy.optimize import brentq, minimize_scalar
 
 from circuitsim.analysis.probes import Formula, Probe
 from circuitsim.analysis.sweep import sweep
@@ -59,6 +57,8 @@ class Between(Signal):
 
     def crossings(self, begin: float, end: float) -> list[tuple[float, bool]]:
         """Zero crossings, and whether the quantity rises there."""
+        from scipy.optimize import brentq
+
         x, y = self._within(begin, end)
         found: list[tuple[float, bool]] = []
         for k in range(x.size - 1):
@@ -70,23 +70,24 @@ class Between(Signal):
     def extremes(self, begin: float, end: float) -> tuple[tuple[float, float], tuple[float, float]]:
         """The smallest and the largest value, each with its place."""
         x, y = self._within(begin, end)
-        low, high = (self._extreme(x, y, sign) for sign in (1.0, -1.0))
-        return low, high
+        return self._extreme(x, y, 1.0), self._extreme(x, y, -1.0)
 
     def _extreme(self, x: np.ndarray, y: np.ndarray, sign: float) -> tuple[float, float]:
+        from scipy.optimize import minimize_scalar
+
         k = int(np.argmin(sign * y))
         around = x[max(k - 1, 0)], x[min(k + 1, x.size - 1)]
         width = CLOSE * (around[1] - around[0])
         found = minimize_scalar(
             lambda at: sign * self.at(np.array([at]))[0], bounds=around, method="bounded", options={"xatol": width}
         )
-        better = sign * found.fun if found.fun < sign * y[k] else y[k]
-        return float(better), float(found.x if found.fun < sign * y[k] else x[k])
+        least, at = min((sign * y[k], x[k]), (found.fun, found.x))
+        return float(sign * least), float(at)
 
     def integral(self, begin: float, end: float, power: int = 1) -> float:
         """The integral of a power, by the trapezoidal rule on the known places."""
         x, y = self._within(begin, end)
-        return float(trapezoid(y**power, x))
+        return float(np.diff(x) @ np.convolve(y**power, (0.5, 0.5), "valid"))
 
 
 class _OverSweep(Between):

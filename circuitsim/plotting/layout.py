@@ -12,7 +12,6 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import networkx
 import numpy as np
 
 from circuitsim.circuit import GROUND
@@ -54,8 +53,9 @@ def embedded(part: Part) -> np.ndarray:
     among = part.parent[part.edges[:, 1]] < 0
     x, inner = np.zeros((part.parent.size, 2)), part.edges[among]
     if core.size > 1:
-        graph = networkx.Graph(inner.tolist())
-        found = networkx.kamada_kawai_layout(graph)
+        import networkx
+
+        found = networkx.kamada_kawai_layout(networkx.Graph(inner.tolist()))
         x[core] = [found[vertex] for vertex in core.tolist()]
         x -= x[core].mean(0)
         along = x[inner[:, 1]] - x[inner[:, 0]]
@@ -119,6 +119,8 @@ class Grid:
     def groups(self) -> Iterator[tuple[list[int], int]]:
         """Vertices that move together, and how many of `ORTHOGONAL` they try: one, alone and with its ground symbols;
         and those that one other vertex connects to the rest, the neighbour of that first."""
+        import networkx
+
         graph = networkx.Graph(self.part.edges.tolist())
         for v in range(len(self.cells)):
             yield [v, *np.flatnonzero(self.part.parent == v).tolist()], 1
