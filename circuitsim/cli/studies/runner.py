@@ -219,7 +219,7 @@ out DIR  write {self.name}.md, .csv and .png here
 
     def draw(self, figure: Any, args: argparse.Namespace, runs: list[Run]) -> None:
         """Test errors over the epochs, the paper's as dotted lines; or accuracies over an axis."""
-        from matplotlib.ticker import MaxNLocator
+        from matplotlib.ticker import LogLocator, MaxNLocator
 
         from circuitsim.training.curves import marker_of
 
@@ -229,25 +229,24 @@ out DIR  write {self.name}.md, .csv and .png here
             for group in groups(runs):
                 rest = ", ".join(f"{axis} {value}" for axis, value in group[0].key.items() if axis != self.over)
                 lines.setdefault(rest, []).append((group[0].key[self.over], 100.0 - fmean(run.error for run in group)))
-            for label, points in lines.items():
-                axes.plot(*zip(*points), marker="o", label=label)
+            for rest, points in lines.items():
+                axes.plot(*zip(*points), marker="o", label=rest)
             axes.set_xticks(sorted({run.key[self.over] for run in runs}))
             axes.set(xlabel=self.over, ylabel="test accuracy, %", title=self.title)
         else:
             dotted = ""
             for k, group in enumerate(groups(runs)):
                 for run in group:
-                    named = {"label": " ".join(map(str, run.key.values()))} if run is group[0] else {}
-                    errors, epochs = ([row[name] for row in run.history] for name in ("test_error", "epoch"))
-                    percent = [100.0 * error for error in errors]
-                    axes.plot(epochs, percent, color=f"C{k}", linewidth=1, marker=marker_of(len(epochs)), **named)
+                    label = " ".join(map(str, run.key.values())) if run is group[0] else None
+                    epochs, percent = zip(*((row["epoch"], 100.0 * row["test_error"]) for row in run.history))
+                    axes.plot(epochs, percent, color=f"C{k}", marker=marker_of(len(epochs)), label=label)
                 if (paper := self.published(args, group)) is not None:
                     dotted = " (dotted: the paper's)"
-                    axes.axhline(paper.error, color=f"C{k}", linewidth=0.8, linestyle=":")
+                    axes.axhline(paper.error, color=f"C{k}", linestyle=":")
             axes.set(title=f"test error{dotted}", xlabel="epochs", ylabel="%", yscale="log")
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-            for formatted in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-                formatted("{x:g}")
+            ticks = LogLocator(subs=(1, 1.5, 2, 3, 4, 6))
+            axes.yaxis.set(major_locator=ticks, major_formatter="{x:g}", minor_formatter="")
         axes.legend(frameon=False, fontsize="small")
 
 
