@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from circuitsim.analysis.batch_solution import BatchSolution, samples_of
 from circuitsim.analysis.controlled import PreparedControlled, prepared_controlled
@@ -77,8 +76,10 @@ class SectionedBatch(ControlledBatch):
     sensors: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @cached_property
-    def _controls(self) -> csr_array:
-        """Matrix (m, n_nodes + sensors) from potentials and sensor currents to controlled source values."""
+    def _controls(self) -> Any:
+        """Sparse matrix (m, n_nodes + sensors) from potentials and sensor currents to controlled source values."""
+        from scipy.sparse import csr_array
+
         arrays, laws = self.circuit.arrays(), self.ready.laws
         gain = arrays.value[laws.element]
         gain = np.where(np.isnan(gain), 1.0, gain)
