@@ -14,8 +14,7 @@ import os
 import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -68,6 +67,7 @@ def _executor(workers: int | None, given: Executor | None = None) -> Iterator[tu
             yield threads, processors()
     else:
         import multiprocessing
+        from concurrent.futures import ProcessPoolExecutor
 
         # A forked process would inherit the threads of numerical libraries in an undefined state.
         with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
@@ -161,7 +161,7 @@ def computed(
                     yield first()
             while waiting:
                 yield first()
-        except BrokenProcessPool:
+        except BrokenExecutor:
             again = "start again" if journal is None else "repeat the command to continue after the last finished task"
             raise WorkerError(f"a worker process was killed, perhaps for lack of memory; {again}") from None
         finally:

@@ -86,11 +86,20 @@ def test_exceptions_have_their_exit_codes(
             command("solve", "-", "--debug")
 
 
-HEAVY = {"scipy", "numba", "networkx", "matplotlib", "pandas", "cvxpy", "concurrent", "multiprocessing"}
+HEAVY = {"scipy", "numba", "networkx", "matplotlib", "pandas", "cvxpy", "multiprocessing"}
 
 
 @pytest.mark.parametrize(
-    "words", ["--help", "solve my.cir", "solve my.cir --format csv", "check my.cir", "convert my.cir"]
+    "words",
+    [
+        "--help",
+        "solve my.cir",
+        "solve my.cir --format csv",
+        "check my.cir",
+        "convert my.cir",
+        "tran my.cir --stop 1m",
+        "train drn --help",
+    ],
 )
 def test_small_decks_need_no_heavy_modules(deck: Any, words: str) -> None:
     deck(DIVIDER + "".join(f"D{k} out n{k}\nRn{k} n{k} 0 1k\n" for k in range(7)))
