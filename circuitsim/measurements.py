@@ -44,7 +44,7 @@ class Between(Signal):
 
     def slope(self, place: float) -> float:
         """The derivative at a place, by central differences within the range."""
-        step = STEP * (abs(place) or float(np.abs(self.grid).max()))
+        step = STEP * (abs(place) or np.abs(self.grid).max())
         ends = np.clip([place - step, place + step], self.grid[0], self.grid[-1])
         low, high = self.at(ends)
         return float((high - low) / (ends[1] - ends[0]))

@@ -14,10 +14,9 @@ import os
 import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -25,6 +24,9 @@ from circuitsim._files import atomic_write, remove_abandoned
 from circuitsim._npz import read_npz
 from circuitsim._version import __version__
 from circuitsim.errors import UsageError, WorkerError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -56,6 +58,8 @@ def _executor(workers: int | None, given: Executor | None = None) -> Iterator[tu
     UsageError
         Fewer than one worker.
     """
+    from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
     if workers is not None and workers < 1:
         raise UsageError(f"at least one worker is needed, not {workers}")
     if given is not None:
@@ -67,7 +71,6 @@ def _executor(workers: int | None, given: Executor | None = None) -> Iterator[tu
             yield threads, processors()
     else:
         import multiprocessing
-        from concurrent.futures import ProcessPoolExecutor
 
         # A forked process would inherit the threads of numerical libraries in an undefined state.
         with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
@@ -138,7 +141,9 @@ def computed(
     WorkerError
         A worker process was killed.
     """
-    waiting: deque[tuple[int, Future[R], bool]] = deque()
+    from concurrent.futures import BrokenExecutor, Future
+
+    waiting = deque[tuple[int, Future[R], bool]]()
 
     def first() -> R:
         number, future, new = waiting.popleft()

@@ -40,7 +40,7 @@ def test_the_site_has_every_public_name_and_figure(tmp_path: Path) -> None:
         pytest.importorskip(package, reason=f"{package} is not installed (extra docs)")
     pytest.importorskip("sklearn", reason="the reference has estimators")
     needed = ",".join(own for own in site_settings().extensions if own != "sphinx.ext.viewcode")
-    settings = f"-D nb_execution_mode=off -D toc_object_entries=0 -D extensions={needed}".split()
+    settings = f"-D nb_execution_mode=off -D extensions={needed}".split()
     sphinx = "import gc, sys; from sphinx.cmd.build import main; gc.disable(); sys.exit(main(sys.argv[1:]))"
     build = [sys.executable, "-c", sphinx, "-W", "-q", "--keep-going", *settings, "docs", str(tmp_path / "site")]
     shutil.rmtree(ROOT / "docs/gallery", ignore_errors=True)  # figures that are there would stay

@@ -128,7 +128,8 @@ def dependencies(point: OperatingPoint) -> Numbers:
         elements.names + devices.names,
         np.concatenate([elements.values, devices.values]),
         elements.units + devices.units,
-        *(vstack(changes, format="csr") for changes in zip(elements[3:], devices[3:])),
+        vstack([elements.by_value, devices.by_value], format="csr"),
+        vstack([elements.by_current, devices.by_current], format="csr"),
     ).at(order)
 
 

@@ -86,7 +86,7 @@ def test_exceptions_have_their_exit_codes(
             command("solve", "-", "--debug")
 
 
-HEAVY = {"scipy", "numba", "networkx", "matplotlib", "pandas", "cvxpy", "multiprocessing"}
+HEAVY = {"scipy", "numba", "networkx", "matplotlib", "pandas", "cvxpy", "concurrent", "multiprocessing"}
 
 
 @pytest.mark.parametrize(
