@@ -272,7 +272,8 @@ class ExactRun:
         """
         before = self.kept
         self.put_away()
-        # Whether ten times the latest segments that memory may hold would not reach the end.
+        # Whether ten times the latest segments that memory may hold would not reach the end; a few megabytes of them,
+        # some 70,000, are more than a transient before a calm run of a thousand times its length has.
         time = float(self.state.number[TIME])
         slow = (self.stop - time) * (self.kept - before) > 10.0 * MEMORY * (time - self.done[-1].start[0])
         if self.kept > MEMORY or (slow and self.kept > 0.002 * MEMORY):

@@ -8,6 +8,7 @@ import functools
 import io
 import itertools
 import shlex
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +18,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from circuitsim.cli import COMMANDS, main
+from circuitsim.cli.studies.networks import TABLE1
+from circuitsim.cli.studies.runner import Run
 
 NETLISTS = Path(__file__).parents[2] / "netlists"
 GALLERY = Path(__file__).parents[2] / "docs/gallery.md"
@@ -292,3 +295,16 @@ def test_gallery_pictures_of_waveforms_are_not_empty(drawn, name: str) -> None:
     (figure,) = drawn(line).figures
     check(figure, len(figure.axes))
     assert len(figure.axes) >= 2
+
+
+@pytest.mark.parametrize(("first", "last"), [(0.9, 0.012), (0.06, 0.033), (0.019, 0.0145)])
+def test_labels_of_a_logarithmic_axis_do_not_overprint(first: float, last: float) -> None:
+    figure = Figure(figsize=(8.0, 4.5))
+    errors = enumerate(np.geomspace(first, last, 5), start=1)
+    history = [{"epoch": epoch, "test_error": error, "train_seconds": 1.0} for epoch, error in errors]
+    TABLE1.draw(figure, Namespace(), [Run({"row": "xs", "method": "ep"}, 0, "digits", history, {})])
+    (axes,) = figure.axes
+    figure.canvas.draw()
+    labels = [label.get_window_extent() for label in axes.get_yticklabels(which="both") if label.get_text()]
+    shown = sorted((own.y0, own.y1) for own in labels if axes.bbox.y0 <= 0.5 * (own.y0 + own.y1) <= axes.bbox.y1)
+    assert shown and all(below[1] <= above[0] for below, above in itertools.pairwise(shown))
