@@ -11,7 +11,6 @@ P = M (Mᵀ K M)⁻¹ Mᵀ K.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,15 +19,7 @@ from circuitsim.controlled.lemke import lemke
 from circuitsim.errors import InfeasibleError, UnboundedError
 from circuitsim.time_domain.modes import Parts, Role, mode_of, normal_tree
 from circuitsim.time_domain.problem import Problem
-from circuitsim.time_domain.result import Jump
 from circuitsim.time_domain.trees import FIXED, FREE, C, L, R
-
-
-class JumpMap(NamedTuple):
-    """x⁺ (q,) = ``by_states`` (q, q) x⁻ + ``by_sources`` (q, s) w."""
-
-    by_states: np.ndarray
-    by_sources: np.ndarray
 
 
 class Constraint(NamedTuple):
@@ -74,49 +65,13 @@ def constraint(problem: Problem, carrying: np.ndarray, open_: np.ndarray, rows: 
     return Constraint(np.concatenate(free, axis=1), given)
 
 
-def projection(free: np.ndarray, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """P (q, q), and M (Mᵀ K M)⁻¹ Mᵀ (q, q)."""
+def projection(free: np.ndarray, k: np.ndarray) -> np.ndarray:
+    """P (q, q)."""
     gram = free.T @ k @ free
     # Voltages and currents, farads and henries are scaled separately.
     scale = 1.0 / np.sqrt(np.diag(gram))
     inverse = scale[:, None] * np.linalg.inv(gram * scale * scale[:, None]) * scale
-    inner = np.asarray(free @ inverse @ free.T)
-    return inner @ k, inner
-
-
-class Jumps:
-    """The jumps of a run.
-
-    Attributes
-    ----------
-    sets : dict of bytes to tuple
-        For each pair of sets of diodes (`key`) a jump, N, P and M (Mᵀ K M)⁻¹ Mᵀ; see `Constraint`.
-    maps : dict of int to JumpMap
-        By the segment after them.
-    """
-
-    def __init__(self, problem: Problem, recorded: Sequence[Jump]) -> None:
-        self.q, self.s = problem.storing.size, problem.system.shape[0]
-        self.sets: dict[bytes, tuple[Jump, np.ndarray, np.ndarray, np.ndarray]] = {}
-        self.maps: dict[int, JumpMap] = {}
-        k = storage(problem, problem.parts.value, problem.parts.coupling)
-        for own_jump in recorded:
-            if (own := key(own_jump)) not in self.sets:
-                free, given = constraint(problem, own_jump.carrying, own_jump.open, problem.rows)
-                self.sets[own] = own_jump, given.real, *projection(free, k)
-            _, given, p, _ = self.sets[own]
-            before = self.at(own_jump.segment)
-            by_sources = p @ before.by_sources + (np.eye(self.q) - p) @ given
-            self.maps[own_jump.segment] = JumpMap(p @ before.by_states, by_sources)
-
-    def at(self, segment: int) -> JumpMap:
-        """All jumps before a segment."""
-        return self.maps.get(segment) or JumpMap(np.eye(self.q), np.zeros((self.q, self.s)))
-
-
-def key(own_jump: Jump) -> bytes:
-    """The sets of diodes of a jump, as a key."""
-    return own_jump.carrying.tobytes() + own_jump.open.tobytes()
+    return np.asarray(free @ inverse @ free.T @ k)
 
 
 ROUNDING = 1e-12
@@ -182,7 +137,7 @@ def jump(problem: Problem, x: np.ndarray, w: np.ndarray, now: str) -> tuple[np.n
     k, sources = storage(problem, problem.parts.value, problem.parts.coupling), problem.rows @ w
     carrying, blocking = (_limiting(problem, role, x, sources, k, now) for role in (Role.CAPACITOR, Role.INDUCTOR))
     free, given = constraint(problem, carrying, ~blocking, problem.rows)
-    p, _ = projection(free, k)
+    p = projection(free, k)
     after = p @ x + (np.eye(x.size) - p) @ (given.real @ w)
     return after, float(after @ k @ (after - x)), [carrying, ~blocking]
 

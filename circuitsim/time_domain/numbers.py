@@ -70,7 +70,7 @@ def stepped(origin: Origin, name: str) -> Stepped:
         An unknown name, or a parameter whose change would add or remove a part of the circuit.
     """
     problem = origin.problem
-    found, own = _numbers(origin), parameter(problem.terminals.circuit, name)
+    found, own = unstepped(origin), parameter(problem.terminals.circuit, name)
     own = own or parameter(problem.circuit, name)  # a part of a device
     if own is None or (own.sort is Sort.HELD and own.key not in origin.start.held):
         raise _refuse(name, " is not a number of the circuit")
@@ -87,7 +87,7 @@ def stepped(origin: Origin, name: str) -> Stepped:
     return found
 
 
-def _numbers(origin: Origin) -> Stepped:
+def unstepped(origin: Origin) -> Stepped:
     """All data, without a step."""
     problem = origin.problem
     rows, switches = problem.supply(), problem.switches
@@ -189,4 +189,4 @@ def _of_part(origin: Origin, found: Stepped, own: Parameter) -> None:
         raise _refuse(own.name, " is not a number of the circuit")
 
 
-__all__ = ["NAMES", "STEP", "Stepped", "stepped"]
+__all__ = ["NAMES", "STEP", "Stepped", "stepped", "unstepped"]

@@ -25,12 +25,11 @@ from circuitsim.time_domain.functionals import Functional, Value
 from circuitsim.time_domain.implicit import Implicit
 from circuitsim.time_domain.implicit_gradients import implicit_gradient
 from circuitsim.time_domain.implicit_result import ImplicitResult, beginning
-from circuitsim.time_domain.jumps import Jumps
 from circuitsim.time_domain.modes import Role
-from circuitsim.time_domain.monodromy import monodromy
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.run import ACCURACY, finished, needs_implicit, output_times, transient
+from circuitsim.time_domain.sensitivities import monodromy
 from circuitsim.time_domain.shooting import ONCE, Period, Shooting, shoot
 from circuitsim.time_domain.windows import CURRENT, VOLTAGE
 
@@ -292,7 +291,7 @@ class _ExactPeriods:
         run.go(None)
         segments, gap = run.segments(), run.state.x - x
         first, self.last = segments.conducting(np.array([0, -1]))
-        derivative = monodromy(segments, self.length, Jumps(self.problem, run.jumps))
+        derivative = monodromy(run.origin(), segments, self.length)
         return Period(run, x, gap, derivative, self._sizes(), self.within, bool((self.last[d:] == first[d:]).all()))
 
     def _sizes(self) -> np.ndarray:
