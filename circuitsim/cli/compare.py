@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.cli.deck import report
-from circuitsim.cli.models.circuit import Options, Setting, estimator_of, setting_of
+from circuitsim.cli.models import Options
+from circuitsim.cli.models.circuit import Setting, estimator_of, setting_of
 from circuitsim.errors import CircuitError, ConvergenceError, NoEnergyError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _estimates(
     for method, variant in plans:
         name = f"ep {variant}" if method == "ep" else method
         share = options.kink_share if method == "ep" else None
-        asked = replace(options, method=method, variant=variant, kink_share=share)
+        asked = options.but(method=method, variant=variant, kink_share=share)
         try:
             estimator, _ = estimator_of(asked, setting)
         except NoEnergyError as error:

@@ -1,20 +1,17 @@
 """Options from the command line, a TOML file or a recorded run: their types and permitted values.
 
-The options of a command are lines of a text (`add_options`), those of a training run the fields of a dataclass and
-lines of its text (`options_in`).
+The options of a command (`add_options`) and of a training run (`options_in`) are lines of a text.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import math
 import re
 from argparse import ArgumentTypeError, BooleanOptionalAction
 from collections.abc import Callable, Mapping
 from enum import Enum
-from types import NoneType, UnionType
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Any, NamedTuple
 
 from circuitsim.errors import UsageError
 from circuitsim.units import parse, short
@@ -78,17 +75,6 @@ class Kind(Enum):
             raise ArgumentTypeError(f"{text!r} is not {self.value}") from None
 
 
-KINDS: dict[Any, Kind] = {
-    int: Kind.WHOLE,
-    float: Kind.NUMBER,
-    str: Kind.WORD,
-    bool: Kind.SWITCH,
-    list[str]: Kind.WORDS,
-    list[dict[str, Any]]: Kind.TABLES,
-}
-"""Type of a field → kind of its values."""
-
-
 class Option(NamedTuple):
     """An option.
 
@@ -98,7 +84,7 @@ class Option(NamedTuple):
     words, value : str
         Its help, and the placeholder for its value there.
     default : object
-        None: derived, or not needed.
+        None: derived, or not needed; a switch then has a negative form too.
     usual : bool
         Whether ``--help`` shows it, not only ``--help-all``.
     choices : tuple of str
@@ -132,6 +118,9 @@ class Option(NamedTuple):
         return self.words if named else f"{self.words} ({f'{default:g}' if isinstance(default, float) else default})"
 
 
+_KINDS = {"N": Kind.WHOLE, "MINUTES": Kind.NUMBER, "TABLES": Kind.TABLES}
+"""Placeholder of a value → its kind."""
+
 _ROW = re.compile(r"([*~]*)(\w+)(?: ([A-Z]+))?(?: = (\S+))?(?: \{(.*?)\})?(?: if (.*?))?  +(.*)")
 
 
@@ -143,31 +132,19 @@ def options_in(lines: str, **own: dict[str, Any]) -> dict[str, Option]:
     ----------
     lines : str
         ``*`` before a name: ``--help`` shows it; ``~``: it is not recorded. ``N`` is a whole number, another letter and
-        ``MINUTES`` a number.
+        ``MINUTES`` a number, ``TABLES`` a list that only a file can give. Where the help says so, an option is
+        repeatable.
     **own : dict
         Further fields of an option by its name.
     """
     found = {}
     for line in lines.strip().splitlines():
         marks, name, value, default, choices, only, words = _ROW.fullmatch(line).groups("")  # type: ignore[union-attr]
-        kind = Kind.NUMBER if len(value) == 1 or value == "MINUTES" else Kind.WORD if value else Kind.SWITCH
-        kind = Kind.WHOLE if value == "N" else kind
-        usual, given = "*" in marks, kind.read(default) if default else None
-        fields = words, value, given, usual, tuple(choices.split()), tuple(only.split()), "~" not in marks
-        found[name] = Option(kind, *fields, **own.get(name, {}))
-    return found
-
-
-def options_of(family: Any) -> dict[str, Option]:
-    """The options of a dataclass by name, with ``_``: its fields, with what ``OWN`` of its classes says of them."""
-    hints, found, said = get_type_hints(family), dict[str, Option](), dict[str, Option]()
-    for cls in reversed(family.__mro__):
-        said |= vars(cls).get("OWN", {})
-    for field in dataclasses.fields(family):
-        hint = hints[field.name]
-        (of,) = [one for one in get_args(hint) if one is not NoneType] if isinstance(hint, UnionType) else [hint]
-        default = [] if field.default is dataclasses.MISSING else field.default
-        found[field.name] = said.get(field.name, Option(KINDS[of]))._replace(kind=KINDS[of], default=default)
+        kind = Kind.NUMBER if len(value) == 1 else Kind.WORD if value else Kind.SWITCH
+        kind = Kind.WORDS if "(repeatable" in words else _KINDS.get(value, kind)
+        given = kind.read(default) if default else {Kind.SWITCH: False, Kind.WORDS: []}.get(kind)
+        fields = words, value, given, "*" in marks, tuple(choices.split()), tuple(only.split()), "~" not in marks
+        found[name] = Option(kind, *fields)._replace(**own.get(name, {}))
     return found
 
 

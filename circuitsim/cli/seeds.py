@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from circuitsim.cli.models import family_of, options_again
+from circuitsim.cli.models import Options, family_of, options_again
 from circuitsim.cli.progress import Interrupt
 from circuitsim.cli.workers import workers_of
 from circuitsim.errors import UsageError
@@ -28,7 +27,7 @@ MEASURES = ("loss", "error", "accuracy", "likelihood")
 class Task(NamedTuple):
     """A run: its options, its folder, titles and notes shown so far (None: a silent run)."""
 
-    options: Any
+    options: Options
     folder: str | None
     shown: set[str] | None
 
@@ -41,7 +40,7 @@ class Finished(NamedTuple):
     interrupted: bool
 
 
-def run_seeds(options: Any) -> int:
+def run_seeds(options: Options) -> int:
     """Train with every seed; 0 when done, 130 when interrupted and saved."""
     from circuitsim._files import atomic_write
     from circuitsim.formats.columns import csv, table
@@ -54,7 +53,7 @@ def run_seeds(options: Any) -> int:
     folder = None if options.out is None else Path(options.out).resolve()
     texts: set[str] | None = set() if dask is None and workers in (None, 1) else None
     tasks = [
-        Task(replace(options, seed=seed), None if folder is None else str(folder / f"seed-{seed}"), texts)
+        Task(options.but(seed=seed), None if folder is None else str(folder / f"seed-{seed}"), texts)
         for seed in range(options.seed, options.seed + seeds)
     ]
     for task in tasks:
@@ -103,7 +102,7 @@ def train_seed(task: Task) -> Finished:
 
 def train_run(
     name: str,
-    given: Any,
+    given: Options,
     epochs: int | None,
     folder: Path | None,
     late: Callable[[], bool],
@@ -115,7 +114,7 @@ def train_run(
     ----------
     name : str
         The name of the run: its folder and its progress line.
-    given : RunOptions
+    given : Options
         Options of a new run.
     epochs : int, optional
         Total number; by default the model's own. A longer run is not changed.
@@ -137,15 +136,14 @@ def train_run(
 
     directory = None if folder is None else RunDirectory(folder / name)
     known = directory is not None and directory.config.exists()
-    options: Any = given
-    recorded = given.recorded()
+    options, recorded = given, given.recorded()
     if known and directory is not None:
         _check_recorded(directory, recorded)
         recorded = directory.options()
         options = options_again(recorded)
     done = _epochs_begun(directory) if known else 0
     if epochs is not None:
-        options = replace(options, epochs=max(epochs, done))
+        options = options.but(epochs=max(epochs, done))
     experiment = family_of(options.model).build(options)
     asked = experiment.plan.epochs if epochs is None else epochs
     if shown is not None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from circuitsim.cli import Parser
 from circuitsim.cli.models import (
     MODELS,
-    RunOptions,
+    RUN,
+    SHARED,
     check_acting,
     family_of,
     family_options,
@@ -65,10 +66,11 @@ class FamilyParser(Parser):
         self.options, self._rare, self._valued = options, list[tuple[argparse.Action, str]](), set[str]()
         self.add_argument("--help-all", action="store_true", default=argparse.SUPPRESS, help="all options and notes")
         groups = [self.add_argument_group(f"options of {what}") for what in ("this model", "the run")]
+        common = SHARED | RUN
         for name, one in options.items():
-            if name not in RunOptions.OWN:
+            if name not in common:
                 self._add(groups[0], name, one)
-        for name in RunOptions.OWN:
+        for name in common:
             if name in options:
                 self._add(groups[1], name, options[name])
 
@@ -126,7 +128,7 @@ def add_arguments(parser: Parser) -> None:
         family, options = family_of(name), family_options(name)
         own = sub_parser(name, line, " [DECK]" * ("deck" in options))
         own.epilog, own.notes = family.EPILOG, getattr(family, "NOTES", "")
-        own.take({"config": RunOptions.OWN["config"], **options})
+        own.take({"config": SHARED["config"], **options})
     own = sub_parser(RESUME, "continue a run, bit for bit as if it had never stopped")
     known = family_options("drn")
     names = (*_MAY_CHANGE, "out", "no_pictures", "tensorboard")
@@ -150,7 +152,7 @@ def run(args: argparse.Namespace) -> int:
     check_values(given, known)
     if "config" in args:
         given = {**configured(args.config, known), **given}
-    options: Any = new_options({"model": args.model, **given})
+    options = new_options({"model": args.model, **given})
     check_acting(options, given)
     if "compare" in given:
         from circuitsim.cli.compare import compare
@@ -244,7 +246,7 @@ def _resume(args: argparse.Namespace) -> int:
     stated = {name: value for name, value in recorded.items() if value is not None}
     empty = {name: None for name, one in known.items() if name in recorded and one.default is not None}
     check_values({**empty, **stated}, known, source)
-    missing = [name for name in known if name not in recorded and name not in RunOptions.__dataclass_fields__]
+    missing = [name for name in known if name not in recorded and name not in RUN]
     if missing:
         raise UsageError(f"the recorded configuration lacks {', '.join(missing)}; it cannot be resumed")
     changed = {name: value for name, value in vars(args).items() if name in _MAY_CHANGE}

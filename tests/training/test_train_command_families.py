@@ -2,36 +2,23 @@
 
 import sys
 import types
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from quadratic import NoisyQuadratic
 
 from circuitsim.cli import main
-from circuitsim.cli.models import MODELS, RunOptions, family_options
-from circuitsim.cli.options import options_in
+from circuitsim.cli.models import MODELS, family_options, own_options
 from circuitsim.training import SGD, TrainingPlan
 from circuitsim.training.experiment import Experiment
-
-
-@dataclass(frozen=True)
-class Options(RunOptions):
-    """Three of every family, one of its own."""
-
-    model = "toy"
-    OWN = options_in("*skip_every N  skip every so many steps")
-    epochs: int = 3
-    batch: int = 5
-    lr: float = 0.1
-    skip_every: int = 0
 
 
 @pytest.fixture
 def toy(monkeypatch):
     """A family named toy, with one option of its own."""
     module = types.ModuleType("toy_family")
-    module.Options, module.EPILOG, module.built = Options, "", []
+    module.OPTIONS = own_options("epochs=3 batch=5 lr=0.1", "*skip_every N = 0  skip every so many steps")
+    module.EPILOG, module.built = "", []
 
     def build(options):
         module.built.append(options.recorded())

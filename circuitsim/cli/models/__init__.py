@@ -2,8 +2,8 @@
 
 A family is a module with
 
-    Options            a dataclass whose fields are its options (`circuitsim.cli.options.option`)
-    build(options)     an `Experiment` from them
+    OPTIONS            its options by name (`own_options`)
+    build(options)     an `Experiment` from their values
     EPILOG             examples for its help
     NOTES              if there are any: further text of its ``--help-all``
 
@@ -13,13 +13,12 @@ and a row in `MODELS`. Everything else (options, progress, history, checkpoints,
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar
+from types import ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
-from circuitsim.cli.options import Option, options_in, options_of
+from circuitsim.cli.options import Option, options_in
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,12 +38,7 @@ METHODS, VARIANTS = ("ep", "bp", "implicit"), ("centred", "positive", "negative"
 HOW = f"how gradients are found: {', '.join(METHODS)}, or module:name of a rule of your own"
 
 
-@dataclass(frozen=True)
-class RunOptions:
-    """Options of every family; `OWN` has the help of those that several share."""
-
-    model: ClassVar[str]
-    OWN: ClassVar[dict[str, Option]] = options_in("""
+SHARED = options_in("""
 *dataset NAME  data set, or a folder of idx files
 *config FILE  options from a TOML file
 data_dir DIR  directory of data sets (docs/models.md)
@@ -53,9 +47,13 @@ data_dir DIR  directory of data sets (docs/models.md)
 *lr R  learning rate
 momentum M  momentum, 0 to 1
 weight_decay D  L2 penalty on the weights
-*seed N  seed of all random numbers
-evaluate_every N  epochs between two rows of the history
-checkpoint_seconds S  minimum time between checkpoints
+""")
+"""Options of several families."""
+
+RUN = options_in("""
+*seed N = 0  seed of all random numbers
+evaluate_every N = 1  epochs between two rows of the history
+checkpoint_seconds S = 30  minimum time between checkpoints
 *~out DIR  write history, checkpoints, model, pictures here
 ~no_pictures  write no pictures into --out
 ~tensorboard DIR  write the history for TensorBoard too (extra)
@@ -63,62 +61,59 @@ checkpoint_seconds S  minimum time between checkpoints
 ~workers N  processes (this one); results do not depend on it
 ~dask ADDRESS  run on the Dask cluster of this scheduler
 """)
+"""Options of every family."""
 
-    seed: int = 0
-    evaluate_every: int = 1
-    checkpoint_seconds: float = 30.0
-    out: str | None = None
-    no_pictures: bool = False
-    tensorboard: str | None = None
-    seeds: int | None = None
-    workers: int | None = None
-    dask: str | None = None
+IMAGES = f"""
+*method NAME = ep  {HOW}
+variant NAME = centred if method ep  nudging of ep: {", ".join(VARIANTS)}
+*beta B if method ep  strength of the nudge
+*sweeps N  free sweeps (with --tolerance: at most)
+*nudged_sweeps N  nudged, or backpropagated, sweeps
+"""
+"""Options of layered networks; those without a default have the published model's."""
+
+
+def own_options(shared: str, lines: str, **own: dict[str, Any]) -> dict[str, Option]:
+    """The options of a family.
+
+    Parameters
+    ----------
+    shared : str
+        Names from `SHARED`, with defaults after ``=``.
+    lines, **own
+        Its own (`options_in`).
+    """
+    taken = dict(RUN)
+    for word in shared.split():
+        name, _, default = word.partition("=")
+        one = SHARED[name]
+        taken[name] = one._replace(default=one.kind.read(default) if default else None)
+    return taken | options_in(lines, **own)
+
+
+def data_options(shared: str, lines: str, **own: dict[str, Any]) -> dict[str, Option]:
+    """The options of a family that learns a data set, as for `own_options`."""
+    precision = "precision NAME = float32 {float32 float64}  type of parameters and states"
+    return own_options(f"epochs batch lr dataset data_dir {shared}", f"{precision}\n{lines.strip()}", **own)
+
+
+class Options(SimpleNamespace):
+    """The values of all options of a run, and ``model``, its family."""
+
+    def but(self, **values: Any) -> Options:
+        """The same options with other values."""
+        return Options(**{**vars(self), **values})
 
     def recorded(self) -> dict[str, Any]:
         """The options stored in the run's folder."""
-        names = (name for name, one in options_of(type(self)).items() if one.recorded)
-        return {"model": self.model, **{name: getattr(self, name) for name in names}}
+        known = family_options(self.model)
+        return {name: value for name, value in vars(self).items() if name == "model" or known[name].recorded}
 
 
-@dataclass(frozen=True)
-class DataOptions(RunOptions):
-    """Options of models that learn a data set. None: the published model's value."""
-
-    OWN: ClassVar[dict[str, Option]] = options_in("""
-precision NAME {float32 float64}  type of parameters and states
-""")
-
-    epochs: int | None = None
-    batch: int | None = None
-    lr: float | None = None
-    dataset: str | None = None
-    data_dir: str | None = None
-    precision: str = "float32"
-
-
-@dataclass(frozen=True)
-class ImageOptions(DataOptions):
-    """Options of layered networks."""
-
-    OWN: ClassVar[dict[str, Option]] = options_in(f"""
-*method NAME  {HOW}
-variant NAME if method ep  nudging of ep: {", ".join(VARIANTS)}
-*beta B if method ep  strength of the nudge
-*sweeps T  free sweeps (with --tolerance: at most)
-*nudged_sweeps K  nudged, or backpropagated, sweeps
-""")
-
-    method: str = "ep"
-    variant: str = "centred"
-    beta: float | None = None
-    sweeps: int | None = None
-    nudged_sweeps: int | None = None
-
-
-def filled(options: Any, values: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def filled(options: Options, values: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
     """Options with gaps filled from a published model, and the values filled in."""
     chosen = {name: value for name, value in values.items() if getattr(options, name) is None}
-    return replace(options, **chosen), chosen
+    return options.but(**chosen), chosen
 
 
 def rule_of(options: Any) -> Any:
@@ -166,10 +161,11 @@ def no_model(word: str) -> str:
 
 def family_options(model: str) -> dict[str, Option]:
     """The options of a family by name."""
-    return options_of(family_of(model).Options)
+    found: dict[str, Option] = family_of(model).OPTIONS
+    return found
 
 
-def new_options(given: Mapping[str, Any]) -> RunOptions:
+def new_options(given: Mapping[str, Any]) -> Options:
     """All options of a new run of the family ``given["model"]``: those given, over the defaults.
 
     Raises
@@ -182,19 +178,18 @@ def new_options(given: Mapping[str, Any]) -> RunOptions:
     for name in given:
         if name not in known:
             raise UsageError(f"{name} is not an option of circuitsim train {model}")
-    made: RunOptions = family_of(model).Options(**given)
-    return made
+    return Options(model=model, **{name: one.default for name, one in known.items()} | given)
 
 
-def options_again(recorded: Mapping[str, Any]) -> RunOptions:
+def options_again(recorded: Mapping[str, Any]) -> Options:
     """The options of a recorded run, whose folder may contain further facts."""
     known = family_options(recorded["model"])
     return new_options({name: value for name, value in recorded.items() if name == "model" or name in known})
 
 
-def check_acting(options: RunOptions, given: Iterable[str]) -> None:
+def check_acting(options: Options, given: Iterable[str]) -> None:
     """Check that each option that was given has an effect: some require certain values of another."""
-    for name, one in options_of(type(options)).items():
+    for name, one in family_options(options.model).items():
         if one.only and name in given and getattr(options, one.only[0]) not in one.only[1:]:
             flag, needed = (f"--{word.replace('_', '-')}" for word in (name, one.only[0]))
             raise UsageError(f"{flag} needs {needed} {' or '.join(one.only[1:])}, not {getattr(options, one.only[0])}")
@@ -206,7 +201,7 @@ def published_run(options: Any, models: Mapping[str, Any], weights: str) -> tupl
     Returns
     -------
     preset : Preset
-    options : ImageOptions
+    options : Options
         Those left open are the preset's.
     chosen : dict
         What became of them, and of the data set.

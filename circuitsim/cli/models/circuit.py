@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
 from circuitsim.cli.deck import READING, read_with
-from circuitsim.cli.models import RunOptions, optimizer_of, plan_of, schedule_of
-from circuitsim.cli.options import Option, options_in
+from circuitsim.cli.models import Options, optimizer_of, own_options, plan_of, schedule_of
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
 
@@ -45,13 +43,9 @@ learning rate is relative (0.05 of each value per step).
 """
 
 
-@dataclass(frozen=True)
-class Options(RunOptions):
-    """None: derived from the circuit; most options are for static data."""
-
-    model = "circuit"
-    OWN: ClassVar[dict[str, Option]] = options_in(
-        f"""
+OPTIONS = own_options(
+    "epochs=50 batch=16 lr weight_decay=0",
+    f"""
 *deck DECK  a SPICE deck
 *data FILE  samples: .csv or .npz (docs/learning.md), or iris or digits (bundled)
 *test FILE  samples held out, measured after each epoch
@@ -59,84 +53,44 @@ class Options(RunOptions):
 *inputs NAMES  input sources: 'V1 V2'
 *outputs PAIRS  outputs: 'v(out) v(p,q)'
 *trainable LINE  what may change: 'R* min=1k max=1MEG' (repeatable)
-*method NAME  {", ".join(METHODS)}
+*method NAME = ep  {", ".join(METHODS)}
 *~compare FORM {{table csv json}}  train nothing: print the gradient by every method, as a table, csv or json
-*gain A  multiply the inputs of all samples
-scatter S  multiply each trainable resistance by exp(S N(0,1)) before the start
+*gain A = 1  multiply the inputs of all samples
+scatter S = 0  multiply each trainable resistance by exp(S N(0,1)) before the start
 *loss NAME  squared or cross-entropy (squared where the data have voltages)
-low V  squared loss: target of the outputs of other classes
-high V  squared loss: target of the output of the class
+low V = 0  squared loss: target of the outputs of other classes
+high V = 1  squared loss: target of the output of the class
 temperature V  cross-entropy: voltage scale (spread of the initial outputs)
-tolerance T  largest relative residual of the certificate
-variant NAME if method ep  of equilibrium propagation: centred, positive or negative
-nudge KIND if method ep agnostic frequency  how outputs are pulled: resistor, current or constant; a current \
-follows the state
+tolerance T = 1e-9  largest relative residual of the certificate
+variant NAME = centred if method ep  of equilibrium propagation: centred, positive or negative
+nudge KIND = constant if method ep agnostic frequency  how outputs are pulled: resistor, current or constant; \
+a current follows the state
 *beta B if method ep agnostic  strength of the nudge
 kink_share S if method ep  choose beta at each step: at most this fraction of diodes changes between the phases
-eta E if method coupled  coupled: size of the step
+eta E = 0.1 if method coupled  coupled: size of the step
 gamma G if method frequency  frequency: amplitude (as --beta)
-times N if method frequency  frequency: times in a period
+times N = 8 if method frequency  frequency: times in a period
 epsilon E if method agnostic  agnostic: compliance of the parameters
-optimizer NAME  adam, momentum or sgd
-momentum M if optimizer momentum  momentum, 0 to 1
-schedule NAME  learning rate: constant, exponential or cosine
-lr_decay D if schedule exponential  exponential schedule: factor for each epoch
-lr_final F if schedule cosine  cosine schedule: final fraction of the rate
+optimizer NAME = adam  adam, momentum or sgd
+momentum M = 0.9 if optimizer momentum  momentum, 0 to 1
+schedule NAME = constant  learning rate: constant, exponential or cosine
+lr_decay D = 0.99 if schedule exponential  exponential schedule: factor for each epoch
+lr_final F = 0 if schedule cosine  cosine schedule: final fraction of the rate
 lr_current R  learning rate of trainable current sources (as --lr)
 lr_device R  learning rate of trainable parameters of devices (0.02 with Adam)
-uncertified WHAT  steps with uncertified states: skip (and count) or stop
+uncertified WHAT = skip  steps with uncertified states: skip (and count) or stop
 steady  waveforms: fit the periodic steady state; times are within its period
 allow_include DIR  {READING["--allow-include DIR"]}
 lib FILE  {READING["--lib FILE"]}
 search DIR  {READING["-I DIR"]}
 no_title  {READING["--no-title"]}
 """,
-        deck={"flag": "deck"},
-        compare={"bare": "table"},
-        search={"flag": "-I"},
-    )
-
-    epochs: int = 50
-    batch: int = 16
-    lr: float | None = None
-    deck: str | None = None
-    data: str | None = None
-    test: str | None = None
-    split: float | None = None
-    inputs: str | None = None
-    outputs: str | None = None
-    trainable: list[str] | None = None
-    method: str = "ep"
-    compare: str | None = None
-    gain: float = 1.0
-    scatter: float = 0.0
-    loss: str | None = None
-    low: float = 0.0
-    high: float = 1.0
-    temperature: float | None = None
-    tolerance: float = 1e-9
-    variant: str = "centred"
-    nudge: str = "constant"
-    beta: float | None = None
-    kink_share: float | None = None
-    eta: float = 0.1
-    gamma: float | None = None
-    times: int = 8
-    epsilon: float | None = None
-    optimizer: str = "adam"
-    momentum: float = 0.9
-    weight_decay: float = 0.0
-    schedule: str = "constant"
-    lr_decay: float = 0.99
-    lr_final: float = 0.0
-    lr_current: float | None = None
-    lr_device: float | None = None
-    uncertified: str = "skip"
-    steady: bool = False
-    allow_include: list[str] = field(default_factory=list)
-    lib: list[str] = field(default_factory=list)
-    search: list[str] = field(default_factory=list)
-    no_title: bool = False
+    deck={"flag": "deck"},
+    trainable={"default": None},
+    compare={"bare": "table"},
+    search={"flag": "-I"},
+)
+"""None: derived from the circuit; most options are for static data."""
 
 
 def build(options: Options) -> Experiment:
@@ -289,7 +243,7 @@ def _loss(options: Options, block: CircuitBlock, samples: Samples) -> Loss:
 
     name = options.loss or ("cross-entropy" if samples.classes else "squared")
     check_named(loss=(name, LOSSES))
-    levels = [f"--{word}" for word in ("low", "high") if getattr(options, word) != getattr(Options, word)]
+    levels = [f"--{word}" for word in ("low", "high") if getattr(options, word) != OPTIONS[word].default]
     if levels and (name != "squared" or not samples.classes):
         raise UsageError(f"{levels[0]} applies only with --loss squared and data of classes")
     if options.temperature is not None and name == "squared":

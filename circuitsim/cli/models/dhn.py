@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from circuitsim.cli.models import ImageOptions, filled, published_run, rule_of
-from circuitsim.cli.options import Option, options_in
+from circuitsim.cli.models import IMAGES, data_options, filled, published_run, rule_of
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
 
@@ -19,24 +17,16 @@ examples:
 """
 
 
-@dataclass(frozen=True)
-class Options(ImageOptions):
-    """Those of networks on images, and its own."""
-
-    model = "dhn"
-    OWN: ClassVar[dict[str, Option]] = options_in("""
-*preset NAME  a published network
+OPTIONS = data_options(
+    "",
+    f"""{IMAGES.strip()}
+*preset NAME = dhn-1h  a published network
 *hidden N  units of each hidden layer
 tolerance R  end a phase when no unit moves by more
 cold  start each batch at zero
 allow_nonconvex  count samples whose energy is not convex at −β; never certified
-""")
-
-    preset: str = "dhn-1h"
-    hidden: int | None = None
-    tolerance: float | None = None
-    cold: bool = False
-    allow_nonconvex: bool = False
+""",
+)
 
 
 def build(options: Any) -> Experiment:

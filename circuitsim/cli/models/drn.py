@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
-from circuitsim.cli.models import ImageOptions, filled, published_run, rule_of
-from circuitsim.cli.options import Option, options_in
+from circuitsim.cli.models import IMAGES, data_options, filled, published_run, rule_of
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
 
@@ -21,22 +19,15 @@ examples:
 """
 
 
-@dataclass(frozen=True)
-class Options(ImageOptions):
-    """Those of networks on images, and its own."""
-
-    model = "drn"
-    OWN: ClassVar[dict[str, Option]] = options_in("""
-*preset NAME  a published network
-tolerance R  sweep to this relative residual (0: T sweeps)
+OPTIONS = data_options(
+    "",
+    f"""{IMAGES.strip()}
+*preset NAME = drn-xs  a published network
+tolerance R = 0  sweep to this relative residual (0: T sweeps)
 *input_gain A  volts for a white pixel
-*threads N  threads; the result does not depend on it
-""")
-
-    preset: str = "drn-xs"
-    tolerance: float = 0.0
-    input_gain: float | None = None
-    threads: int = 1
+*threads N = 1  threads; the result does not depend on it
+""",
+)
 
 
 def build(options: Any) -> Experiment:

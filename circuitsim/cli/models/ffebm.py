@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from circuitsim.cli.models import HOW, DataOptions, filled, plan_of, rule_of
-from circuitsim.cli.options import Option, options_in
+from circuitsim.cli.models import HOW, data_options, filled, plan_of, rule_of
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
 
@@ -44,42 +42,28 @@ examples:
 """
 
 
-@dataclass(frozen=True)
-class Options(DataOptions):
-    """None: from the preset, otherwise from `PLAIN`."""
-
-    model = "ffebm"
-    OWN: ClassVar[dict[str, Option]] = options_in(f"""
+OPTIONS = data_options(
+    "weight_decay",
+    f"""
 *preset NAME  a published configuration, e.g. l6-bs3
-*loss NAME  loss of the last stage: cross-entropy or mse
-*method NAME  {HOW}
+elements TABLES  elements of the chain
+*loss NAME = cross-entropy  loss of the last stage: cross-entropy or mse
+*method NAME = ep  {HOW}
 *beta B if method ep  strength of the nudge (0.02)
-form NAME  chaining: explicit or implicit
+form NAME = explicit  chaining: explicit or implicit
 last NAME  nudge of the last block: stationary or elastic
 scale_errors  scale the error at the last block by its own size
 allow_nonconvex  compute also where an elastic nudge leaves no convex energy
-*optimizer NAME  adam or sgd
+*optimizer NAME = adam  adam or sgd
 lr_final R  final learning rate (0)
-momentum M if optimizer sgd  momentum, 0 to 1
+momentum M = 0 if optimizer sgd  momentum, 0 to 1
 augment  flip and crop colour images at random
 *samples N  train on the first N samples only
-""")
-
-    preset: str | None = None
-    elements: list[dict[str, Any]] | None = None
-    loss: str = "cross-entropy"
-    method: str = "ep"
-    beta: float | None = None
-    form: str = "explicit"
-    last: str | None = None
-    scale_errors: bool | None = None
-    allow_nonconvex: bool = False
-    optimizer: str = "adam"
-    lr_final: float | None = None
-    momentum: float = 0.0
-    weight_decay: float | None = None
-    augment: bool | None = None
-    samples: int | None = None
+""",
+    scale_errors={"default": None},
+    augment={"default": None},
+)
+"""None: from the preset, otherwise from `PLAIN`."""
 
 
 def build(options: Any) -> Experiment:

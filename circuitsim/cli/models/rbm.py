@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
-from circuitsim.cli.models import DataOptions, plan_of
-from circuitsim.cli.options import Option, options_in
+from circuitsim.cli.models import Options, data_options, plan_of
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment
 
@@ -19,37 +17,21 @@ examples:
 """
 
 
-@dataclass(frozen=True)
-class Options(DataOptions):
-    """The options of this family."""
-
-    model = "rbm"
-    OWN: ClassVar[dict[str, Option]] = options_in("""
-*hidden N  hidden units
-*k K  Gibbs steps for each update, CD-k
-*k_max K  raise k with the weights up to this
-*nats_per_step X  adaptive k: one step for each X nats of the largest energy change
-*persistent CHAINS  persistent chains (0: CD-k)
-*momentum M  momentum, 0 to 1
-*weight_decay D  L2 penalty on the weights
-spread S  standard deviation of initial weights
-units N  visible units of diag and 1dball
+OPTIONS = data_options(
+    "epochs=10 batch=10 lr=0.05",
+    """
+*hidden N = 64  hidden units
+*k N = 1  Gibbs steps for each update, CD-k
+*k_max N  raise k with the weights up to this
+*nats_per_step X = 0.5  adaptive k: one step for each X nats of the largest energy change
+*persistent N = 0  persistent chains (0: CD-k)
+*momentum M = 0  momentum, 0 to 1
+*weight_decay D = 0  L2 penalty on the weights
+spread S = 0.01  standard deviation of initial weights
+units N = 6  visible units of diag and 1dball
 grey  take grey values as probabilities; otherwise pixels are on from half intensity
-""")
-
-    epochs: int = 10
-    batch: int = 10
-    lr: float = 0.05
-    hidden: int = 64
-    k: int = 1
-    k_max: int | None = None
-    nats_per_step: float = 0.5
-    persistent: int = 0
-    momentum: float = 0.0
-    weight_decay: float = 0.0
-    spread: float = 0.01
-    units: int = 6
-    grey: bool = False
+""",
+)
 
 
 def build(options: Options) -> Experiment:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import elsewhere
-from circuitsim.cli.models import optimizer_of, plan_of, schedule_of
+from circuitsim.cli.models import family_options, optimizer_of, plan_of, schedule_of
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
 from circuitsim.training.history import History
@@ -50,7 +50,8 @@ def build(options: Any, deck: Deck, roles: Roles, notes: Sequence[Any]) -> Exper
     from circuitsim.fitting import MeasureTarget, WaveformFit
     from circuitsim.fitting.pictures import draw_fit
 
-    wrong = [f"--{name.replace('_', '-')}" for name in OTHER if getattr(options, name) != getattr(type(options), name)]
+    known = family_options(options.model)
+    wrong = [f"--{name.replace('_', '-')}" for name in OTHER if getattr(options, name) != known[name].default]
     if wrong:
         raise UsageError(f"{', '.join(wrong)}: not for waveforms (data with a column time or measurement)")
     targets, test = _targets(options, deck, roles)

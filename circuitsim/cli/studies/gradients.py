@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from circuitsim.cli.models import RunOptions
+from circuitsim.cli.models import SHARED
 from circuitsim.cli.studies.runner import Comparison, csv_text, markdown
 from circuitsim.errors import UsageError
 
@@ -26,7 +26,7 @@ sweeps N = 60  free sweeps
 nudged_sweeps N = 15  nudged sweeps, the paper's
 batch N = 2  samples
 dataset NAME  cifar10, cifar100 or imagenet32; otherwise random images
-data_dir DIR  {RunOptions.OWN["data_dir"].words}
+data_dir DIR  {SHARED["data_dir"].words}
 seed N = 0  of the random weights and samples
 out DIR  write figure, table and page here
 """

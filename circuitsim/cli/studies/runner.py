@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
-from circuitsim.cli.models import RunOptions, new_options
+from circuitsim.cli.models import RUN, SHARED, new_options
 from circuitsim.cli.options import Option, options_in
 from circuitsim.cli.progress import Interrupt
 from circuitsim.cli.seeds import train_run
@@ -141,10 +141,10 @@ class Study(NamedTuple):
 seeds N = {self.seeds}  runs of each
 epochs N  passes over the data (each network's own number)
 budget MINUTES  stop training after so many minutes
-data_dir DIR  {RunOptions.OWN["data_dir"].words}
+data_dir DIR  {SHARED["data_dir"].words}
 runs DIR  store each run here, and continue stored ones
-workers N  {RunOptions.OWN["workers"].words}
-dask ADDRESS  {RunOptions.OWN["dask"].words}
+workers N  {RUN["workers"].words}
+dask ADDRESS  {RUN["dask"].words}
 out DIR  write {self.name}.md, .csv and .png here
 {self.more}""")
 
