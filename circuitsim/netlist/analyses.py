@@ -22,20 +22,20 @@ from circuitsim.errors import TopologyError
 from circuitsim.netlist import dialect, limits
 from circuitsim.netlist.cards import MARK, WORD, Card, CardError, Reporter, Token, delimited, finish, tokens
 from circuitsim.netlist.deck import (
+    PARAMETER,
+    TEMPERATURE,
     Analysis,
-    DcRange,
     DcSweep,
     FourierCard,
     InitialValues,
     MeasurementRequest,
     OperatingPointRequest,
     Output,
+    Range,
     SensitivityRequest,
     SmallSignal,
     Spacing,
     Step,
-    TableRange,
-    Target,
     Temperature,
     TransferRequest,
     Transient,
@@ -60,8 +60,8 @@ TEMPERATURE_WORDS = ("temp", "temper", "temperature")
 BASES = {"lin": 0.0, "dec": 10.0, "oct": 2.0}
 """Spacing keyword → factor between the ends of an interval of points (0: linear, with a step)."""
 
-Varied = tuple[Target, str, tuple[str, ...]]
-"""Kind of the varied quantity, its name in the deck, and the names that vary together (empty: the name alone)."""
+Varied = tuple[str, str | tuple[str, ...]]
+"""`Range.name` and `Range.vary`."""
 
 
 def merged(found: list[Token]) -> list[Token]:
@@ -312,7 +312,7 @@ class Analyses:
         found = bool(self.words) and self.words[0].kind == WORD and self.words[0].word in BASES
         return self.words.pop(0).word if found else ""
 
-    def range(self) -> DcRange:
+    def range(self) -> Range:
         """Take one name and its values."""
         scale, words = self.scale(), self.words
         parameter = bool(words) and words[0].word in PARAMETER_WORDS
@@ -323,19 +323,18 @@ class Analyses:
         if not words or words[0].kind != WORD:
             raise CardError("syntax", f"{self.word} needs a name and values", self.card.last, f"{self.word} {FORMS}")
         token = words.pop(0)
-        target, name, elements = self.meant(token, parameter, kind)
+        name, vary = self.meant(token, parameter, kind)
         at = words[0].offset if words else self.card.last
         second = self.scale()
         if scale and second:
             raise CardError("syntax", f"{self.word}: {second!r} is the second scale", at, "leave one of them out")
         if words and words[0].word == "list":
-            values = self.listed()
-            start, stop, step = values[0], values[-1], 0.0
+            values, steps = self.listed()
         else:
-            values, start, stop, step = self.spaced(BASES[second or scale or "lin"], token.text.partition(":")[0])
-        return DcRange(name, start, stop, step, values, self.card.place(token.offset), target, elements)
+            values, steps = self.spaced(BASES[second or scale or "lin"], token.text.partition(":")[0])
+        return Range(name, vary, values if isinstance(vary, str) else [(x,) * len(vary) for x in values], steps)
 
-    def listed(self) -> Sequence[float]:
+    def listed(self) -> tuple[Sequence[float], tuple[float, ...]]:
         """Take ``LIST v1 v2 …``."""
         words = self.words[1:]
         if not words:
@@ -344,9 +343,9 @@ class Analyses:
             many = f"{self.word} has more than {limits.SWEEP_POINTS:,} points"
             raise CardError("limit", many, words[0].offset, "list fewer values")
         self.words.clear()
-        return array("d", [self.number(token) for token in words])
+        return array("d", [self.number(token) for token in words]), ()
 
-    def spaced(self, base: float, name: str) -> tuple[Sequence[float], float, float, float]:
+    def spaced(self, base: float, name: str) -> tuple[Sequence[float], tuple[float, ...]]:
         """Take ``start stop step``, or for decades and octaves ``start stop points``."""
         words = self.words[:3]
         if len(words) < 3:
@@ -357,8 +356,8 @@ class Analyses:
         start, stop, step = (self.number(token) for token in words)
         try:
             if not base:
-                return points(start, stop, step), start, stop, step
-            return logarithmic(start, stop, step, base), start, stop, 0.0
+                return points(start, stop, step), (start, stop, step)
+            return logarithmic(start, stop, step, base), ()
         except ValueError as error:
             hint = "write start, stop, points" if base else "the step must lead from start to stop"
             raise CardError("analysis", f"{short(name)}: {error}", words[2].offset, hint) from None
@@ -385,14 +384,14 @@ class Analyses:
             if not ELEMENTS[circuit.columns()[0][circuit.element_index(name)]].parameter:
                 message = f"{self.word} sweeps {short(name)}, which has no value to sweep"
                 raise CardError("analysis", message, at, "sweep a source, a resistor or a parameter")
-            return Target.ELEMENT, name, ()
+            return name, name
         if name.lower() in scope.parameters:
-            return Target.PARAMETER, name, ()
+            return name, PARAMETER + name
         if parameter:
             message = f"{self.word}: no parameter is called {short(name)!r}"
             raise CardError("parameter", message, at, f"define it: .param {short(name)}=…")
         if name.lower() in TEMPERATURE_WORDS:
-            return Target.TEMPERATURE, "temp", ()
+            return TEMPERATURE, TEMPERATURE
         message = f"{self.word} sweeps {short(name)}, which is not in the circuit"
         raise CardError("analysis", message, at, "name a source, a resistor or a parameter")
 
@@ -402,14 +401,14 @@ class Analyses:
         if name in circuit:
             row = ELEMENTS[circuit.columns()[0][circuit.element_index(name)]]
             if row.parameter and parameter.lower() in (*row.keywords, row.letter.lower(), row.parameter, "dc", "dcv0"):
-                return Target.ELEMENT, name, ()
+                return name, name
             if circuit.device_parameter(f"{name}.{parameter}") is not None:
-                return Target.ELEMENT, f"{name}.{parameter}", ()
+                return (f"{name}.{parameter}",) * 2
             message = f"{self.word}: {short(name)} has no parameter {short(parameter)!r} to vary"
             raise CardError("analysis", message, at, f"vary its value: {self.word} {short(name)} …")
         model = self.scope.find_model(name.lower())
         if model is not None and steps(model, parameter):
-            return Target.PARAMETER, word, ()
+            return word, PARAMETER + word
         elements = tuple(
             f"{circuit.names[k]}.{parameter}"
             for k, device in circuit.devices.items()
@@ -418,9 +417,9 @@ class Analyses:
         if not elements:
             message = f"{self.word}: no element takes {short(parameter)!r} from a model {short(name)!r}"
             raise CardError("analysis", message, at, "name an element or a parameter of the deck")
-        return Target.ELEMENT, word, elements
+        return word, elements
 
-    def ranges(self) -> tuple[DcRange | TableRange, ...]:
+    def ranges(self) -> tuple[Range, ...]:
         """All ranges of a card, or the table it names."""
         card, word, words = self.card, self.word, self.words
         if not words and word == ".dc":
@@ -431,16 +430,16 @@ class Analyses:
         first = words[0].offset
         if words[0].word == "data":
             return (self.table(),)
-        found: list[DcRange] = []
+        found: list[Range] = []
         while words:
             at = words[0].offset
             one = self.range()
-            if one.target is Target.TEMPERATURE:
+            if one.vary == TEMPERATURE:
                 checked_temperature(min(one.values), first)
-            resistance = one.target is Target.ELEMENT and one.name in self.circuit
-            if resistance and self.circuit[one.name].kind == "resistor" and min(one.start, one.stop) < 0:
+            element = self.circuit[one.name] if one.vary == one.name and one.name in self.circuit else None
+            if element is not None and element.kind == "resistor" and min(one.values) < 0:
                 raise CardError("range", f"{word} sweeps a resistance below zero", first, "resistances are positive")
-            again = [o.name for o in found if (o.name.lower(), o.target) == (one.name.lower(), one.target)]
+            again = [o.name for o in found if str(o.vary).lower() == str(one.vary).lower()]
             if again:
                 raise CardError("analysis", f"{word} sweeps {short(again[0])} twice", at, "name two sources")
             found.append(one)
@@ -450,7 +449,7 @@ class Analyses:
             )
         return tuple(found)
 
-    def table(self) -> TableRange:
+    def table(self) -> Range:
         """``DATA=name``."""
         words = self.words
         table = self.tables.get(words[1].word) if len(words) == 2 else None
@@ -458,13 +457,12 @@ class Analyses:
             known = ", ".join(short(t.name.text) for t in list(self.tables.values())[:8])
             hint = f"the deck has: {known}" if known else "write it: .data NAME r1 r2 …"
             raise CardError("analysis", f"{self.word}: there is no such table", words[:2][-1].offset, hint)
-        values = array("d", [self.number(token, table.card) for token in table.values])
-        columns = []
-        for k, token in enumerate(table.columns):
-            target, known, elements = self.meant(token)
-            column, place = values[k :: len(table.columns)], table.card.place(token.offset)
-            columns.append(DcRange(known, column[0], column[-1], 0.0, column, place, target, elements))
-        return TableRange(table.name.text, tuple(columns), self.card.place())
+        varied = [self.meant(token)[1] for token in table.columns]
+        names = [(name,) if isinstance(name, str) else name for name in varied]
+        numbers = [self.number(token, table.card) for token in table.values]
+        rows = (numbers[k : k + len(names)] for k in range(0, len(numbers), len(names)))
+        values = [tuple(x for x, own in zip(row, names) for _ in own) for row in rows]
+        return Range(table.name.text, tuple(name for own in names for name in own), values)
 
     # ------------------------------------------------------------------ .tran
     def transient(self) -> Transient:

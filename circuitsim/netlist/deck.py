@@ -24,56 +24,26 @@ if TYPE_CHECKING:
     Elaborate = Callable[[Mapping[str, float], float | None, bool], tuple[Circuit, FollowingSources]]
 
 
-class Target(Enum):
-    """What a range varies."""
-
-    ELEMENT = "element"
-    PARAMETER = "parameter"
-    TEMPERATURE = "temperature"
-
-
-class DcRange(NamedTuple):
-    """Range of values of one source, element or parameter.
+class Range(NamedTuple):
+    """Values that ``.dc`` or ``.step`` gives to an element, a parameter, the temperature, or several names together (a
+    model's elements, the columns of a ``.data`` table).
 
     Attributes
     ----------
     name : str
-        The element, the parameter of the deck, ``model:parameter``, or ``temp``.
-    start, stop, step : float
-        As written; the step is 0 for a list, decades and octaves.
-    values : sequence of float
-        The values; the stop is included if a step lands on it, within rounding.
-    location : Location
-    target : Target
-    elements : tuple of str
-        The names that take the values together; empty for the one called ``name``.
+        The element, the parameter of the deck, ``model:parameter``, ``temp``, or the table.
+    vary : str or tuple of str
+        The name or names for `circuitsim.sweep`.
+    values : sequence
+        The values, for several names as tuples; the stop is included if a step lands on it, within rounding.
+    steps : tuple of float
+        Start, stop and step as written; empty for a list, decades and octaves, and a table.
     """
 
     name: str
-    start: float
-    stop: float
-    step: float
-    values: Sequence[float]
-    location: Location
-    target: Target = Target.ELEMENT
-    elements: tuple[str, ...] = ()
-
-
-class TableRange(NamedTuple):
-    """A table (``.data``): several names that take the values of its rows together.
-
-    Attributes
-    ----------
-    name : str
-        The table.
-    ranges : tuple of DcRange
-        One per column, all of one length.
-    location : Location
-    """
-
-    name: str
-    ranges: tuple[DcRange, ...]
-    location: Location
+    vary: str | tuple[str, ...]
+    values: Sequence[Any]
+    steps: tuple[float, ...] = ()
 
 
 class OperatingPointRequest(NamedTuple):
@@ -85,14 +55,14 @@ class OperatingPointRequest(NamedTuple):
 class DcSweep(NamedTuple):
     """``.dc``: one range or several; the first runs fastest, as in SPICE."""
 
-    sweeps: tuple[DcRange | TableRange, ...]
+    sweeps: tuple[Range, ...]
     location: Location
 
 
 class Step(NamedTuple):
     """``.step``: an outer loop around ``.dc`` and ``.tran``."""
 
-    sweep: DcRange | TableRange
+    sweep: Range
     location: Location
 
 
@@ -596,7 +566,7 @@ def ranges_of(deck: Deck) -> Vary:
         None of them, or several of one kind.
     """
     dc, tran = _single(deck, DcSweep, ".dc"), _single(deck, Transient, ".tran")
-    asked: Vary = dict(_varied(r) for card in dc for r in card.sweeps)
+    asked: Vary = {one.vary: one.values for card in dc for one in card.sweeps}
     if tran and not dc:
         asked[TIME] = output_times(tran[0], deck.following.waves.values())
     steps = steps_of(deck)
@@ -620,9 +590,9 @@ def analyses_of(deck: Deck) -> list[str]:
 
 def steps_of(deck: Deck) -> Vary:
     """The ranges of the deck's ``.step`` cards, and of a ``.temp`` card with several values."""
-    steps = [_varied(analysis.sweep) for analysis in deck.analyses if isinstance(analysis, Step)]
-    steps += [(TEMPERATURE, a.values) for a in deck.analyses if isinstance(a, Temperature) and len(a.values) > 1]
-    return dict(steps)
+    steps: Vary = {a.sweep.vary: a.sweep.values for a in deck.analyses if isinstance(a, Step)}
+    steps |= [(TEMPERATURE, a.values) for a in deck.analyses if isinstance(a, Temperature) and len(a.values) > 1]
+    return steps
 
 
 def _single(deck: Deck, kind: type[Card], word: str) -> list[Card]:
@@ -632,19 +602,6 @@ def _single(deck: Deck, kind: type[Card], word: str) -> list[Card]:
         lines = " and ".join(str(card.location.line) for card in found)
         raise UsageError(f"the deck has {len(found)} {word} cards (lines {lines}); keep one, or give --vary")
     return found
-
-
-def _varied(found: DcRange | TableRange) -> tuple[str | tuple[str, ...], Sequence[Any]]:
-    """The name or names varied by a range, and their values."""
-    if isinstance(found, TableRange):
-        columns = [_varied(column) for column in found.ranges]
-        names = [(name,) if isinstance(name, str) else name for name, _ in columns]
-        rows = zip(*(values if isinstance(name, tuple) else [(v,) for v in values] for name, values in columns))
-        return tuple(n for own in names for n in own), [tuple(v for own in row for v in own) for row in rows]
-    if found.elements:
-        return found.elements, [(value,) * len(found.elements) for value in found.values]
-    name = {Target.PARAMETER: PARAMETER + found.name, Target.TEMPERATURE: TEMPERATURE}.get(found.target, found.name)
-    return name, found.values
 
 
 def columns_of(deck: Deck, kinds: tuple[str, ...]) -> str | None:

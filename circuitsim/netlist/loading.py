@@ -31,13 +31,13 @@ from circuitsim.netlist.cards import (
     read_bytes,
     uncommented,
 )
-from circuitsim.netlist.controlled import LETTERS
 from circuitsim.netlist.controlled_laws import circuit_of
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.elaborate import Elaborator
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.link import Linker
+from circuitsim.netlist.parts import KEYWORDS
 from circuitsim.netlist.physical import ABSOLUTE_ZERO, Temperatures, temperatures_of
 from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.scope import Scope, value_of
@@ -72,22 +72,17 @@ _ANALYSES = (".op", ".dc", ".step", ".temp", ".tran", ".ac")
 _CARDS = frozenset((*definitions.CARDS, *dialect.OPTIONS, *_ANALYSES))
 """Dot cards, with which no title begins."""
 
-_WORDS = re.compile(r"[^\s(),]+")
-_NODE = re.compile(r"[0-9]+")
-_VALUE = re.compile(r"[+-]?\.?[0-9]\S*|\{.*\}|'.*'")
+_GROUP, _WORDS = re.compile(r"\{[^{}]*\}|'[^']*'"), re.compile(r"[^\s(),]+")
+_VALUE = re.compile(r"[+-]?\.?[0-9]|.*=")
+_FEWEST = {"d": 3, "v": 3, "i": 3, "x": 3, "r": 4, "c": 4, "l": 4}
+"""Letter → minimum number of words of a title that reads like an element; by default six, or one with ``=``."""
 
 
 def forgotten(source: Source, top: Scope) -> Problem | None:
-    """A warning if the title reads like a card of the deck whose scope is ``top``.
-
-    A dot card, or an element whose nodes the deck has (or that are numbers) and whose value is a number, an expression,
-    or the name of a parameter, a model or a sub-circuit of the deck.
-    """
+    """A warning if the title reads like a card of the deck whose scope is ``top``."""
     line = uncommented(source.line(1))[:LONGEST_TITLE]
-    words = line.split()
-    if not words:
-        return None
-    if words[0].lower() not in _CARDS and not is_element(line, top):
+    words = _WORDS.findall(_GROUP.sub("0", line).lower())
+    if not words or (words[0] not in _CARDS and not is_element(words, top)):
         return None
     place = source.place(1, len(line) - len(line.lstrip()) + 1)
     return Problem(
@@ -98,33 +93,19 @@ def forgotten(source: Source, top: Scope) -> Problem | None:
     )
 
 
-def is_element(line: str, top: Scope) -> bool:
-    """Whether a line reads like an element between nodes of the deck, with names known in it."""
-    letter, words = line.lstrip()[0].lower(), _WORDS.findall(line)
-    if len(words) < 3:
-        return False
-    reader = DeckReader(Files(None))
-    reader.read(Source("", "", line), 1)
-    found = reader.top
-    if not (found.kind or found.calls or found.couplings or reader.foreign or letter in dialect.LINES):
-        return False
-    ends = [found.node_names[node] for node in found.calls[0].nodes] if found.calls else words[1:3]
-    if not all(is_node(word, top) for word in ends):
-        return False
-    if found.calls:
-        return found.calls[0].target.lower() in top.subcircuits
-    if words[1] == words[2]:
-        return False
-    if not found.kind or letter in LETTERS:
-        return "=" in line or (len(words) > 5 and _VALUE.fullmatch(words[-1]) is not None)
-    names = found.uses.keys() | {stated.model.model.lower() for stated in found.stated.values() if stated.model}
-    names |= found.read_names() if letter not in "vi" else set()
-    return names <= top.parameters.keys() | top.models.keys()
-
-
-def is_node(word: str, top: Scope) -> bool:
-    """Whether a word is a node of the deck, or a number, as node names often are."""
-    return word.lower() in top.nodes or _NODE.fullmatch(word) is not None
+def is_element(words: Sequence[str], top: Scope) -> bool:
+    """Whether words read like an element: nodes of the deck (or numbers), then values, and names known there."""
+    letter, own = words[0][0], [word for word in words[1:] if "=" not in word]
+    nodes = len(own) - 1 if letter == "x" else 2
+    known = top.subcircuits.keys() if letter == "x" else top.parameters.keys() | top.models.keys() | KEYWORDS
+    known = known if letter in _FEWEST else known | top.nodes.keys()
+    return (
+        (len(words) >= _FEWEST.get(letter, 6) or len(own) < len(words) - 1)
+        and len(own) > 1
+        and own[0] != own[1]
+        and all(word in top.nodes or word.isdecimal() for word in own[:nodes])
+        and all(word in known or _VALUE.match(word) for word in own[nodes:])
+    )
 
 
 def deck_of_file(path: str, allowed: Sequence[str], reading: Reading) -> Deck:

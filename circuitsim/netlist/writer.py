@@ -23,19 +23,17 @@ from circuitsim.models.smooth import WithoutModel
 from circuitsim.netlist.deck import (
     STARTUP,
     Analysis,
-    DcRange,
     DcSweep,
     Deck,
     FourierCard,
     InitialValues,
     MeasurementRequest,
     Output,
+    Range,
     SensitivityRequest,
     SmallSignal,
     Spacing,
     Step,
-    TableRange,
-    Target,
     Temperature,
     TransferRequest,
     Transient,
@@ -504,19 +502,18 @@ class _Writer:
             return f"* at {card.values[0]:g} °C"
         return ".op"
 
-    def varied(self, one: DcRange | TableRange, word: str) -> str:
+    def varied(self, one: Range, word: str) -> str:
         """The values of an element on a ``.dc`` or ``.step`` card."""
-        plain = isinstance(one, DcRange) and one.target is Target.ELEMENT and not one.elements
-        if not plain or one.name not in self.circuit or (self.strict and word == ".step"):
+        plain = one.vary == one.name and one.name in self.circuit
+        if not plain or (self.strict and word == ".step"):
             what = "ngspice has no .step" if plain else "a flat deck has no parameters"
             raise UsageError(f"{word} {one.name} cannot be written: {what}; run it here, or remove the card")
-        assert isinstance(one, DcRange)
         k = self.circuit.element_index(one.name)
         wave = self.following.waves.get(k)  # its m= is on the written card, too
         factor = self.following.factors.get(k, 1.0) / (1.0 if wave is None else wave.factor)
-        if one.step == 0.0 and self.strict:
+        if not one.steps and self.strict:
             raise UsageError(
                 f"{word} {one.name} has unequal steps, which ngspice cannot read; convert without --ngspice"
             )
-        numbers = one.values if one.step == 0.0 else (one.start, one.stop, one.step)
-        return f"{self.names[k]} {'list ' * (one.step == 0.0)}{' '.join(exact(factor * x) for x in numbers)}"
+        numbers = " ".join(exact(factor * x) for x in one.steps or one.values)
+        return f"{self.names[k]} {'' if one.steps else 'list '}{numbers}"
