@@ -20,7 +20,7 @@ from itertools import pairwise
 from circuitsim.circuit import ELEMENTS, Circuit
 from circuitsim.errors import TopologyError
 from circuitsim.netlist import dialect, limits
-from circuitsim.netlist.cards import MARK, WORD, Card, CardError, Reporter, Token, delimited, finish, tokens
+from circuitsim.netlist.cards import MARK, WORD, Card, CardError, Reporter, Token, delimited, fields, finish, tokens
 from circuitsim.netlist.deck import (
     PARAMETER,
     TEMPERATURE,
@@ -197,7 +197,7 @@ class Analyses:
         """Evaluate all requests of the deck and report their errors."""
         found: list[Analysis] = []
         for card in cards:
-            card.read, self.card = 0, card
+            self.card = card
             with self.reporter.at(card):
                 request = self.one()
                 finish(card)
@@ -210,8 +210,8 @@ class Analyses:
         word = self.word = card.text[start : start + 10].split()[0].split("(")[0].lower()
         place, after = card.place(start), start + len(word)
         if word == ".op":
+            fields(card, tokens(card, after))
             return OperatingPointRequest(place)
-        card.done()
         if word in OUTPUTS:
             return output(card, word, after)
         if word in (".tf", ".sens"):

@@ -244,22 +244,15 @@ class Card:
         The card without comments; continuation lines are joined with a blank.
     line : int
         The physical line it begins on.
-    read : int
-        Offset up to which the text was read; the rest is refused (`circuitsim.netlist.cards.finish`).
     words : Words or None
-        The words not yet read, where the card is split into words.
+        The words not yet read, where the card is split into words; those left are refused (`finish`).
     """
 
-    __slots__ = ("line", "pieces", "read", "source", "text", "words")
+    __slots__ = ("line", "pieces", "source", "text", "words")
 
     def __init__(self, source: Source, line: int, text: str, pieces: tuple[Piece, ...] = ()) -> None:
         self.source, self.line, self.text, self.pieces = source, line, text, pieces
-        self.read = 0
         self.words: Any = None
-
-    def done(self) -> None:
-        """Mark the whole text as read."""
-        self.read, self.words = len(self.text), None
 
     def where(self, offset: int) -> tuple[int, int]:
         """Physical line and column (from 1) of the character at ``offset``."""
@@ -393,8 +386,6 @@ LISTS = frozenset(("tc", "ic"))
 """Parameters whose value may be several numbers with commas."""
 
 _BRACE = re.compile(r"[{}]")
-_NAME = re.compile(r"\s*[^\s(]*")
-_REST = re.compile(r"\s*(\S+)")
 
 
 class CardError(Exception):
@@ -511,16 +502,11 @@ def finish(card: Card) -> None:
     ------
     CardError
     """
-    if card.words is not None:
-        left = [(token.offset, token.text) for token in (*card.words.words, *(key for key, _ in card.words.pairs))]
-    else:
-        found = _REST.match(card.text, card.read or _NAME.match(card.text).end())  # type: ignore[union-attr]
-        left = [(found.start(1), found[1])] if found is not None else []
-    if left:
-        at, word = min(left)
+    words, card.words = card.words, None
+    left = [] if words is None else [*words.words, *(key for key, _ in words.pairs)]
+    for token in sorted(left, key=lambda token: token.offset):
         name = card.text.split(None, 1)[0]
-        raise CardError("syntax", f"{short(name)}: {short(word)!r} does not belong here", at)
-    card.done()
+        raise CardError("syntax", f"{short(name)}: {short(token.text)!r} does not belong here", token.offset)
 
 
 def fields(card: Card, found: list[Token], repeated: bool = False) -> Words:

@@ -101,7 +101,6 @@ class Script:
             self.output(card, start, after, word)
         elif self.solved or not self.changed(card, after, word):
             self.warn_or_note(card, start, word, "after the first analysis" * self.solved)
-        card.done()
 
     def changed(self, card: Card, after: int, word: str) -> bool:
         """Take ``alter``, ``let`` of a number and ``set temp``; returns whether the command was one of these."""

@@ -146,7 +146,6 @@ class SourceCard(ElementReader):
             before = tokens(self.cut(min(section.name.offset for section in stated)), after)
             words = [token for token in before if token.kind != MARK]
             self.formula(words, formulas[0], self.details([one for one in stated if one is not formulas[0]]))
-            card.done()
             return
         if letter == "b":
             raise CardError(

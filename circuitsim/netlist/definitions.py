@@ -105,7 +105,6 @@ def parameters(reader: Reader, card: Card, position: int) -> None:
             if rest or not found:
                 at = len(text) - len(rest) if rest else card.last
                 raise CardError("syntax", ".param needs name=value", at, ".param r=1k g={1/r}")
-            card.done()
             return
         found, word, at = True, name.group(1).lower(), name.start(1)
         arguments = _ARGUMENTS.match(text, name.end())
@@ -169,7 +168,6 @@ def func(reader: Reader, card: Card, position: int) -> None:
         at = end + len(text[end:]) - len(text[end:].lstrip())
         extra = f"{short(text[at : at + 99])!r} does not belong to the function"
         raise CardError("function", extra, at, "put its body in braces")
-    card.done()
     function(reader, card, name.group(1).lower(), name.start(1), names, body)
 
 
@@ -219,7 +217,6 @@ def subckt(reader: Reader, card: Card, position: int) -> None:
     if normal(card.text[position:]).split(" ", 1)[0] == AMPLIFIER_NAME:
         inner.cards, inner.name = [normal(card.text)], AMPLIFIER_NAME
         reader.scope = inner
-        card.done()
         return
     # Open the scope even if its card is wrong, so that its .ends and elements are read correctly.
     reader.scope = inner
@@ -447,7 +444,6 @@ class Includes(Reader):
             at = words[1].offset if words else card.last
             message = ".include takes one file" if words else ".include names no file"
             raise CardError("include", message, at, "put a name with blanks in quotes" if words else '.include "file"')
-        card.done()
         self.enter(card, words[0], None)
 
     def library_or_section(self, card: Card, position: int) -> None:
@@ -457,7 +453,6 @@ class Includes(Reader):
             at = words[2].offset if words else card.last
             raise CardError("include", ".lib takes a file and a section", at, ".lib file section")
         section = Section(words[1].text) if len(words) == 2 else None
-        card.done()
         try:
             self.enter(card, words[0], section)
         except MissingFile as error:

@@ -64,6 +64,9 @@ NO_EFFECT = OVER_TIME | _words(
 OPTIONS = _words(".option .options .opt")
 """Spellings of the options card."""
 
+BARE = _words(".else .endif .control .endc .end .enddata")
+"""Cards of one word."""
+
 ANALYSES = _words(".op .dc .step .tran .ac .temp .print .plot .save .tf .sens")
 """Cards of analyses and of outputs."""
 

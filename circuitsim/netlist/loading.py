@@ -99,12 +99,14 @@ def is_element(words: Sequence[str], top: Scope) -> bool:
     nodes = len(own) - 1 if letter == "x" else 2
     known = top.subcircuits.keys() if letter == "x" else top.parameters.keys() | top.models.keys() | KEYWORDS
     known = known if letter in _FEWEST else known | top.nodes.keys()
+    numbers = [_VALUE.match(word) is not None for word in own[nodes:]]
     return (
         (len(words) >= _FEWEST.get(letter, 6) or len(own) < len(words) - 1)
         and len(own) > 1
         and own[0] != own[1]
         and all(word in top.nodes or word.isdecimal() for word in own[:nodes])
-        and all(word in known or _VALUE.match(word) for word in own[nodes:])
+        and (letter not in _FEWEST or numbers[:2] != [True, True])
+        and all(number or word in known for number, word in zip(numbers, own[nodes:]))
     )
 
 

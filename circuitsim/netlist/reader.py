@@ -93,8 +93,6 @@ class Conditions:
         CardError, ExpressionError
             A condition without a value, or cards out of order.
         """
-        if word in (".if", ".elseif"):
-            card.done()  # the condition, even if irrelevant
         if word == ".if":
             outside = self.skipping
             self.open.append(_Branch(card, reader.scope, False, True))
@@ -251,7 +249,6 @@ def options(reader: DeckReader, card: Card, position: int) -> None:
             value_of(token, card, reader.top)
         reader.options[name] = card, token
     check_gap(card, end, len(card.text))
-    card.done()
     if not card.text[position:].strip():
         idle = [word]
     for name in idle:
@@ -440,10 +437,8 @@ class DeckReader(definitions.Includes):
         try:
             if head == "*":
                 self.directives.append(Directive(card.text[start + 2 :].strip(), card.place(start)))
-                card.done()
             elif self.scope.cards is not None and not card.text[start:].lower().startswith(".ends"):
                 self.scope.cards.append(normal(card.text))
-                card.done()
             elif head == ".":
                 self.dot(card, start)
             elif self.outside:
@@ -477,13 +472,11 @@ class DeckReader(definitions.Includes):
         word = short(card.text[start : start + 200].split()[0])
         if card.text.strip() == ")":
             self.reporter.gather("no-effect", "a line that is only ')' ends the card before it", card, start, ")")
-            card.done()
             return
         if head == "+":
             raise CardError("syntax", "a continuation line without a card before it", start, "remove the +")
         if _WITHOUT_MODEL.fullmatch(card.text, start):
             self.without_model.append((card, start, word, self.scope))
-            card.done()
             return
         if head in dialect.FOREIGN and card.source.callers and self.scope.parent is not None:
             raise CardError(
@@ -494,7 +487,6 @@ class DeckReader(definitions.Includes):
             )
         if head in dialect.FOREIGN:
             self.foreign.setdefault(head, []).append((card, start, word))
-            card.done()
             return
         if head in dialect.LINES:
             message = f"{word} is {dialect.LINES[head]}, which is not supported"
@@ -511,6 +503,8 @@ class DeckReader(definitions.Includes):
         text = card.text[start : start + 40]
         word = text.split()[0].split("=")[0].split("(")[0].lower()
         after = start + len(word)
+        if word in dialect.BARE:
+            fields(card, tokens(card, after))
         if self.control is not None:
             if word == ".endc":
                 self.control = None
@@ -518,7 +512,6 @@ class DeckReader(definitions.Includes):
                 self.script.idle(card, start, word)
             return
         if self.section is not None and self.library_card(card, word, after):
-            card.done()
             return
         if word in CONDITIONS:
             self.conditions.take(self, card, word, after)
@@ -533,7 +526,6 @@ class DeckReader(definitions.Includes):
             options(self, card, after)
         elif word == ".data":
             self.rows = [card]
-            card.done()
         elif word == ".control":
             self.control = card
         elif word == ".end":
@@ -542,14 +534,12 @@ class DeckReader(definitions.Includes):
             pass  # the table ends with its card
         elif word in dialect.NO_EFFECT:
             self.reporter.gather("no-effect", f"{word} has no effect at the operating point", card, start, word)
-            card.done()
             if word in dialect.OVER_TIME and self.scope is self.top:
                 self.request(card)
         elif word in dialect.OTHER_ANALYSES:
             what = dialect.OTHER_ANALYSES[word]
             hint = dialect.ADVICE.get(word, "")
             self.reporter.warning("analysis", f"{word} is ignored: {what} analysis is not supported", card, start, hint)
-            card.done()
         elif word in dialect.CARDS:
             message, hint = dialect.CARDS[word]
             raise CardError("unsupported", f"{word}: {message}", start, hint)
@@ -564,7 +554,6 @@ class DeckReader(definitions.Includes):
     def request(self, card: Card) -> None:
         """Store an analysis card, which is evaluated after all parameters."""
         self.requests.append(card)
-        card.done()
 
     def close_table(self) -> None:
         """Read a table of values, its rows after a ``+`` (Xyce) or bare (HSPICE)."""
