@@ -35,9 +35,9 @@ from circuitsim.netlist.cards import CardError, Reporter, Source
 from circuitsim.netlist.definitions import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.deviations import SIGMAS, Deviations, Distribution, Draws
 from circuitsim.netlist.evaluate import Environment, Evaluator
-from circuitsim.netlist.expression import NAME, Code, ExpressionError
+from circuitsim.netlist.expression import Code, ExpressionError
 from circuitsim.netlist.functional import FollowingSources, Formula
-from circuitsim.netlist.link import Linker, ambiguous_names
+from circuitsim.netlist.link import Linker
 from circuitsim.netlist.parts import COUNTS
 from circuitsim.netlist.physical import DEFAULT, Temperatures, checked, checked_temperature, percent, positive
 from circuitsim.netlist.scope import (
@@ -181,7 +181,7 @@ class Elaborator:
                 if target is AMPLIFIER_SCOPE:
                     self.amplifier(frame, call)
                 elif target is not None:
-                    self.enter(frame, number, call, target)
+                    self.enter(frame, call, target)
             else:
                 self.emit(frame, position, len(frame.scope.kind))
                 self.stack.pop()
@@ -227,7 +227,7 @@ class Elaborator:
                 self.dynamics.couplings.update(dict.fromkeys(combinations(inductors, 2), factor))
         return frame
 
-    def enter(self, frame: Frame, number: int, call: Call, target: Scope) -> None:
+    def enter(self, frame: Frame, call: Call, target: Scope) -> None:
         """Begin to expand ``call``."""
         name = frame.prefix + call.name
         with self.reporter.at(call.card, [name], frame.callers):
@@ -245,8 +245,7 @@ class Elaborator:
                     )
             target = self.variant(frame, call, target, passed)
             environment = Environment(frame.environment, passed, (target.parameters, target.defaults))
-            if number in self.linker.ambiguous.get(frame.scope, ()):
-                self.warn_scope(frame, call, target, environment)
+            self.warn_scope(frame, call, target, environment)
             nodes = [-1] * len(target.node_names)
             nodes[0] = 0
             for port, node in zip(target.ports, call.nodes):
@@ -298,13 +297,14 @@ class Elaborator:
     def warn_scope(self, frame: Frame, call: Call, target: Scope, inside: Environment) -> None:
         """Warn if a passed expression reads a name that has another value in the sub-circuit."""
         for key, value in call.passed.items():
-            for name in ambiguous_names(key, value, call, target):
-                if frame.environment.owner(name) is None:
+            if not isinstance(value, Code):
+                continue
+            for name in value.names:
+                both = name != key and (name in call.passed or target.is_parameter(name))
+                if not both or frame.environment.owner(name) is None:
                     continue
-                read = Code(call.card, frame.scope, call.offsets[key])
-                read.program, read.names = [(NAME, name, read.start)], {name: read.start}
                 try:
-                    there, here = self.evaluator.value(read, inside), self.evaluator.value(read, frame.environment)
+                    there, here = (self.evaluator.read(name, 0, value, own) for own in (inside, frame.environment))
                 except ExpressionError:
                     continue  # reported where the parameter is used
                 if there != here:

@@ -17,7 +17,6 @@ from circuitsim.models import MODELS
 from circuitsim.netlist import dialect, limits, physical
 from circuitsim.netlist.cards import WORD, Card, Files, Reporter, Source
 from circuitsim.netlist.definitions import ADVICE, AMPLIFIER_NAME, AMPLIFIER_SCOPE, IDEAL_MODEL
-from circuitsim.netlist.expression import Code
 from circuitsim.netlist.parts import OWN_TEMPERATURE
 from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.scope import Call, DeviceUse, Model, Scope, Value, value_of
@@ -95,8 +94,6 @@ class Linker:
         """Models of diodes without parameters and without a known name."""
         self.devices: dict[Scope, dict[int, DeviceUse]] = {}
         """Scope → position of an element → device of its model, for elements that are devices."""
-        self.ambiguous: dict[Scope, set[int]] = {}
-        """Scope → numbers of the calls whose values read a name that both caller and sub-circuit may define."""
 
     def link(self, top: Scope) -> None:
         """Check the deck ``top`` and everything it calls."""
@@ -119,11 +116,6 @@ class Linker:
         """Check the calls and models of ``scope``; yields the numbers of its calls with their targets, all variants of
         it, to be visited one by one."""
         self.targets[scope] = [self.target(scope, call) for call in scope.calls]
-        self.ambiguous[scope] = {
-            number
-            for number, (call, target) in enumerate(zip(scope.calls, self.targets[scope]))
-            if target is not None and any(ambiguous_names(k, v, call, target) for k, v in call.passed.items())
-        }
         self.devices[scope] = {}
         for card, error in scope.deferred:
             self.reporter.failure(error, card)
@@ -394,13 +386,6 @@ def warn_unused(reporter: Reporter, model: Model, words: Sequence[str], what: st
         listed = ", ".join(short(word, 20) for word in words[:12]) + " …" * (len(words) > 12)
         message = f"model {short(model.name)}{what}not used: {listed}"
         reporter.warning("unused-parameter", message, model.card, None, hint, [model.name])
-
-
-def ambiguous_names(key: str, value: Value, call: Call, target: Scope) -> list[str]:
-    """The names read by the value passed for ``key`` that the sub-circuit has too."""
-    if not isinstance(value, Code):
-        return []
-    return [name for name in value.names if name != key and (name in call.passed or target.is_parameter(name))]
 
 
 def is_number(text: str) -> bool:

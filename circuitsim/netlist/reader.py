@@ -19,7 +19,6 @@ from typing import NamedTuple
 from circuitsim.circuit.elements import DIODE
 from circuitsim.netlist import controlled, definitions, dialect, limits
 from circuitsim.netlist.cards import (
-    EXPRESSION,
     WINDOW,
     WORD,
     Card,
@@ -218,10 +217,6 @@ _WITHOUT_MODEL = re.compile(r"(\w+)\s(?:.*\s)?__\1\s*")
 ACTING = frozenset(("temp", "tnom", "diodes"))
 """Options that affect the operating point."""
 
-_OPTION = re.compile(r"([^\W\d][^\s=,(){}'\"]*)(?:\s*=\s*(\{[^{}]*\}|'[^']*'|[^\s=,(){}'\"]+))?")
-
-_GAP = re.compile(r"[^\s,()]+")
-
 
 def options(reader: DeckReader, card: Card, position: int) -> None:
     """``.options name=value flag …``: the last value of a name counts.
@@ -231,37 +226,24 @@ def options(reader: DeckReader, card: Card, position: int) -> None:
     CardError, ExpressionError
         A temperature that is not a value, or an invalid option.
     """
-    word, idle, end = card.text[card.start : position].lower(), [], position
-    for found in _OPTION.finditer(card.text, position):
-        check_gap(card, end, found.start())
-        name, end = found[1].lower(), found.end()
-        if name not in ACTING or found[2] is None:
-            idle += [name] if name not in ("device", "parser") else []  # Xyce's packages of options
+    word, given = card.text[card.start : position].lower(), fields(card, tokens(card, position), repeated=True)
+    flags, pairs = given.take(), given.named()
+    for flag in flags:
+        if flag.kind != WORD or not flag.text[0].isalpha():
+            message = f"{short(flag.text)!r} is not an option"
+            raise CardError("syntax", message, flag.offset, ".options name=value …")
+    idle = [key for key in flags if key.word not in ("device", "parser")]  # Xyce's packages of options
+    for key, token in pairs:
+        if key.word not in ACTING:
+            idle.append(key)
             continue
-        inside = found[2][:1] in "{'"
-        token = Token(
-            found[2][1:-1] if inside else found[2],
-            found.start(2) + inside,
-            EXPRESSION if inside else WORD,
-            found.end(2),
-        )
-        if name != "diodes":
+        if key.word != "diodes":
             value_of(token, card, reader.top)
-        reader.options[name] = card, token
-    check_gap(card, end, len(card.text))
-    if not card.text[position:].strip():
-        idle = [word]
-    for name in idle:
+        reader.options[key.word] = card, token
+    names = [key.word for key in sorted(idle, key=lambda key: key.offset)]
+    for name in names if flags or pairs else [word]:
         message = f"{word} has no effect at the operating point (%s)"
         reader.reporter.gather("no-effect", message, card, card.start, name)
-
-
-def check_gap(card: Card, start: int, stop: int) -> None:
-    """Refuse text between two options."""
-    found = _GAP.search(card.text, start, stop)
-    if found is not None:
-        message = f"{short(found[0])!r} is not an option"
-        raise CardError("syntax", message, found.start(), ".options name=value …")
 
 
 def coupling(reader: DeckReader, card: Card) -> None:
