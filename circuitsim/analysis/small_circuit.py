@@ -18,13 +18,11 @@ from circuitsim.certificate import CLEAR, Certificate
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.table import read_only
-from circuitsim.engine.small.active_set import MAX_ITERATIONS
+from circuitsim.engine.small.active_set import CLEAN, MAX_ITERATIONS, REFINED, Outcome
+from circuitsim.engine.small.elimination import UPDATES, Plan
 from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.engine.small.least_norm import carry_away
 from circuitsim.engine.small.loops import CARRIES, IDLE, ON_LOOP
-from circuitsim.engine.small.outcome import REFINED, Outcome
-from circuitsim.engine.small.plan import UPDATES, Plan
-from circuitsim.engine.small.samples import CLEAN
 from circuitsim.engine.small.single import ALL, LOOPS, MEMORY, NO_GUESS, NUMBERS, PROVE, REST, SIGNED, part, unpack
 from circuitsim.engine.spanning import sums_of_drops
 from circuitsim.errors import Problem

@@ -256,13 +256,17 @@ class PiecewiseLinear(Waveform):
         since = np.subtract(times, begin, out=np.zeros(times.size), where=slope != 0.0)
         return np.stack([self._level[place] + slope * since, slope], axis=1), self._sizes[place]
 
-    def value(self, time: float) -> float:
-        """The value at ``time`` (s), V or A; the line is cached, as the next time is often on it."""
+    def at(self, times: np.ndarray) -> np.ndarray:
+        """The values at times (n,), V or A; the line is cached, as the next times are often on it."""
+        if not times.size:
+            return times
         begin, end, level, slope = self._line
-        if not begin <= time < end:
-            times, place = self._corners(self._last_before(np.array([time]))[0] + np.arange(2))
-            begin, end, level, slope = self._line = *times.tolist(), self._level[place[0]], self._slope[place[0]]
-        return float(level + slope * (time - begin) if slope else level)
+        if not begin <= times[0] < end:
+            (begin, end), place = self._corners(self._last_before(times[:1])[0] + np.arange(2))
+            begin, end, level, slope = self._line = begin, end, self._level[place[0]], self._slope[place[0]]
+        if begin <= times.min() and times.max() < end:
+            return np.asarray(level + slope * (times - begin) if slope else np.full(times.size, level))
+        return super().at(times)
 
 
 class Pulse(PiecewiseLinear):
@@ -384,11 +388,11 @@ class _Sines(Waveform):
         sizes[outside] = np.abs(state[outside])
         return state, sizes
 
-    def value(self, time: float) -> float:
-        """The value at ``time`` (s), V or A."""
-        if not self.delay <= time < self.end:
-            return self._rest
-        return self._level + float((self._size * np.exp(self._angles(time - self.delay)).imag).sum())
+    def at(self, times: np.ndarray) -> np.ndarray:
+        """The values at times (n,), V or A."""
+        outside = (times < self.delay) | (times >= self.end)
+        lines = self._size * np.exp(self._angles(np.where(outside, 0.0, times - self.delay)))
+        return np.where(outside, self._rest, self._level + lines.imag.sum(axis=1))
 
 
 class Sine(_Sines):

@@ -12,13 +12,17 @@ from circuitsim._graphs import find, unite
 from circuitsim.certificate import ROUNDING as ROUNDED
 from circuitsim.certificate import branch_violations, current_scale, net_currents
 from circuitsim.circuit.elements import CURRENT as CURRENT_SOURCE
-from circuitsim.engine.small.active_set import MAX_ITERATIONS, refactor, solve_sample, take_conductances
-from circuitsim.engine.small.currents import ACCURATE, branch_currents, correct
-from circuitsim.engine.small.linear import substitute
-from circuitsim.engine.small.outcome import Outcome
-from circuitsim.engine.small.pendant import pendant_nodes
+from circuitsim.engine.small.active_set import (
+    MAX_ITERATIONS,
+    Outcome,
+    injections,
+    refactor,
+    solve_sample,
+    take_conductances,
+)
+from circuitsim.engine.small.currents import ACCURATE, branch_currents, correct, pendant_nodes
+from circuitsim.engine.small.elimination import substitute
 from circuitsim.engine.small.pointers import kept, pointer
-from circuitsim.engine.small.samples import injections
 from circuitsim.engine.small.single import SIGNED, part, take_values, unpack, work_memory
 from circuitsim.engine.small.workspace import workspace
 from circuitsim.engine.steps import begin, contract_diodes, copy, gather, offsets

@@ -188,7 +188,8 @@ class StagesAtOnce:
     def solve(
         self,
         begin: Beginning,
-        changed: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]],
+        places: np.ndarray,
+        values: np.ndarray,
         near: OperatingPoint | None,
     ) -> Solved | None:
         """Solve the stages from the first unknown one on; stops where ideal diodes change or an equation is violated.
@@ -196,7 +197,7 @@ class StagesAtOnce:
         Parameters
         ----------
         begin : Beginning
-        changed : sequence
+        places, values : (p,) int array, (k, p) float array
             Elements and their values in each unknown stage, as in `Companion.solve`.
         near : OperatingPoint or None
             Operating point of a nearby stage.
@@ -207,17 +208,15 @@ class StagesAtOnce:
         first = len(begin.slopes) - 1
         if begin.share != self._share:
             self._share = begin.share
-            np.copyto(self._row[: self._given.size], self.companion.column(begin.share, ()), where=self._given)
-        column = np.empty((first + len(changed), self._row.size))
+            np.copyto(self._row[: self._given.size], self.companion.column(begin.share), where=self._given)
+        column = np.empty((first + len(values), self._row.size))
         column[:] = self._row
-        for k, stage in enumerate(changed, first):
-            for places, values in stage:
-                column[k, places] = values
+        column[first:, places] = values
         made = self._matrices.of(column[first], start[1])
         anew, made.length = made.length != begin.share, begin.share
         slopes, out = np.empty((len(column) + 1, begin.x.size)), self._filled(len(column))
         slopes[: first + 1] = begin.slopes
-        done, solved = stage_kernel("solve_stages", made.system.eq.size * len(changed))(
+        done, solved = stage_kernel("solve_stages", made.system.eq.size * len(values))(
             made.pinned,
             self._laws,
             self._states,
@@ -491,7 +490,8 @@ class Companion:
         self,
         length: float,
         base: np.ndarray,
-        changed: Sequence[tuple[np.ndarray, np.ndarray]],
+        places: np.ndarray,
+        values: np.ndarray,
         start: OperatingPoint | None,
     ) -> OperatingPoint:
         """Solve one stage.
@@ -502,12 +502,13 @@ class Companion:
             g, s.
         base : (q + c,) float array
             V, A, C.
-        changed : sequence of (int array, float array)
+        places, values : (p,) int array, (p,) float array
             Elements and their values, Ω, V, A.
         start : OperatingPoint, optional
             Operating point of a nearby stage.
         """
-        column, n = self.column(length, changed), self.storing.size
+        column, n = self.column(length), self.storing.size
+        column[places] = values
         if self.charged.size:
             self._rows[self.charged, RATE], self._rows[self.charged, BASE] = 1.0 / length, base[n:]
         # A base that is rounding would become the scale of its own loop or node. With a nearby stage all scales are
@@ -519,32 +520,29 @@ class Companion:
         return self._prepared.solve(column, start)
 
     def solve_stages(
-        self, begin: Beginning, changed: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]], near: OperatingPoint | None
+        self, begin: Beginning, places: np.ndarray, values: np.ndarray, near: OperatingPoint | None
     ) -> Solved | None:
         """Some of the stages of a step at once, those that one kernel solves; see `StagesAtOnce.solve`."""
-        return None if self._stages is None else self._stages.solve(begin, changed, near)
+        return None if self._stages is None else self._stages.solve(begin, places, values, near)
 
     def solve_stage(
-        self, begin: Beginning, changed: Sequence[tuple[np.ndarray, np.ndarray]], near: OperatingPoint | None
+        self, begin: Beginning, places: np.ndarray, values: np.ndarray, near: OperatingPoint | None
     ) -> Solved:
         """Solve the stage after the known ones."""
         k = len(begin.slopes)
         base = begin.x + begin.shift[k - 1] + begin.length * (begin.before[k - 1, :k] @ begin.slopes)
-        solved = self.solve(begin.share, base, changed, near)
+        solved = self.solve(begin.share, base, places, values, near)
         change = np.append(self.state(solved), self.charges(solved) - base[self.storing.size :])
         x = base + change
         return Solved(x[None], change[None] / begin.share, np.array([self.waves(solved, x)]), [solved])
 
-    def column(self, length: float, changed: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        """Values of all elements in a stage with zero base; see `solve`."""
+    def column(self, length: float) -> np.ndarray:
+        """Values of all elements in a stage with zero base and the circuit's own sources; see `solve`."""
         if length != self._length:
             self._length = length
             self._column[self.storing] = np.where(self.capacitor, length / self.weight, self.weight / length)
             self._column[self.series[self.series >= 0]] = 1.0 / length
-        column = self._column.copy()
-        for places, values in changed:
-            column[places] = values
-        return column
+        return self._column.copy()
 
     def diode_waves(self, point: OperatingPoint) -> tuple[np.ndarray, np.ndarray]:
         """Voltages and currents (d,) of the ideal diodes in a stage, V, A."""

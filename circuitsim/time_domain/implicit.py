@@ -176,7 +176,7 @@ class Implicit:
         for k in self.sources:
             if kind[k] not in (VOLTAGE, CURRENT):
                 raise UsageError(f"{circuit.names[k]} is not a source; only sources have waveforms")
-        self._moved = np.array([*self.sources], dtype=np.int64)
+        self._moved = np.concatenate([np.array([*self.sources], dtype=np.int64), places])
         degree = np.bincount(np.concatenate(circuit.arrays()[1:3]), minlength=1)
         degree[[0, *controlling(circuit, [])]] = 2
         # A source without current only drives switches.
@@ -200,10 +200,14 @@ class Implicit:
     # ------------------------------------------------------------------ sources
     def moving(self, closed: np.ndarray) -> Moving:
         """Values of sources as functions of time, and of switches in these states."""
-        fixed = [(self.switching.places, self.switching.ohms(closed))] if closed.size else []
+        ohms = self.switching.ohms(closed)
 
-        def values(time: float) -> list[tuple[np.ndarray, np.ndarray]]:
-            return [(self._moved, np.array([wave.value(time) for wave in self.sources.values()])), *fixed]
+        def values(times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            rows = np.empty((times.size, self._moved.size))
+            for k, wave in enumerate(self.sources.values()):
+                rows[:, k] = wave.at(times)
+            rows[:, len(self.sources) :] = ohms
+            return self._moved, rows
 
         return values
 

@@ -176,7 +176,8 @@ class StageGradients:
         adjoint, by_turns = self._of_cores(adjoint, point)
         by_x[~capacitor] += adjoint.current[storing[~capacitor]]
         by_slope = adjoint.slope + g * by_x
-        column = own.column(g, self.run.moving(now.switches)(point.time))
+        column, (places, (values,)) = own.column(g), self.run.moving(now.switches)(np.array([point.time]))
+        column[places] = values
         sizes = self.sizes()
         inner = tangents.column_at(solved, column, sizes)
         before = np.zeros(inner.size, dtype=bool)

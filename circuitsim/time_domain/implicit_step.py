@@ -92,15 +92,15 @@ def _with_inside() -> np.ndarray:
 
 
 _EARLIER, _NONE = _with_inside(), np.zeros((1, 1))
-_SHARES = [*NODES[1:].tolist(), *INSIDE.tolist()]
+_SHARES = np.append(NODES[1:], INSIDE)
 
 
 RESIDUAL = TABLE[1:] @ np.vander(NODES, 4) @ np.linalg.inv(np.vander([0.0, *INSIDE, 1.0], 4))
 """Weights that take residuals of slopes, at both ends of a step and in the inside stages, to the stages."""
 
 
-Moving = Callable[[float], list[tuple[np.ndarray, np.ndarray]]]
-"""Elements and their values as a function of time."""
+Moving = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""Elements (p,) and their values at times (n,), (n, p)."""
 
 
 class Point(NamedTuple):
@@ -175,7 +175,7 @@ def euler_step(
 ) -> Step:
     """A backward Euler step from states x (q,) to ``time``, with the sources at ``time``."""
     begun = Beginning(x, [np.zeros(x.size)], length, length, _NONE, np.zeros((1, x.size)))
-    (end,), states, waves = _stages(companion, moving, (time,), begun, near)
+    (end,), states, waves = _stages(companion, moving, np.array([time]), begun, near)
     return Step(length, (end,), end.x - x, states, waves)
 
 
@@ -204,11 +204,11 @@ def runge_kutta_step(
         Added to the states of each stage.
     """
     time, x, slope, near = begin
-    times = [time + length * share for share in (_SHARES if inside else _SHARES[:STAGES])]
+    times = time + length * (_SHARES if inside else _SHARES[:STAGES])
     times[STAGES - 1] = end
     shift = np.zeros((len(times), x.size)) if shift is None else shift
     begun = Beginning(x, [slope], length, DIAGONAL * length, _EARLIER, shift)
-    stages, states, waves = _stages(companion, moving, tuple(times), begun, near)
+    stages, states, waves = _stages(companion, moving, times, begun, near)
     error = length * (ERROR @ begun.slopes[: NODES.size])
     return Step(length, stages[:STAGES], np.asarray(error), states, waves, stages[STAGES:])
 
@@ -220,21 +220,22 @@ def with_inside(
     time, x, slope, _ = begin
     slopes, none = [slope, *(stage.slope for stage in step.stages)], np.zeros((len(_SHARES), x.size))
     begun = Beginning(x, slopes, step.length, DIAGONAL * step.length, _EARLIER, none)
-    times = tuple(time + step.length * share for share in _SHARES[STAGES:])
+    times = time + step.length * _SHARES[STAGES:]
     inside, states, waves = _stages(companion, moving, times, begun, step.end.solved)
     both = np.concatenate([step.states, states]), np.concatenate([step.waves, waves])
     return Step(step.length, step.stages, step.error, *both, inside)
 
 
 def _stages(
-    companion: Companion, moving: Moving, times: tuple[float, ...], begin: Beginning, near: OperatingPoint | None
+    companion: Companion, moving: Moving, times: np.ndarray, begin: Beginning, near: OperatingPoint | None
 ) -> tuple[tuple[Point, ...], np.ndarray, np.ndarray]:
     """The stages at given times, each from all previous ones; their states, voltages and currents."""
-    stages, changed, found = list[Point](), [moving(time) for time in times], None
-    while len(stages) < len(times):
+    stages, (places, values), found = list[Point](), moving(times), None
+    while len(stages) < times.size:
         k = len(stages)
-        found = companion.solve_stages(begin, changed[k:], near) or companion.solve_stage(begin, changed[k], near)
-        for time, x, slope, (voltage, current), solved in zip(times[k:], *found):
+        found = companion.solve_stages(begin, places, values[k:], near)
+        found = found or companion.solve_stage(begin, places, values[k], near)
+        for time, x, slope, (voltage, current), solved in zip(times[k:].tolist(), *found):
             stages.append(Point(time, x, slope, voltage, current, solved))
             begin.slopes.append(slope)
         near = stages[-1].solved

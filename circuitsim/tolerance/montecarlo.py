@@ -25,9 +25,8 @@ from circuitsim.analysis.small_circuit import SmallCircuitSolver
 from circuitsim.analysis.solve import prepared
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
-from circuitsim.engine.small.active_set import MAX_ITERATIONS
+from circuitsim.engine.small.active_set import MAX_ITERATIONS, Outcome
 from circuitsim.engine.small.kernels import small_kernel
-from circuitsim.engine.small.outcome import Outcome
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, TopologyError, UsageError
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.deviations import SIGMAS, Distribution

@@ -1,4 +1,4 @@
-"""The small driver: primal–dual active sets on a `Plan` over a scalar factor, all in one kernel.
+"""The small driver: primal–dual active sets on a `Plan` over a scalar factor, all in one kernel; linear responses.
 
 The steps are those of the large driver (`circuitsim.engine.steps`). The certificate decides about the result; where it
 fails, and for loops, degeneracies and nonunique potentials, the engine takes over.
@@ -6,12 +6,16 @@ fails, and for loops, degeneracies and nonunique potentials, the engine takes ov
 
 from __future__ import annotations
 
+import enum
+
 import numpy as np
 
 from circuitsim._graphs import unite
-from circuitsim.engine.small.linear import factorise, lower, substitute
-from circuitsim.engine.small.outcome import Outcome
-from circuitsim.engine.small.plan import NOWHERE
+from circuitsim.certificate import CLEAR
+from circuitsim.circuit.elements import CURRENT
+from circuitsim.engine.small.elimination import NOWHERE, factorise, lower, substitute
+from circuitsim.engine.small.pointers import pointer, retain
+from circuitsim.engine.small.workspace import fresh
 from circuitsim.engine.steps import (
     RELAXED,
     SETTLED,
@@ -25,6 +29,34 @@ from circuitsim.engine.steps import (
     gather,
     same,
 )
+
+
+class Outcome(enum.IntEnum):
+    """Result of one solution; integers, so that kernels can store them in arrays."""
+
+    CONVERGED = 0
+    """Potentials and currents are unique."""
+    NONUNIQUE_CURRENTS = 1
+    """Conducting diodes close loops; their currents are not unique."""
+    SINGULAR = 2
+    """Potentials are not unique, or voltage constraints close a loop."""
+    MAX_ITERATIONS = 3
+    """The active set did not become optimal, or a net current has no path to ground."""
+    NONCONVEX = 4
+    """Negative conductances make the energy concave."""
+    TOPOLOGY_CHANGED = 5
+    """A resistance changed from or to zero."""
+    OUT_OF_RANGE = 6
+    """An element value is out of range."""
+    CANCELLING_SOURCES = 7
+    """As `CONVERGED`, but current sources cancel at a node, whose sum needs refinement."""
+    CANCELLING_NONUNIQUE = 8
+    """As `NONUNIQUE_CURRENTS`, with such sources."""
+
+
+REFINED = (Outcome.CONVERGED, Outcome.NONUNIQUE_CURRENTS, Outcome.CANCELLING_SOURCES)
+"""Outcomes whose branch currents `circuitsim.engine.small.single.refine_once` can refine."""
+
 
 NOISE = 1e-13
 """Rounding of a sum or difference, relative to its terms."""
@@ -365,3 +397,57 @@ def constraint_currents(plan, first, second, need, current):
         u, w, e = plan.tree_parent[k], plan.tree_node[k], plan.tree_edge[k]
         current[e] = need[w] if first[e] == w else -need[w]
         need[u] += need[w]
+
+
+CLEAN = 1e-12
+"""A sum of source currents below this fraction of its largest term has cancelled."""
+
+
+def injections(kind, first, second, value, injected):
+    """Fill in the currents injected by current sources, A; returns whether none of these sums cancels."""
+    injected[:] = 0.0
+    for e in range(kind.size):
+        if kind[e] == CURRENT:
+            injected[first[e]] -= value[e]
+            injected[second[e]] += value[e]
+    clear = True
+    for e in range(kind.size):
+        if kind[e] == CURRENT:
+            least = CLEAR * abs(value[e])
+            clear = clear and not (abs(injected[first[e]]) < least or abs(injected[second[e]]) < least)
+    return clear
+
+
+def signed_currents(plan, first, second, value, v, injected, flow, current):
+    """Branch currents of a linear response: zero sources, diode currents of either sign, external currents."""
+    need = injected.copy()
+    current[:] = 0.0
+    for r in range(plan.resistor.size):
+        e = plan.resistor[r]
+        current[e] = (v[first[e]] - v[second[e]]) / value[e]
+    for d in range(flow.size):
+        current[plan.diode[d]] = flow[d]
+    constraint_currents(plan, first, second, need, current)
+
+
+def respond_samples(plan, kind, first, second, value, injected, begin, end, closed, v, current):
+    """Linear responses: zero sources, the given diodes as shorts, currents injected into the nodes.
+
+    Parameters
+    ----------
+    injected : (samples, n_nodes) float array
+        A.
+    closed : (samples, d) bool array
+        Not modified.
+    v, current : (samples, n_nodes), (samples, m) float arrays
+        Overwritten: changes of potentials, V, and of the branch currents, A.
+    """
+    plan, still = pointer(plan), np.zeros(plan.coordinate.size)
+    memory = fresh(plan)
+    space = pointer(memory)
+    take_conductances(plan, value, space)
+    for s in range(begin, end):
+        copy(closed[s], space.closed)
+        solve_active_set(plan, injected[s], still, 0, space, space.closed, v[s], space.flow)
+        signed_currents(plan, first, second, value, v[s], injected[s], space.flow, current[s])
+    retain(memory)

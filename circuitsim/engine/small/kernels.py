@@ -7,22 +7,7 @@ from pathlib import Path
 
 from circuitsim import _graphs, certificate
 from circuitsim.engine.kernels import MODULES
-from circuitsim.engine.small import (
-    active_set,
-    branches,
-    currents,
-    linear,
-    loops,
-    order,
-    pendant,
-    plan,
-    pointers,
-    proof,
-    samples,
-    single,
-    spanning,
-    workspace,
-)
+from circuitsim.engine.small import active_set, branches, currents, elimination, loops, pointers, single, workspace
 from circuitsim.kernel_family import KernelFamily
 from circuitsim.kernels import compile_all, register_module
 from circuitsim.solvers import minimum_degree
@@ -39,22 +24,7 @@ KERNELS = (
 )
 """Entry points of `small_kernel`."""
 
-_MODULES = (
-    minimum_degree,
-    order,
-    plan,
-    workspace,
-    linear,
-    active_set,
-    pendant,
-    currents,
-    spanning,
-    proof,
-    branches,
-    samples,
-    loops,
-    single,
-)
+_MODULES = (minimum_degree, elimination, workspace, active_set, currents, branches, loops, single)
 
 MEASURES = (
     "update_maximum",
@@ -93,5 +63,5 @@ def _sources() -> Iterator[Path]:
         yield Path(str(module.__file__))
 
 
-small_kernel = KernelFamily(KERNELS, (plan, samples, loops, single, certificate), _register, _sources)
+small_kernel = KernelFamily(KERNELS, (elimination, active_set, loops, single, certificate), _register, _sources)
 """Returns a kernel by name (`KERNELS`) for a given number of nodes."""

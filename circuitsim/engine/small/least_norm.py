@@ -12,10 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
-from circuitsim.engine.small.active_set import MAX_ITERATIONS
+from circuitsim.engine.small.active_set import MAX_ITERATIONS, REFINED
+from circuitsim.engine.small.elimination import UPDATES
 from circuitsim.engine.small.kernels import small_kernel
-from circuitsim.engine.small.outcome import REFINED
-from circuitsim.engine.small.plan import UPDATES
 from circuitsim.engine.small.single import ALL, NO_GUESS, NUMBERS
 
 PASSES = 8

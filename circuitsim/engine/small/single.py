@@ -12,20 +12,18 @@ import numpy as np
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.engine.small.active_set import (
     NOISE,
+    Outcome,
     constraint_currents,
+    injections,
     refactor,
     solve_sample,
     take_conductances,
 )
-from circuitsim.engine.small.branches import refine
+from circuitsim.engine.small.branches import largest, prove_branches, refine, take_tree
 from circuitsim.engine.small.currents import ACCURATE, measure, reach
+from circuitsim.engine.small.elimination import Plan, plan
 from circuitsim.engine.small.loops import CARRIES, IDLE, ON_LOOP, find_loops, give
-from circuitsim.engine.small.outcome import Outcome
-from circuitsim.engine.small.plan import Plan, plan
 from circuitsim.engine.small.pointers import kept, pointer
-from circuitsim.engine.small.proof import largest, prove_branches
-from circuitsim.engine.small.samples import injections
-from circuitsim.engine.small.spanning import take_tree
 from circuitsim.engine.small.workspace import workspace, workspace_size
 from circuitsim.engine.steps import offsets
 
@@ -47,7 +45,7 @@ NO_GUESS.flags.writeable = False  # as currents of operating points are: one kin
 
 
 def prepare(kind, first, second, value, n_nodes, late_node, limit):
-    """The plan of a circuit (see `circuitsim.engine.small.plan.plan`) and its columns in one block of memory.
+    """The plan of a circuit (see `circuitsim.engine.small.elimination.plan`) and its columns in one block of memory.
 
     Returns
     -------

@@ -15,7 +15,7 @@ than two factors."""
 
 
 class Pendant(NamedTuple):
-    """Pendant nodes, the outermost first (`circuitsim.engine.small.pendant`)."""
+    """Pendant nodes, the outermost first (`circuitsim.engine.small.currents`)."""
 
     node: np.ndarray  # (n_nodes,)
     above: np.ndarray  # (n_nodes,): the neighbour of each pendant node

@@ -1,0 +1,467 @@
+"""Subtraction-free elimination of a small circuit: order, positions of all numbers, factor, solves.
+
+A `Plan` holds what depends on the topology: coordinates, an approximate minimum-degree order, the pattern of the
+factor. It covers *regular* circuits, nearly all of them: without loops of voltage constraints. All others are flagged,
+for the large driver. The factor is that of a weighted graph Laplacian; weights are conductances between coordinates and
+to ground. Each pivot is the *sum* of the weights at its coordinate, so there is no cancellation, and an ideal short is
+just a weight larger than all others (Grassmann, Taksar & Heyman 1985).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim._graphs import Tracks, grow_forest
+from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.solvers.minimum_degree import minimum_degree
+
+FASTER = 3
+"""Updates of a fully connected block count less by this factor, since they are faster."""
+
+
+def eliminate(n, a, b, late, limit):
+    """Minimum-degree order of a graph (edges a–b over 0 … n, n is ground) and the factor's pattern.
+
+    Coordinates marked ``late`` come after all others. Gives up where a factorisation takes more than ``limit`` updates
+    (`FASTER`).
+
+    Returns
+    -------
+    position : (n,) int array
+        Step at which each coordinate is eliminated; empty if it gave up.
+    ptr, members : int arrays
+        For each step the coordinates adjacent to the eliminated one.
+    """
+    at, near = neighbours(n, a, b)
+    order, position = minimum_degree(at, near), np.empty(n, np.int64)
+    step = 0
+    for last in range(2):
+        for k in range(n):
+            if late[order[k]] == (last == 1):
+                position[order[k]] = step
+                step += 1
+    for k in range(n):
+        order[position[k]] = k
+    # A coordinate is adjacent to its own neighbours, and to those of coordinates eliminated into it.
+    ptr, members, used, updates = np.zeros(n + 1, np.int64), np.empty(2 * a.size + n, np.uint32), 0, 0
+    child, sibling, mark = np.full(n, -1, np.int64), np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+    for step in range(n):
+        k, begin, above = order[step], used, n
+        mark[k] = step
+        members = lengthened(members, used, used + n)
+        for q in range(at[k], at[k + 1]):
+            i = near[q]
+            if position[i] > step:
+                mark[i] = step
+                members[used] = i
+                used += 1
+                above = min(above, position[i])
+        c = child[step]
+        while c >= 0:
+            for q in range(ptr[c], ptr[c + 1]):
+                i = members[q]
+                if mark[i] != step:
+                    mark[i] = step
+                    members[used] = i
+                    used += 1
+                    above = min(above, position[i])
+            c = sibling[c]
+        ptr[step + 1] = used
+        size = used - begin
+        updates += size * size if size < n - step - 1 else size * size // FASTER
+        if updates > limit:
+            return position[:0], ptr, members[:0]
+        if above < n:
+            sibling[step] = child[above]
+            child[above] = step
+    return position, ptr, members[:used]
+
+
+def neighbours(n, a, b):
+    """Start of each coordinate's neighbours in one array, and this array, without repetitions."""
+    count = np.zeros(n + 1, np.int64)
+    for e in range(a.size):
+        if a[e] < n and b[e] < n and a[e] != b[e]:
+            count[a[e]] += 1
+            count[b[e]] += 1
+    at = np.zeros(n + 1, np.int64)
+    for k in range(n):
+        at[k + 1] = at[k] + count[k]
+    near, put = np.empty(at[n], np.int32), at[:n].copy()
+    for e in range(a.size):
+        i, j = a[e], b[e]
+        if i < n and j < n and i != j:
+            near[put[i]] = j
+            near[put[j]] = i
+            put[i] += 1
+            put[j] += 1
+    mark, used = np.full(n, -1, np.int64), 0
+    for k in range(n):
+        begin = at[k]
+        at[k] = used
+        for q in range(begin, put[k]):
+            j = near[q]
+            if mark[j] != k:
+                mark[j] = k
+                near[used] = j
+                used += 1
+    at[n] = used
+    return at, near[:used].copy()
+
+
+def lengthened(array, used, size):
+    """The array, or a longer one with the same first ``used`` numbers if it has no more than ``size``."""
+    if size < array.size:
+        return array
+    longer = np.empty(array.size + size + 1, array.dtype)
+    for q in range(used):
+        longer[q] = array[q]
+    return longer
+
+
+UPDATES = 2_000_000
+"""Maximum number of updates of one elimination (one to two milliseconds); beyond, the large driver's dense panels
+win."""
+
+NOWHERE = -1
+"""Slot of a branch with both ends in the same tree of voltage sources."""
+
+
+class Plan(NamedTuple):
+    """Topology of a circuit, analysed; *coordinates* are super-nodes in order of elimination, ground is n.
+
+    Attributes
+    ----------
+    n : int
+        Number of unknown coordinates.
+    regular : bool
+        Whether there is no loop of voltage constraints, nor a branch across constraints alone that needs a special
+        check.
+    coordinate : (n_nodes,) int array
+        Super-node of each node.
+    tree_node, tree_parent, tree_edge : int arrays
+        Voltage constraints from the roots outwards: node, its parent, the element between them.
+    resistor, resistor_slot, resistor_first, resistor_second : int arrays
+        Elements, the slot for each one's conductance (`NOWHERE`: inside a super-node), and the nodes it joins.
+    diode, diode_slot, anode, cathode : int arrays
+        The same for diodes.
+    col_ptr, rows : int arrays
+        Pattern of the factor by columns, rows ascending, without ground. Slots 0 … fill − 1 are its entries; slot
+        fill + k joins coordinate k to ground.
+    supernode_end : (n,) int array
+        The coordinate after the last of each one's supernode: consecutive coordinates, each with the pattern of the
+        previous one without its first row.
+    row_ptr, row_col, row_slot : int arrays
+        The same by rows: for each row its columns, ascending, and the slots.
+    """
+
+    n: int
+    regular: bool
+    coordinate: np.ndarray
+    tree_node: np.ndarray
+    tree_parent: np.ndarray
+    tree_edge: np.ndarray
+    resistor: np.ndarray
+    resistor_slot: np.ndarray
+    resistor_first: np.ndarray
+    resistor_second: np.ndarray
+    diode: np.ndarray
+    diode_slot: np.ndarray
+    anode: np.ndarray
+    cathode: np.ndarray
+    col_ptr: np.ndarray
+    rows: np.ndarray
+    supernode_end: np.ndarray
+    row_ptr: np.ndarray
+    row_col: np.ndarray
+    row_slot: np.ndarray
+
+
+def voltage_forest(n, first, second):
+    """Nodes, parents, edges and roots of the forest of voltage constraints, grown from ground."""
+    m = first.size
+    tracks = Tracks(np.empty(n + 1, np.int64), np.empty(n, np.int64), np.empty(2 * m, np.int64), np.empty(n, np.int64))
+    node, parent, edge = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
+    root = np.empty(n, np.int64)
+    found = grow_forest(n, m, first, second, 0, np.zeros(n), tracks, node, parent, edge, root)
+    return node[:found], parent[:found], edge[:found], root
+
+
+def arrange(n, position, ptr, members):
+    """The pattern in elimination order: by columns (rows ascending), by rows (columns ascending), its supernodes."""
+    rows = np.empty(members.size, np.uint32)
+    row_ptr = np.zeros(n + 1, np.int64)
+    for q in range(members.size):
+        row_ptr[position[members[q]] + 1] += 1
+    for k in range(n):
+        row_ptr[k + 1] += row_ptr[k]
+    put = row_ptr[:n].copy()
+    row_col, row_slot = np.empty(members.size, np.uint32), np.empty(members.size, np.uint32)
+    for k in range(n):
+        for q in range(ptr[k], ptr[k + 1]):
+            r = position[members[q]]
+            row_col[put[r]] = k
+            put[r] += 1
+    put = ptr[:n].copy()
+    for r in range(n):
+        for t in range(row_ptr[r], row_ptr[r + 1]):
+            k = row_col[t]
+            rows[put[k]] = r
+            row_slot[t] = put[k]
+            put[k] += 1
+    end = np.empty(n, np.int64)
+    for k in range(n - 1, -1, -1):
+        end[k] = k + 1
+        size = ptr[k + 1] - ptr[k]
+        if size > 0 and rows[ptr[k]] == k + 1 and ptr[k + 2] - ptr[k + 1] == size - 1:
+            end[k] = end[k + 1]
+    return rows, row_ptr, row_col, row_slot, end
+
+
+def find_slots(n, a, b, ptr, rows):
+    """Slot of each branch a–b between coordinates (see `Plan`)."""
+    slot = np.empty(a.size, np.int64)
+    for e in range(a.size):
+        low, high = min(a[e], b[e]), max(a[e], b[e])
+        if low == high:
+            slot[e] = NOWHERE
+        elif high == n:
+            slot[e] = rows.size + low
+        else:
+            q, above = ptr[low], ptr[low + 1]
+            while above - q > 1:  # its place is from q to before above
+                middle = (q + above) // 2
+                if rows[middle] <= high:
+                    q = middle
+                else:
+                    above = middle
+            slot[e] = q
+    return slot
+
+
+def taken(column, at):
+    """``column[at]``, as a loop: numpy's array indexing would take seconds to compile."""
+    found = np.empty(at.size, np.int64)
+    for k in range(at.size):
+        found[k] = column[at[k]]
+    return found
+
+
+def sort_elements(kind, value):
+    """Voltage constraints (sources, inductors, resistors of zero ohm), resistors and diodes, ascending."""
+    found = np.empty((3, kind.size), np.int64)
+    count = np.zeros(3, np.int64)
+    for e in range(kind.size):
+        group = -1
+        if kind[e] == DIODE:
+            group = 2
+        elif kind[e] == RESISTOR and value[e] != 0.0:
+            group = 1
+        elif kind[e] == VOLTAGE or kind[e] == INDUCTOR or kind[e] == RESISTOR:
+            group = 0
+        if group >= 0:
+            found[group, count[group]] = e
+            count[group] += 1
+    return found[0, : count[0]].copy(), found[1, : count[1]].copy(), found[2, : count[2]].copy()
+
+
+def plan(kind, first, second, value, n_nodes, late_node, limit):
+    """The plan of a circuit given as columns (see `circuitsim.circuit.CircuitArrays`).
+
+    Parameters
+    ----------
+    late_node : (n_nodes,) bool array
+        Nodes whose coordinates are eliminated last (where negative conductances will be added).
+    limit : int
+        Maximum number of updates of a factorisation; the plan of a circuit that needs more is empty.
+    """
+    voltage, resistor, diode = sort_elements(kind, value)
+    tree_node, tree_parent, edge, root = voltage_forest(n_nodes, taken(first, voltage), taken(second, voltage))
+    regular = edge.size == voltage.size
+    number = np.full(n_nodes, -1, np.int64)
+    n = 0
+    for k in range(n_nodes):
+        if root[k] == k and k != 0:
+            number[k] = n
+            n += 1
+    number[0] = n
+    name = taken(number, root)
+    late = np.zeros(n + 1, np.bool_)
+    for k in range(n_nodes):
+        if late_node[k]:
+            late[name[k]] = True
+    branch = np.empty(resistor.size + diode.size, np.int64)
+    for k in range(resistor.size):
+        branch[k] = resistor[k]
+    for k in range(diode.size):
+        branch[resistor.size + k] = diode[k]
+    ends = taken(name, taken(first, branch)), taken(name, taken(second, branch))
+    position, ptr, members = eliminate(n, ends[0], ends[1], late, limit)
+    if position.size < n:
+        none, pattern = position[:0], members[:0]
+        return Plan(
+            0,
+            False,
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+            pattern,
+            none,
+            none,
+            pattern,
+            pattern,
+        )
+    rows, row_ptr, row_col, row_slot, supernode_end = arrange(n, position, ptr, members)
+    coordinate = np.empty(n_nodes, np.int64)
+    for k in range(n_nodes):
+        coordinate[k] = position[name[k]] if name[k] < n else n
+    joined = taken(first, resistor), taken(second, resistor)
+    resistor_slot = find_slots(n, taken(coordinate, joined[0]), taken(coordinate, joined[1]), ptr, rows)
+    anode, cathode = taken(first, diode), taken(second, diode)
+    diode_slot = find_slots(n, taken(coordinate, anode), taken(coordinate, cathode), ptr, rows)
+    return Plan(
+        n,
+        regular,
+        coordinate,
+        tree_node,
+        tree_parent,
+        taken(voltage, edge),
+        resistor,
+        resistor_slot,
+        joined[0],
+        joined[1],
+        diode,
+        diode_slot,
+        anode,
+        cathode,
+        ptr,
+        rows,
+        supernode_end,
+        row_ptr,
+        row_col,
+        row_slot,
+    )
+
+
+SHORT = 1e120
+"""Weight of a conducting diode, S: absorbs every conductance, and its square is still a double."""
+
+
+def lower(plan, e):
+    """The end of diode ``e`` that is eliminated first: the column of its slot."""
+    return min(plan.coordinate[plan.anode[e]], plan.coordinate[plan.cathode[e]])
+
+
+def factorise(plan, base, closed, dirty, weight, multiplier, pivot, work):
+    """Eliminate in order every marked coordinate and all that this affects; the others keep their factors.
+
+    Parameters
+    ----------
+    base : (fill + n,) float array
+        Conductances of the slots without diodes, S.
+    closed : (d,) bool array
+        Which of ``plan.diode`` are shorts.
+    dirty : (n + 1,) bool array
+        The coordinates to start from, all of them for a first factor; on return those eliminated.
+    weight : (fill + n,) float array
+        Overwritten: weights from each coordinate to later ones and to ground when it is eliminated, S.
+    multiplier : (fill,) float array
+        Overwritten: each entry's weight over its column's pivot.
+    pivot : (n,) float array
+        Overwritten, S; zero where nothing joins a coordinate to later ones or to ground.
+    work : (n + 1,) float array
+        Workspace.
+
+    Returns
+    -------
+    bool
+        Whether all pivots are ≥ 0 (negative conductances may make the energy concave).
+    """
+    fill = plan.rows.size
+    for j in range(plan.n):
+        if dirty[j]:
+            begin, end = plan.col_ptr[j], plan.col_ptr[j + 1]
+            for q in range(begin, end):
+                weight[q] = base[q]
+            weight[fill + j] = base[fill + j]
+            if begin < end:
+                dirty[plan.rows[begin]] = True  # the first of its rows: all others follow from it
+    for e in range(closed.size):
+        if closed[e] and plan.diode_slot[e] != NOWHERE and dirty[lower(plan, e)]:
+            weight[plan.diode_slot[e]] = SHORT
+    for j in range(plan.n):
+        if not dirty[j]:
+            continue
+        ground, before = weight[fill + j], plan.row_ptr[j]
+        begin, end, last = plan.col_ptr[j], plan.col_ptr[j + 1], plan.row_ptr[j + 1]
+        for q in range(begin, end):
+            work[plan.rows[q]] = weight[q]
+        while before < last:  # four columns of one supernode at a time, to read each number of ``work`` only once
+            k, p = plan.row_col[before], np.int64(plan.row_slot[before])
+            g, first, stop = fill + k, p + 1, plan.col_ptr[k + 1]
+            m = multiplier[p]
+            if min(plan.supernode_end[k], j) >= k + 4:
+                p1, p2 = plan.row_slot[before + 1] - p, plan.row_slot[before + 2] - p
+                p3 = plan.row_slot[before + 3] - p
+                m1, m2, m3 = multiplier[p + p1], multiplier[p + p2], multiplier[p + p3]
+                ground += (m * weight[g] + m1 * weight[g + 1]) + (m2 * weight[g + 2] + m3 * weight[g + 3])
+                for q in range(first, stop):
+                    work[plan.rows[q]] += (m * weight[q] + m1 * weight[q + p1]) + (
+                        m2 * weight[q + p2] + m3 * weight[q + p3]
+                    )
+                before += 4
+            else:
+                ground += m * weight[g]
+                for q in range(first, stop):
+                    work[plan.rows[q]] += m * weight[q]
+                before += 1
+        weight[fill + j] = ground
+        total = ground
+        for q in range(begin, end):
+            weight[q] = work[plan.rows[q]]
+            total += weight[q]
+        pivot[j] = total
+        if total < 0.0:
+            return False
+        for q in range(begin, end):
+            multiplier[q] = weight[q] / total if weight[q] != 0.0 else 0.0
+    return True
+
+
+def substitute(plan, multiplier, pivot, x, floating_current):
+    """Solve in place: currents into the coordinates become potentials.
+
+    Parameters
+    ----------
+    floating_current : (n,) float array
+        Overwritten: net current of each part without a path to ground, A, at the part's last coordinate, whose
+        potential is 0.
+    """
+    n = plan.n
+    floating_current[:] = 0.0
+    for k in range(n):
+        current = x[k]
+        if current != 0.0:
+            for q in range(plan.col_ptr[k], plan.col_ptr[k + 1]):
+                x[plan.rows[q]] += multiplier[q] * current
+    for k in range(n - 1, -1, -1):
+        if pivot[k] > 0.0:
+            v = x[k] / pivot[k]
+        else:
+            floating_current[k] = x[k]
+            v = 0.0
+        for q in range(plan.col_ptr[k], plan.col_ptr[k + 1]):
+            v += multiplier[q] * x[plan.rows[q]]
+        x[k] = v
