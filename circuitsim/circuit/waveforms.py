@@ -258,14 +258,11 @@ class PiecewiseLinear(Waveform):
 
     def at(self, times: np.ndarray) -> np.ndarray:
         """The values at times (n,), V or A; the line is cached, as the next times are often on it."""
-        if not times.size:
-            return times
         begin, end, level, slope = self._line
-        if not begin <= times[0] < end:
-            (begin, end), place = self._corners(self._last_before(times[:1])[0] + np.arange(2))
-            begin, end, level, slope = self._line = begin, end, self._level[place[0]], self._slope[place[0]]
-        if begin <= times.min() and times.max() < end:
-            return np.asarray(level + slope * (times - begin) if slope else np.full(times.size, level))
+        if ((times >= begin) & (times < end)).all():
+            return level + slope * (times - begin) if slope else np.full_like(times, level)
+        corners, place = self._corners(self._last_before(times[-1:])[0] + np.arange(2))
+        self._line = *corners.tolist(), self._level[place[0]], self._slope[place[0]]
         return super().at(times)
 
 
@@ -356,9 +353,11 @@ class _Sines(Waveform):
         pair = np.array([[0.0, -1.0], [1.0, 0.0]])
         self.system[1:, 1:] = np.kron(np.diag(self._rate.imag), pair) - damping * np.eye(2 * n)
 
-    def _angles(self, since: np.ndarray | float) -> np.ndarray:
-        """Complex exponents of the lines at a time after the delay, s."""
-        return np.multiply.outer(since, self._rate) + 1j * self._phase
+    def _angles(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which times (n,), s, are before the delay or after the end; complex exponents of the lines at others."""
+        outside = (times < self.delay) | (times >= self.end)
+        since = np.where(outside, 0.0, times - self.delay)
+        return outside, np.multiply.outer(since, self._rate) + 1j * self._phase
 
     def breakpoints(self, after: float, until: float, most: int) -> np.ndarray:
         """The delay and the end; the arguments are those of `Waveform.breakpoints`."""
@@ -377,22 +376,20 @@ class _Sines(Waveform):
 
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The level, sine and negative cosine of each line."""
-        outside = (times < self.delay) | (times >= self.end)
-        angles = self._angles(np.where(outside, 0.0, times - self.delay))
+        outside, angles = self._angles(times)
         line, level = self._size * np.exp(angles), np.full((times.size, 1), self._level)
         state = np.hstack([level, (-1j * line).view(float)])
         sizes = np.abs(np.hstack([level, np.repeat(np.abs(line), 2, axis=1)]))
         # A small angle has a small rounding error, and so does its sine.
         sizes[:, 1::2] *= np.minimum(np.abs(angles.imag), 1.0)
-        state[outside] = np.append(self._rest, np.zeros(state.shape[1] - 1))
+        state[outside], state[outside, 0] = 0.0, self._rest
         sizes[outside] = np.abs(state[outside])
         return state, sizes
 
     def at(self, times: np.ndarray) -> np.ndarray:
         """The values at times (n,), V or A."""
-        outside = (times < self.delay) | (times >= self.end)
-        lines = self._size * np.exp(self._angles(np.where(outside, 0.0, times - self.delay)))
-        return np.where(outside, self._rest, self._level + lines.imag.sum(axis=1))
+        outside, angles = self._angles(times)
+        return np.where(outside, self._rest, self._level + (self._size * np.exp(angles)).imag.sum(axis=1))
 
 
 class Sine(_Sines):
