@@ -206,7 +206,7 @@ class PiecewiseLinear(Waveform):
         size = np.abs(self._level)
         size = np.where(self._slope != 0.0, np.maximum(size, np.roll(size, -1)), size)
         self._sizes = np.stack([size, np.abs(self._slope)], axis=1)
-        self._line = math.inf, -math.inf, 0.0, 0.0
+        self._line = math.inf, -math.inf, 0
 
     def _corners(self, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Times of corners by number, inf beyond the last, and their places in the tables."""
@@ -258,11 +258,12 @@ class PiecewiseLinear(Waveform):
 
     def at(self, times: np.ndarray) -> np.ndarray:
         """The values at times (n,), V or A; the line is cached, as the next times are often on it."""
-        begin, end, level, slope = self._line
+        begin, end, place = self._line
         if ((times >= begin) & (times < end)).all():
-            return level + slope * (times - begin) if slope else np.full_like(times, level)
-        corners, place = self._corners(self._last_before(times[-1:])[0] + np.arange(2))
-        self._line = *corners.tolist(), self._level[place[0]], self._slope[place[0]]
+            slope = self._slope[place]
+            return self._level[place] + (slope * (times - begin) if slope else np.zeros(times.size))
+        number, (begin,), (place,) = self._last_before(times[-1:])
+        self._line = begin, self._corners(number + 1)[0], place
         return super().at(times)
 
 
@@ -350,8 +351,7 @@ class _Sines(Waveform):
         elif damping and self._size.any():
             self.periods = [math.inf]
         self.row, self.system = np.append(1.0, np.tile([1.0, 0.0], n)), np.zeros((1 + 2 * n, 1 + 2 * n))
-        pair = np.array([[0.0, -1.0], [1.0, 0.0]])
-        self.system[1:, 1:] = np.kron(np.diag(self._rate.imag), pair) - damping * np.eye(2 * n)
+        self.system[1:, 1:] = np.kron(np.diag(self._rate.imag), [[0.0, -1.0], [1.0, 0.0]]) - damping * np.eye(2 * n)
 
     def _angles(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Which times (n,), s, are before the delay or after the end; complex exponents of the lines at others."""
@@ -379,7 +379,7 @@ class _Sines(Waveform):
         outside, angles = self._angles(times)
         line, level = self._size * np.exp(angles), np.full((times.size, 1), self._level)
         state = np.hstack([level, (-1j * line).view(float)])
-        sizes = np.abs(np.hstack([level, np.repeat(np.abs(line), 2, axis=1)]))
+        sizes = np.abs(np.hstack([level, np.repeat(line, 2, axis=1)]))
         # A small angle has a small rounding error, and so does its sine.
         sizes[:, 1::2] *= np.minimum(np.abs(angles.imag), 1.0)
         state[outside], state[outside, 0] = 0.0, self._rest
@@ -423,8 +423,9 @@ class Sine(_Sines):
     ) -> None:
         self.offset, self.amplitude, self.frequency, self.damping = offset, amplitude, frequency, damping
         angle, end = math.radians(phase), delay + cycles / abs(frequency) if frequency and cycles > 0.0 else math.inf
-        lines = [(frequency, amplitude, angle)]
-        super().__init__(offset, offset + amplitude * math.sin(angle), lines, delay, end, damping)
+        super().__init__(
+            offset, offset + amplitude * math.sin(angle), [(frequency, amplitude, angle)], delay, end, damping
+        )
 
 
 class AmplitudeModulation(_Sines):
