@@ -263,7 +263,7 @@ class PiecewiseLinear(Waveform):
             slope = self._slope[place]
             return self._level[place] + (slope * (times - begin) if slope else np.zeros(times.size))
         number, (begin,), (place,) = self._last_before(times[-1:])
-        self._line = begin, self._corners(number + 1)[0], place
+        self._line = begin, self._corners(number + 1)[0][0], place
         return super().at(times)
 
 
