@@ -132,16 +132,19 @@ class IrDrop(Result):
         return found
 
     def tables(self) -> dict[str, Table]:
-        """``nodes`` of nets: net, voltage, drop; ``nets``: nominal, nodes, pads, current, worst, worst_node, mean;
-        ``pads``: node, net, voltage, current. Nets are numbered from 0.
+        """``nodes`` of nets: net, voltage, drop; ``nets``: nominal, nodes, pads, current, worst drop, at node, mean
+        drop; ``pads``: node, net, voltage, current. Nets are numbered from 0.
         """
         at = np.flatnonzero(self.net >= 0)
         names = self.point.circuit.node_names
         nodes = [names[k] for k in at.tolist()], self.net[at], self.point.voltages[at], self.drop[at]
+        nets = [(str(k), *net) for k, net in enumerate(self.nets)]
+        pads = [(pad.name, pad.node, str(pad.net), pad.voltage, pad.current) for pad in self.pads]
+        heads = "net, nominal, nodes, pads, current, worst drop, at node, mean drop"
         return {
             "nodes": Table(("node", "net", "voltage", "drop"), ("", "", "V", "V"), nodes, True),
-            "nets": Table.of(", ".join(Net._fields), self.nets, ("V", "", "", "A", "V", "", "V")),
-            "pads": Table.of("pad, node, net, voltage, current", self.pads, ("", "", "", "V", "A"), True),
+            "nets": Table.of(heads, nets, ("", "V", "", "", "A", "V", "", "V"), True),
+            "pads": Table.of("pad, node, net, voltage, current", pads, ("", "", "", "V", "A"), True),
         }
 
     def _figure(self) -> Figure:

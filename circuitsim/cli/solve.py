@@ -76,10 +76,12 @@ def run(args: argparse.Namespace) -> int:
         print("\n".join([*explain(point), *certificate_table(point.to_dict())]), file=sys.stderr)
     if args.drops:
         from circuitsim.analysis.ir_drop import ir_drop
-        from circuitsim.formats.drops import shown
+        from circuitsim.formats.table import Table
 
         found = ir_drop(point)
-        nets, worst, pads = shown(found, 10 if args.top is None else args.top)
+        _, nets, pads = found.tables().values()
+        rows = found.worst(10 if args.top is None else args.top)
+        worst = Table.of("worst node, net, voltage, drop", rows, ("", "", "V", "V"))
         tables = [pads, nets, worst] if args.format == "csv" else [nets, worst, pads]
         present(found, args, tables, whole=True)
     else:
