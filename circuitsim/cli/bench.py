@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from circuitsim.cli.options import Kind, Option, check_values
+from circuitsim.cli.options import add_option, check_values, options_in
 from circuitsim.cli.output import add_format
 from circuitsim.errors import UsageError
 from circuitsim.formats.strict_json import dumps
@@ -21,21 +21,22 @@ examples:
 """
 
 
+OPTIONS = options_in("""
+suite NAME = small  small or full
+against LIST = cvxpy,ngspice  cvxpy, cvxpy-nodal:PIQP, ngspice …, by commas
+out DIR = bench  where results go
+seed N = 0  seed of the random circuits
+limit S = 120  time limit of a measurement, s
+budget S = 1  time for repeated measurements, s
+max_unknowns N  leave larger circuits out
+""")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("--suite", metavar="NAME", default="small", help="small or full (small)")
-    parser.add_argument(
-        "--against",
-        default="cvxpy,ngspice",
-        metavar="LIST",
-        help="cvxpy, cvxpy-nodal:PIQP, ngspice …, by commas (cvxpy,ngspice)",
-    )
-    parser.add_argument("--out", type=Path, default=Path("bench"), metavar="DIR", help="where results go (bench)")
+    for name, one in OPTIONS.items():
+        add_option(parser, name, one, one.default, one.help)
     add_format(parser, "table", "json")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the random circuits (0)")
-    parser.add_argument("--limit", type=float, default=120.0, metavar="S", help="time limit of a measurement, s (120)")
-    parser.add_argument("--budget", type=float, default=1.0, metavar="S", help="time for repeated measurements, s (1)")
-    parser.add_argument("--max-unknowns", type=int, default=10**7, metavar="N", help="leave larger circuits out")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -47,14 +48,11 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.bench.competitors import expand
     from circuitsim.plotting.figure import write
 
-    options = {"seed": args.seed, "limit": args.limit, "budget": args.budget}
-    check_values(options, dict.fromkeys(options, Option(Kind.NUMBER)))
+    check_values({name: value for name, value in vars(args).items() if value is not None}, OPTIONS)
     if args.limit <= 0.0 or args.budget < 0.0:
         raise UsageError("--limit must be more than 0 s, --budget not less than 0 s")
-    wanted = [
-        case for case in runner.cases(args.suite, expand(args.against), args.seed) if case.unknowns <= args.max_unknowns
-    ]
-
+    cases = runner.cases(args.suite, expand(args.against), args.seed)
+    wanted = [case for case in cases if args.max_unknowns is None or case.unknowns <= args.max_unknowns]
     if not wanted:
         raise UsageError("there is nothing to measure: name competitors with --against, or raise --max-unknowns")
 
@@ -62,13 +60,14 @@ def run(args: argparse.Namespace) -> int:
         if sys.stderr.isatty():
             print(line, file=sys.stderr, flush=True)
 
-    rows = runner.run(wanted, args.out, args.limit, args.budget, tell)
+    folder = Path(args.out)
+    rows = runner.run(wanted, folder, args.limit, args.budget, tell)
     spent = f"at most {args.limit:g} s a measurement, {args.budget:g} s of repeats."
     settings = f"Suite {args.suite}, seed {args.seed}, {spent}"
     text = report.markdown(rows, settings)
-    atomic_write(args.out / "report.md", text.encode("utf-8"))
+    atomic_write(folder / "report.md", text.encode("utf-8"))
     figure = Figure(layout="constrained")
     report.draw(figure, rows)
-    write(figure, args.out / "times.png")
+    write(figure, folder / "times.png")
     print(dumps(rows) if args.format == "json" else text, end="" if args.format == "json" else "\n")
     return 0

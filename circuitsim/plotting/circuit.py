@@ -25,7 +25,7 @@ MARGIN = 0.2
 """Inches around a drawing."""
 
 
-def draw_circuit(source: OperatingPoint | Circuit, strength: np.ndarray | None = None, unit: str = "A") -> Figure:
+def draw_circuit(source: OperatingPoint | Circuit) -> Figure:
     """Draw a circuit, with its voltages and currents if it is solved.
 
     Circuits of up to 160 nodes are drawn as a schematic with symbols and labels, larger ones as coloured lines if they
@@ -36,12 +36,8 @@ def draw_circuit(source: OperatingPoint | Circuit, strength: np.ndarray | None =
     ----------
     source : OperatingPoint or Circuit
         A circuit alone is drawn without voltages and currents.
-    strength : (m,) float array, optional
-        Quantity shown by the widths of wires, in ``unit``; by default the currents.
-    unit : str
-        ``"A"`` for currents, ``"S"`` for conductances.
     """
-    drawing = arrange(source, strength)
+    drawing = arrange(source)
     if drawing is None:
         return draw_worst(source)
     low, high = (drawing.low - MARGIN).tolist(), (drawing.high + MARGIN).tolist()
@@ -59,7 +55,7 @@ def draw_circuit(source: OperatingPoint | Circuit, strength: np.ndarray | None =
         bar.tick_params(labelsize=7, colors=INK)
         measured(bar.yaxis, "", "V")
     space = "\N{NO-BREAK SPACE}"  # within a note
-    words = "   ·   ".join(note.replace(" ", space) for note in notes(drawing, unit))
+    words = "   ·   ".join(note.replace(" ", space) for note in notes(drawing))
     lines = [line.replace(space, " ").strip(" ·") for line in textwrap.wrap(words, letters(width, 7))]
     figure.text(0.1 / width, 0.1 / height, plain("\n".join(lines)), fontsize=7, color=FAINT)
     return figure
@@ -82,12 +78,12 @@ def potential_colours(drawing: Drawing) -> ScalarMappable | None:
     return ScalarMappable(Normalize(low - pad, high + pad), shades)
 
 
-def notes(drawing: Drawing, unit: str) -> list[str]:
+def notes(drawing: Drawing) -> list[str]:
     """Notes for the reader of the picture."""
     words = []
     if drawing.point is not None:
-        what = {"A": "current", "S": "conductance"}[unit]
-        words += [f"wire width: {what}, up to {format_quantity(drawing.strongest, unit, 3)}", "filled diodes conduct"]
+        strongest = format_quantity(float(np.abs(drawing.currents).max(initial=0.0)), "A", 3)
+        words += [f"wire width: current, up to {strongest}", "filled diodes conduct"]
         if not drawing.point.unique.all():
             words.append("* not unique")
     if drawing.controls:

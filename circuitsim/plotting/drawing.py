@@ -364,22 +364,15 @@ class Label(NamedTuple):
     node: int = -1
 
 
-def arrange(source: OperatingPoint | Circuit, strength: np.ndarray | None = None) -> Drawing | None:
-    """Lines, outlines and texts of a circuit; None if it is too large for a drawing (`layout.place`).
-
-    Parameters
-    ----------
-    source : OperatingPoint or Circuit
-    strength : (m,) float array, optional
-        Quantity shown by the widths of wires; by default the currents.
-    """
+def arrange(source: OperatingPoint | Circuit) -> Drawing | None:
+    """Lines, outlines and texts of a circuit; None if it is too large for a drawing (`layout.place`)."""
     circuit = circuit_of(source)
     if len(circuit) > MOST:
         return None
     plan = sketch(circuit)
     kinds = circuit.arrays().kind
     placed = place(plan, [b.start for b in plan.bundles if any(kinds[k] == VOLTAGE for k in b.elements)])
-    return None if placed is None else Drawing(source, strength, plan, placed)
+    return None if placed is None else Drawing(source, plan, placed)
 
 
 class Drawing:
@@ -399,20 +392,17 @@ class Drawing:
         Whether there are symbols and labels; otherwise a line per element.
     loops : list of int
         Elements with both ends on one node, which are not drawn.
-    strongest : float
-        The value of the widest wire; 0 without an operating point.
+    currents : (m,) float array
+        Zeros without an operating point.
     """
 
-    def __init__(
-        self, source: OperatingPoint | Circuit, strength: np.ndarray | None, plan: Sketch, placed: PlacedLayers
-    ) -> None:
+    def __init__(self, source: OperatingPoint | Circuit, plan: Sketch, placed: PlacedLayers) -> None:
         self.circuit, self.point = circuit_of(source), None if isinstance(source, Circuit) else source
         self.plan, self.loops, self.detailed = plan, plan.loops, len(plan.node) <= ON_GRID
         self.where = placed.positions * (CELL if self.detailed else 0.55)
         self.arrays = self.circuit.arrays()
         self.currents = np.zeros(len(self.circuit)) if self.point is None else self.point.currents
-        self.strength = np.abs(self.currents if strength is None else strength)
-        self.strongest = 0.0 if self.point is None else float(self.strength.max(initial=0.0))
+        self.shares = np.abs(self.currents) / (np.abs(self.currents).max(initial=0.0) or 1.0)
         self.strokes: list[Stroke] = []
         self.bodies: list[Outline] = []
         self.arrows: list[Outline] = []
@@ -445,7 +435,7 @@ class Drawing:
         """Square-root scale: a hundredth of the largest current still has a tenth of its width."""
         if self.point is None:
             return 1.4
-        return THIN + (WIDE - THIN) * float(np.sqrt(self.strength[k] * factor / (self.strongest or 1.0)))
+        return THIN + (WIDE - THIN) * float(np.sqrt(self.shares[k] * factor))
 
     def potential(self, node: int) -> float | None:
         """The voltage of a node, V; None without an operating point."""
@@ -496,14 +486,13 @@ class Drawing:
         share: float,
     ) -> None:
         """Direction of the current, on the wire."""
-        current = float(self.currents[k])
-        if abs(current) <= 1e-12 * np.abs(self.currents).max():
+        if self.shares[k] <= 1e-12:
             return
         along = turn[0]
         tip = wire[0] + (wire[1] - wire[0]) * 0.5
         if share != 0.5:  # the label is before the symbol, the arrow behind it
             tip = centre + along * np.sign(along[0]) * (shape.half + 0.15)
-        sign = 1.0 if current > 0 else -1.0
+        sign = 1.0 if self.currents[k] > 0 else -1.0
         self.arrows.append(Outline(tip + (ARROW * sign) @ turn, k, True))
 
     def _symbol(

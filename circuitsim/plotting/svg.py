@@ -119,7 +119,7 @@ class _Writer:
     def _element(self, k: int, pieces: Sequence[str], source: OperatingPoint | Circuit) -> str:
         circuit = self.drawing.circuit
         name = " marked" if circuit.names[k].lower() in self.marked else ""
-        if not isinstance(source, Circuit) and abs(source.currents[k]) <= 1e-12 * np.abs(source.currents).max():
+        if self.drawing.point is not None and self.drawing.shares[k] <= 1e-12:
             name += " idle"
         said = escape(describe(source, k), quote=True)
         begin = f'<g class="element{name}" data-element="{k}" data-name="{escape(circuit.names[k])}" role="img" '

@@ -117,7 +117,7 @@ def test_command_prints_tables_and_draws_the_map(
     assert rows[1].split(",") == [
         found.pads[0].name,
         found.pads[0].node,
-        str(found.pads[0].net + 1),
+        str(found.pads[0].net),
         repr(found.pads[0].voltage),
         repr(found.pads[0].current),
     ]
