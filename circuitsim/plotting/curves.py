@@ -1,12 +1,12 @@
 """Curves: columns of a sweep over the fastest value, waveforms with a strip of conducting diodes, I–V curves with their
-breakpoints, slopes of an output.
+breakpoints.
 
 Columns of the same quantity share a panel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,6 @@ from circuitsim.plotting.figure import (
     family,
     gridded,
     grows_by_factors,
-    legend,
     measured,
     name_curves,
     plain,
@@ -168,39 +167,4 @@ def plot_curve(found: Any) -> Figure:
     measured(axes.xaxis, label, "V")
     measured(axes.yaxis, "current", "A")
     gridded(axes)
-    return figure
-
-
-def plot_slopes(
-    name: str,
-    source: tuple[str, float, str],
-    output: tuple[str, float, str],
-    slopes: tuple[float, float],
-    notes: Sequence[str],
-) -> Figure:
-    """First-order change of an output around an operating point.
-
-    Parameters
-    ----------
-    name : str
-        Title of the circuit.
-    source, output : (str, float, str)
-        Name, value and unit.
-    slopes : (float, float)
-        Towards smaller and larger values of the source.
-    notes : sequence of str
-        Lines of the legend.
-    """
-    (label, x, unit), (other, y, own) = source, output
-    figure, (axes,) = stacked(name, 6.4, [4.4])
-    step = 0.1 * abs(x) or 1.0
-    ends = x + step * np.array([-1.0, 0.0, 1.0])
-    axes.plot(ends, [y - step * slopes[0], y, y + step * slopes[1]], color=BLUE, linewidth=1.5)
-    axes.plot([x], [y], "o", color=INK, markersize=5, label="operating point")
-    for note in notes:
-        axes.plot([], [], " ", label=plain(note))
-    measured(axes.xaxis, label, unit)
-    measured(axes.yaxis, other, own)
-    gridded(axes)
-    legend(axes)
     return figure

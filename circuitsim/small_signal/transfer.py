@@ -100,17 +100,7 @@ class Transfer(Result):
         return {"transfer": Table.of("quantity, value, unit, below, above", rows, ("", OWN, "", OWN, OWN), True)}
 
     def _figure(self) -> Figure:
-        from circuitsim.analysis.probes import UNITS, Reader
-        from circuitsim.plotting.curves import plot_slopes
-
-        circuit = self.point.circuit
-        k = circuit.element_index(self.source)
-        value = float(circuit.arrays().value[k])
-        output = float(Reader(parse_probes(self.output, circuit), circuit).read(self.point)[0])
-        unit = "V" if circuit[k].kind.startswith("v") else "A"
-        axes = (self.source, value, unit), (self.output, output, UNITS[self.output[0]])
-        notes = [f"{name} {quantity(number.value, unit)}" for name, number, unit in self.numbers if not number.kink]
-        return plot_slopes(circuit.title, *axes, self.gain, notes)
+        return self.point.draw().figure()
 
     def _heading(self) -> tuple[str, str]:
         numbers = [f"{name} {quantity(number.value, unit)}" for name, number, unit in self.numbers]
