@@ -162,4 +162,5 @@ def _settling(deck: Deck, options: Mapping[str, Any], capacitance: str) -> str:
 
     step = StepCircuit.of_deck(deck, spice_number("--capacitance", capacitance))
     samples = read_samples(options["data"], read_roles(deck)[0].require(), options["classes"], targets=False)
-    return parts.settling(settling_energy(step, float(options["gain"]) * samples.x))
+    found = settling_energy(step, float(options["gain"]) * samples.x)
+    return parts.analysis("Settling time and energy", found)

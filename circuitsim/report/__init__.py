@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from circuitsim.circuit import Circuit
     from circuitsim.errors import Problem
     from circuitsim.formats.result import Result
-    from circuitsim.time_domain import SettlingResult
     from circuitsim.training.history import History
 
-__all__ = ["analysis", "drawing", "failure", "history", "measurements", "operating_point", "page", "settling"]
+__all__ = ["analysis", "drawing", "failure", "history", "measurements", "operating_point", "page"]
 
 ROWS = 500
 """Maximum number of rows of a table of an analysis; longer ones are for ``circuitsim run --output``."""
@@ -166,23 +165,6 @@ def measurements(values: Mapping[str, float | None]) -> str:
     from circuitsim.time_domain.measure import measurements_table
 
     return f"<h2>Measurements</h2>{html.cells(measurements_table(values))}"
-
-
-def settling(found: SettlingResult) -> str:
-    """Settling time and energy after input steps: the worst sample and the mean, then every sample."""
-    rows, kinds = [], {"time": "s", "delivered": "J", "dissipated": "J", "lost": "J", "stored": "J"}
-    for name, unit in kinds.items():
-        own = found.column(name)
-        worst, mean = (format_quantity(float(value) + 0.0, unit, 4) for value in (own.max(), own.mean()))
-        rows.append([name, worst, str(own.argmax()), mean])
-    said = f"Steps of the inputs from 0; settled within {100 * found.share:g} % of the largest change of an output."
-    return "".join(
-        [
-            f"<h2>Settling time and energy</h2><p>{said}</p>",
-            html.table(["until settled", "worst", "sample", "mean"], rows),
-            _long(html.cells(found.tables()["samples"], 2000)),
-        ]
-    )
 
 
 def history(found: History, options: dict[str, Any]) -> str:
