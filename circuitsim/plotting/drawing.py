@@ -204,14 +204,8 @@ LANE = np.array([0.85, 0.62])
 """Distance, inches, between parallel elements: horizontal between upright ones, vertical between level ones."""
 
 
-END = 0.35
-"""Length, inches, at the ends of a bundle where it may overlap others, since they share nodes there."""
-
 MANY = 3
-"""Minimum number of elements in a bundle that may be shifted off the centre line."""
-
-GAIN = 0.05
-"""Minimum reduction of overlap, square inches, for which a bundle is shifted."""
+"""Minimum number of parallel level elements that are drawn on the wire and above it, not around it."""
 
 
 def direction(a: np.ndarray, b: np.ndarray, lane: float) -> tuple[np.ndarray, np.ndarray]:
@@ -221,47 +215,6 @@ def direction(a: np.ndarray, b: np.ndarray, lane: float) -> tuple[np.ndarray, np
     if (normal[0], normal[1]) < (0.0, 0.0) or (abs(normal[0]) < 1e-9 and normal[1] < 0):
         normal = -normal  # the same side for both directions of the element
     return along, normal * lane * float(np.abs(normal) @ LANE)
-
-
-def beside(bundles: Sequence[Bundle], where: np.ndarray) -> list[float]:
-    """Shift of each bundle off its straight line, in lanes, such that it overlaps little with others.
-
-    Parameters
-    ----------
-    bundles : sequence of Bundle
-    where : (vertices, 2) float array
-        Their positions, inches.
-
-    Returns
-    -------
-    list of float
-        0 for one and two elements, and where a shift would not reduce the overlap.
-    """
-    sides = [0.0] * len(bundles)
-    boxes = np.array([_box(bundle, where, 0.0) for bundle in bundles]).reshape(-1, 4)
-    for k, bundle in enumerate(bundles):
-        if len(bundle.elements) >= MANY:
-            most, others = (len(bundle.elements) - 1) / 2, np.delete(boxes, k, axis=0)
-            covered = {side: _overlap(_box(bundle, where, side), others) for side in (0.0, most, -most)}
-            least = min(covered, key=covered.__getitem__)
-            if covered[least] < covered[0.0] - GAIN:
-                sides[k], boxes[k] = least, _box(bundle, where, least)
-    return sides
-
-
-def _box(bundle: Bundle, where: np.ndarray, side: float) -> np.ndarray:
-    """The rectangle around a bundle without its ends: left, bottom, right, top."""
-    a, b = where[bundle.start], where[bundle.end]
-    half = len(bundle.elements) / 2
-    along = direction(a, b, 0.0)[0] * min(END, 0.4 * float(np.hypot(*(b - a))))
-    corners = [end + direction(a, b, side + lane)[1] for end in (a + along, b - along) for lane in (half, -half)]
-    return np.concatenate([np.min(corners, axis=0), np.max(corners, axis=0)])
-
-
-def _overlap(box: np.ndarray, others: np.ndarray) -> float:
-    """The area that a rectangle shares with others, square inches."""
-    shared = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
-    return float(np.maximum(shared, 0.0).prod(axis=1).sum())
 
 
 def stacked(words: Sequence[tuple[str, bool]], x: float, y: float, ha: str, va: str) -> Place:
@@ -409,10 +362,11 @@ class Drawing:
         self.boxes: list[tuple[float, float, float, float]] = []
         self.choices: list[tuple[int, list[Place]]] = []
         self.centres: dict[int, np.ndarray] = {}
-        sides = beside(plan.bundles, self.where) if self.detailed else [0.0] * len(plan.bundles)
-        for bundle, share, side in zip(plan.bundles, placed.share.tolist(), sides):
+        for bundle, share in zip(plan.bundles, placed.share.tolist()):
+            wide, high = np.abs(self.where[bundle.end] - self.where[bundle.start])
+            above = len(bundle.elements) >= MANY and wide > high  # ground hangs below
             for lane, k in enumerate(bundle.elements):
-                self._element(k, bundle, lane + side - (len(bundle.elements) - 1) / 2, share)
+                self._element(k, bundle, lane if above else lane - (len(bundle.elements) - 1) / 2, share)
         self.dots: list[Dot] = []
         size = 1.0 if self.detailed else 0.4
         for node, at in zip(plan.node, self.where):
