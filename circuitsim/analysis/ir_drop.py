@@ -245,24 +245,11 @@ def ir_drop(source: Deck | Circuit | OperatingPoint) -> IrDrop:
     net[GROUND] = -1
     level = nominal[rank]
     drop = np.where(net >= 0, np.where(level > 0.0, 1.0, -1.0)[net] * (level[net] - point.voltages), np.nan)
-    pads = _pads(point, sources, pad_node, place[pad_net], held, current)
+    columns, order = (sources, pad_node, place[pad_net], held, current), np.lexsort((sources, -np.abs(current)))
+    names, nodes = point.circuit.names, point.circuit.node_names
+    rows = zip(*(column[order].tolist() for column in columns))
+    pads = tuple(Pad(names[k], nodes[node], *numbers) for k, node, *numbers in rows)
     return IrDrop(point, _nets(point, level, net, drop, pads), pads, net, drop)
-
-
-def _pads(
-    point: OperatingPoint,
-    sources: np.ndarray,
-    nodes: np.ndarray,
-    net: np.ndarray,
-    held: np.ndarray,
-    current: np.ndarray,
-) -> tuple[Pad, ...]:
-    names, node_names = point.circuit.names, point.circuit.node_names
-    order = np.lexsort((sources, -np.abs(current))).tolist()
-    return tuple(
-        Pad(names[int(sources[k])], node_names[int(nodes[k])], int(net[k]), float(held[k]), float(current[k]))
-        for k in order
-    )
 
 
 def _nets(
