@@ -17,7 +17,6 @@ KERNELS = (
     "solve_once",
     "loops_once",
     "refine_once",
-    "add_pass",
     "worst_violations",
     "plan",
     "respond_samples",
@@ -32,6 +31,7 @@ MEASURES = (
     "net_currents",
     "branch_violations",
     "worst_violations",
+    "resolved_violations",
 )
 """Functions of `circuitsim.certificate` that kernels call."""
 
