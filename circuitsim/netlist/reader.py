@@ -485,6 +485,8 @@ class DeckReader(definitions.Includes):
         text = card.text[start : start + 40]
         word = text.split()[0].split("=")[0].split("(")[0].lower()
         after = start + len(word)
+        if self.section is not None and self.library_card(card, word, after):
+            return
         if word in dialect.BARE:
             fields(card, tokens(card, after))
         if self.control is not None:
@@ -492,8 +494,6 @@ class DeckReader(definitions.Includes):
                 self.control = None
             else:
                 self.script.idle(card, start, word)
-            return
-        if self.section is not None and self.library_card(card, word, after):
             return
         if word in CONDITIONS:
             self.conditions.take(self, card, word, after)
