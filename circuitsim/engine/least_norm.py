@@ -1,6 +1,6 @@
 """Currents of least norm in loops without resistance: those for equal, vanishing wire resistances.
 
-With node potentials p, V, and 1 Ω in each edge they are i = p_a − p_b, or max(0, p_a − p_b) in one-way edges, where p
+With node voltages p, V, and 1 Ω in each edge they are i = p_a − p_b, or max(0, p_a − p_b) in one-way edges, where p
 minimises ½ Σ i² − Σ need p. That is convex: semismooth Newton steps with an exact line search. Drops are accumulated by
 edge, so that small currents beside large ones keep their digits.
 """
