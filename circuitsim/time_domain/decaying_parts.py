@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from circuitsim.time_domain.mode_kernels import backward, forward, rooted, scaled, times
+from circuitsim.time_domain.mode_kernels import scaled, times
 
 RANK = 1e-15
 """Singular values below this fraction of the largest, times their number, are zero."""
@@ -18,6 +18,21 @@ SWEEPS = 40
 """Maximum number of sweeps of rotations; about six suffice."""
 ORTHOGONAL = 1e-15
 """Cosine of the angle between two rows that counts as zero, times the square root of their length."""
+
+
+def rooted(matrix):
+    """Overwrite ``matrix`` by L, L Lᵀ = matrix (Cholesky); most matrices are nearly diagonal."""
+    n = matrix.shape[0]
+    for j in range(n):
+        for c in range(j):
+            if matrix[j, c] != 0.0:
+                for i in range(j, n):
+                    matrix[i, j] -= matrix[i, c] * matrix[j, c]
+        pivot = np.sqrt(matrix[j, j])
+        for i in range(j, n):
+            matrix[i, j] /= pivot
+        for i in range(j):
+            matrix[i, j] = 0.0
 
 
 def triangular(rows, k):
@@ -157,6 +172,28 @@ def not_zero(rows):
         for j in range(rows.shape[1]):
             found[i] |= rows[i, j] != 0.0
     return np.flatnonzero(found)
+
+
+def forward(root, columns):
+    """Overwrite ``columns`` by L⁻¹ columns."""
+    for i in range(root.shape[0]):
+        for c in range(i):
+            if root[i, c] != 0.0:
+                for j in range(columns.shape[1]):
+                    columns[i, j] -= root[i, c] * columns[c, j]
+        for j in range(columns.shape[1]):
+            columns[i, j] /= root[i, i]
+
+
+def backward(root, columns):
+    """Overwrite ``columns`` by L⁻ᵀ columns."""
+    for i in range(root.shape[0] - 1, -1, -1):
+        for c in range(i + 1, root.shape[0]):
+            if root[c, i] != 0.0:
+                for j in range(columns.shape[1]):
+                    columns[i, j] -= root[c, i] * columns[c, j]
+        for j in range(columns.shape[1]):
+            columns[i, j] /= root[i, i]
 
 
 def kept(rows, count, k, rate):

@@ -170,48 +170,26 @@ def scaled(rows, weight, out):
             out[j, c] = weight[j] * rows[j, c]
 
 
-def rooted(matrix):
-    """Overwrite ``matrix`` by L, L Lᵀ = matrix (Cholesky); most matrices are nearly diagonal."""
-    n = matrix.shape[0]
-    for j in range(n):
-        for c in range(j):
-            if matrix[j, c] != 0.0:
-                for i in range(j, n):
-                    matrix[i, j] -= matrix[i, c] * matrix[j, c]
-        pivot = np.sqrt(matrix[j, j])
-        for i in range(j, n):
-            matrix[i, j] /= pivot
-        for i in range(j):
-            matrix[i, j] = 0.0
-
-
-def forward(root, columns):
-    """Overwrite ``columns`` by L⁻¹ columns."""
-    for i in range(root.shape[0]):
-        for c in range(i):
-            if root[i, c] != 0.0:
-                for j in range(columns.shape[1]):
-                    columns[i, j] -= root[i, c] * columns[c, j]
-        for j in range(columns.shape[1]):
-            columns[i, j] /= root[i, i]
-
-
-def backward(root, columns):
-    """Overwrite ``columns`` by L⁻ᵀ columns."""
-    for i in range(root.shape[0] - 1, -1, -1):
-        for c in range(i + 1, root.shape[0]):
-            if root[c, i] != 0.0:
-                for j in range(columns.shape[1]):
-                    columns[i, j] -= root[c, i] * columns[c, j]
-        for j in range(columns.shape[1]):
-            columns[i, j] /= root[i, i]
-
-
 def solved(matrix, right):
-    """Overwrite ``right`` by the solution for a symmetric positive definite ``matrix``, which is overwritten too."""
-    rooted(matrix)
-    forward(matrix, right)
-    backward(matrix, right)
+    """Overwrite ``right`` by the solution for a symmetric positive definite ``matrix``, which is overwritten too
+    (LDLᵀ)."""
+    n, columns = right.shape
+    for j in range(n):
+        for i in range(j + 1, n):
+            if matrix[i, j] != 0.0:
+                share = matrix[i, j] / matrix[j, j]
+                for k in range(j + 1, i + 1):
+                    matrix[i, k] -= share * matrix[k, j]
+                for c in range(columns):
+                    right[i, c] -= share * right[j, c]
+    for j in range(n - 1, -1, -1):
+        for c in range(columns):
+            right[j, c] = right[j, c] / matrix[j, j]
+        for i in range(j):
+            share = matrix[j, i]
+            if share != 0.0:
+                for c in range(columns):
+                    right[i, c] -= share * right[j, c]
 
 
 def twice_solved(matrix, right):

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.time_domain.decaying_parts import decompose
-from circuitsim.time_domain.mode_kernels import backward, times
+from circuitsim.time_domain.decaying_parts import backward, decompose
+from circuitsim.time_domain.mode_kernels import times
 from circuitsim.time_domain.part_currents import link_flows, part_currents
 from circuitsim.time_domain.trees import CURRENT, FREE, C, L, R
 

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.time_domain.mode_kernels import (
-    CANCELLED,
-    across,
-    forward,
-    gram,
-    into,
-    loops_of_diodes,
-    put_back,
-    rooted,
-    scaled,
-)
+from circuitsim.time_domain.decaying_parts import forward, rooted
+from circuitsim.time_domain.mode_kernels import CANCELLED, across, gram, into, loops_of_diodes, put_back, scaled
 from circuitsim.time_domain.trees import FREE, C, L, R
 
 
