@@ -16,6 +16,8 @@ from circuitsim.errors import ConvergenceError
 
 MOST = 100
 """Maximum number of periods."""
+BENDS = 12
+"""Maximum number of corrections of Newton's step for the curvature of the mismatch."""
 SEARCHES = 3
 """Maximum number of consecutive shortened steps."""
 SHORTEST, LONGEST, QUARTER = 0.05, 0.9, 0.25
@@ -108,6 +110,8 @@ def shoot(
     before = now = go(x)
     for count in range(1, MOST + 1):
         step = newton_step(now.derivative, now.gap, energy)
+        if shot:
+            step = _bent(before, now, energy, step)
         mismatch, distance = (float((np.abs(v) / now.size).max(initial=0.0)) for v in (now.gap, step))
         if max(mismatch, distance) <= now.within and now.same:
             return now, Shooting(length, count, mismatch, distance, np.linalg.eigvals(now.derivative))
@@ -134,6 +138,27 @@ def newton_step(derivative: np.ndarray, gap: np.ndarray, energy: np.ndarray) -> 
         return gap
     matrix = (np.eye(gap.size) - derivative) * energy[:, None] / energy
     return np.linalg.lstsq(matrix, energy * gap, rcond=ONCE)[0] / energy
+
+
+def _bent(before: Period, now: Period, energy: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """Newton's step corrected for curvature: second and third derivatives along the last step follow from the
+    mismatches and their derivatives at its ends (Hermite); uncorrected where it is longer than the last step or
+    reverses it.
+    """
+    last = now.x - before.x
+    whole = float((energy * last) @ (energy * last))
+    slope = (now.derivative - before.derivative) @ last
+    rise = now.gap - before.gap - (before.derivative @ last - last)
+    third = 12.0 * (0.5 * slope - rise)
+    second = slope + 0.5 * third
+    found = step
+    for _ in range(BENDS):
+        share = float((energy * last) @ (energy * found)) / whole if whole > 0.0 else -1.0
+        if not 0.0 < share <= 1.0:
+            return step
+        bend = 0.5 * share**2 * second + share**3 / 6.0 * third
+        found = newton_step(now.derivative, now.gap + bend, energy)
+    return found
 
 
 def _share(before: Period, now: Period, energy: np.ndarray) -> float:

@@ -124,12 +124,12 @@ def test_a_flux_that_grows_for_ever() -> None:
         steady_state(circuit, {"V1": Sine(1.0, 1.0, 50.0)}, initial={"L1": 0.0})
 
 
-def test_a_rectifier_with_a_slow_filter_in_seven_periods() -> None:
+def test_a_rectifier_with_a_slow_filter_in_five_periods() -> None:
     """Its deviations need 343 periods to fall to 1e-9; 400 periods one after the other end at the same voltage."""
     circuit = loads("t\nV1 a 0 0\nRs a s 10\nD1 s p\nC1 p 0 0.005\nR1 p 0 1000\n").circuit
     wave = {"V1": Sine(0.0, 10.0, 50.0)}
     found = steady_state(circuit, wave)
-    assert found.shooting.periods <= 7
+    assert found.shooting.periods <= 5
     assert found.shooting.multipliers[0].real == pytest.approx(0.9414, abs=1e-4)
     long = transient(circuit, 8.0, wave, points=401)
     assert long.voltage("p")[-1] == pytest.approx(float(found.voltage("p")[0]), abs=1e-8)
