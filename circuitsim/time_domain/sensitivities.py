@@ -289,4 +289,4 @@ def interval(
 def monodromy(origin: Origin, segments: Segments, stop: float) -> np.ndarray:
     """∂x(stop)/∂x(0) (q, q) of capacitor voltages and inductor currents."""
     run = Sensitivities(origin, segments, stop)
-    return np.asarray(run.run(STEP * np.eye(run.q)).imag.T / STEP)
+    return np.asarray(run.run(STEP * np.eye(run.q)).imag.T / STEP) if run.q else np.zeros((0, 0))
