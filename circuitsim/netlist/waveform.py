@@ -35,12 +35,12 @@ class Function(NamedTuple):
 
     Attributes
     ----------
-    The class of `circuitsim.circuit.waveforms`, which takes all numbers.
-        The class of `circuitsim.circuit.waveforms` that takes all numbers.
-    Position of the delay among them.
-        Place of the delay among them.
-    Number of leading ones in V or A.
-        How many of the first are V or A.
+    waveform : str
+        The class of `circuitsim.circuit.waveforms`, which takes all numbers.
+    delay : int or None
+        Position of the delay among them.
+    sizes : int
+        Number of leading ones in V or A.
     others : callable
         Maps the step and the stop time, and a function for a number or its default, to the defaults of numbers that are
         omitted or zero.

@@ -15,12 +15,15 @@ from circuitsim.time_domain.functionals import EventTime, Functional, branch_wei
 from circuitsim.time_domain.implicit_gradients import implicit_gradient
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.modes import Role
-from circuitsim.time_domain.numbers import STEP, Stepped, stepped
+from circuitsim.time_domain.numbers import STEP, Stepped, stepped, unstepped
 from circuitsim.time_domain.result import Origin, TransientResult
 from circuitsim.time_domain.sensitivities import Sensitivities
 from circuitsim.time_domain.shooting import ONCE
 from circuitsim.time_domain.steady import ImplicitPeriodicResult, PeriodicResult
 from circuitsim.time_domain.tangents import Rest
+
+TOGETHER = 32
+"""Number of parameters in one pass, whose matrices are held for each mode: 8 MB for one of 128 states."""
 
 
 def beginning_derivative(origin: Origin, of: Stepped, rest: Rest) -> float:
@@ -93,26 +96,30 @@ def waveform_gradient(
     for functional in functionals:
         check(result, functional)
     origin, segments = result.origin, result.segments
-    steps = [stepped(origin, name) for name in names]
+    steps = [stepped(origin, name) for name in names] or [unstepped(origin)]
     timed = [own for own in functionals if not isinstance(own, EventTime)]
     quantities = {own.quantity: branch_weights(result, own.quantity) for own in timed}
     data, at_rest = (origin, segments, result.stop), origin.start.point is not None
-    by_number = Sensitivities(*data, steps, functionals, quantities, strict=True)
     moves = not isinstance(result, PeriodicResult) and not at_rest
-    initial = [of.initial.imag if moves else np.zeros(of.initial.size) for of in by_number.steps]
-    last = by_number.run(np.array(initial)).imag
-    total = shares @ by_number.values.imag
+
+    def forward(steps: list[Stepped]) -> tuple[np.ndarray, np.ndarray]:
+        run = Sensitivities(*data, steps, functionals, quantities, strict=True)
+        last = run.run(np.array([of.initial.imag if moves else np.zeros(of.initial.size) for of in steps]))
+        return run.values, last.imag
+
+    found, last = zip(*(forward(steps[k : k + TOGETHER]) for k in range(0, len(steps), TOGETHER)))
+    by_number = np.hstack(found)
+    total = shares @ by_number.imag
     if isinstance(result, PeriodicResult) or at_rest:
         by_state = Sensitivities(*data, (), functionals, quantities, strict=True)
         derivative = by_state.run(STEP * np.eye(by_state.q)).imag / STEP
         begin = shares @ by_state.values.imag / STEP
         if isinstance(result, PeriodicResult):
-            total = total + last @ np.linalg.lstsq(np.eye(begin.size) - derivative, begin, rcond=ONCE)[0]
+            total = total + np.vstack(last) @ np.linalg.lstsq(np.eye(begin.size) - derivative, begin, rcond=ONCE)[0]
         else:
             rest = _rest(result, begin)
-            total = total + [beginning_derivative(origin, of, rest) for of in by_number.steps]
-    values = by_number.values[:, 0].real.copy()
-    return WaveformGradient(values, dict(zip(names, (total / STEP).tolist())))
+            total = total + [beginning_derivative(origin, of, rest) for of in steps]
+    return WaveformGradient(by_number[:, 0].real.copy(), dict(zip(names, (total / STEP).tolist())))
 
 
 def _rest(result: TransientResult, begin: np.ndarray) -> Rest:

@@ -137,12 +137,12 @@ class Step(NamedTuple):
         s.
     stages : tuple of Point
         The last one is its end.
-    Estimate of the local error; for backward Euler the change of the states.
-        Estimate of the local error; of backward Euler the change.
-    States of the stages and of the inside stages.
-        Of the stages, and of those inside.
+    error : (q,) float array
+        Estimate of the local error; for backward Euler the change of the states.
+    states : (k, q) float array
+        Of the stages and of the inside stages.
     waves : (k, 2, m) float array
-        Voltages, V, and currents, A, likewise.
+        Their voltages, V, and currents, A.
     inside : tuple of Point
         Inside stages, if requested.
     """

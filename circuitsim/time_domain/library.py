@@ -61,14 +61,15 @@ class Modes(NamedTuple):
     conducting : (n, d) bool array
     size : (n,) int array
         Number of states.
-    Positions of the states among the storing elements; for a sum of currents one of them.
-        The states among the storing elements; of a sum of currents one of them.
-    The states from capacitor voltages and inductor currents; empty with decaying parts, where `place` suffices.
-        The states from capacitor voltages and inductor currents; empty with decaying parts, where `place` says it all.
-    Contributions of the sources' states to that: sums of currents include those of current sources.
-        What the sources' states add to that: a sum of currents has those of current sources in it.
-    For a sum of currents that all flow through resistors: the sum of their conductances, S; infinite for all other
-    states. Empty with decaying parts.
+    place : (n, q) int array
+        Positions of the states among the storing elements; for a sum of currents that of one of them.
+    onto : (n, q, q) float array
+        The states from capacitor voltages and inductor currents; empty with decaying parts, where `place` suffices.
+    onto_sources : (n, q, s) float array
+        Contributions of the sources' states to that: sums of currents include those of current sources.
+    conductance : (n, q) float array
+        For a sum of currents that all flow through resistors: the sum of their conductances, S; infinite for all other
+        states. Empty with decaying parts.
     system : (n, N, N) float array
     radius, longest : (n,) float arrays
         Largest absolute eigenvalue, 1/s; longest window, s.
@@ -83,10 +84,10 @@ class Modes(NamedTuple):
     sources : (n, s, d) float array
         Infinite currents of conducting diodes, minus infinite voltages of blocking ones, in loops and cuts of sources
         and diodes alone.
-    source_checks : (n, s, c) float array
-        Those that must be zero (`Mode.source_loops`, `Mode.source_cuts`), the nonzero ones first.
-    source_many : (n,) int array
-        Number of nonzero ones.
+    source_checks : (n, s, 2 m) float array
+        Those that must be zero: `Mode.source_loops`, then `Mode.source_cuts`.
+    source_checked : (n,) bool array
+        Whether any is not identically zero.
     twigs, links, cut, tree, rest : (n, t), (n, l), (n, t, l), (n, 6), (n, 6) arrays
         The normal tree (`Wiring`).
     window : (n, LENGTHS) int array
@@ -108,7 +109,7 @@ class Modes(NamedTuple):
     storing: np.ndarray
     sources: np.ndarray
     source_checks: np.ndarray
-    source_many: np.ndarray
+    source_checked: np.ndarray
     twigs: np.ndarray
     links: np.ndarray
     cut: np.ndarray
@@ -145,8 +146,8 @@ class Library:
         self.exponent = int(np.frexp(longest)[1])
         self.count, self.windows = 0, 0
         self.of_sources = _speeds(np.linalg.eigvals(problem.system))
-        each = sum(own.nbytes for part in self._room(1, 1) for own in part)
-        self._hold(*self._room(max(LEAST_ROOM, min(ROOM, LARGEST // (2 * each))), 1))
+        each = sum(own.nbytes for part in self._room(1) for own in part)
+        self._hold(*self._room(max(LEAST_ROOM, min(ROOM, LARGEST // (2 * each)))))
         # Matrix exponentials at the nodes, (column, node, row); of decaying modes the sources' series (row, column,
         # coefficient), which the compiled loop fills in.
         self.inside = np.zeros((FEW, s, s, POINTS) if self.decaying else (1, s + q, POINTS, s + q))
@@ -160,9 +161,8 @@ class Library:
             The modes exceed their memory limit.
         """
         at = self.count
-        self._grow(0)
-        while (checks := self._enter(conducting, at)) > self.modes.source_checks.shape[2]:
-            self._grow(checks)
+        self._grow()
+        self._enter(conducting, at)
         modes = self.modes
         if self.decaying:
             modes.radius[at] = max(self.of_sources[0], self.decays.rate[at, 0])  # the largest rate
@@ -173,17 +173,15 @@ class Library:
         modes.window[at] = -1
         self.count += 1
 
-    def _enter(self, conducting: np.ndarray, at: int) -> int:
-        """Create mode number ``at``; returns its number of checks. With more than fit, it is not created."""
+    def _enter(self, conducting: np.ndarray, at: int) -> None:
+        """Create mode number ``at``."""
         m, n = self.supply.role.size, len(self.problem.system) + self.supply.of.storing.size
         enter = time_kernel("entered", m * (m + WORK * n) + (ROTATIONS * n**3 if self.decaying else 0))
         net = self._tree(conducting)[0] if self.supply.of.turns.size else UNWIRED
-        checks = enter(self._supplied, conducting, net, NOTHING, False, at, *self.pinned)
-        if checks < 0:
+        if not enter(self._supplied, conducting, net, NOTHING, False, at, *self.pinned):
             # What current sources in the tree and voltage sources outside of it need.
             shared = shared_of(*self._tree(conducting))
-            checks = enter(self._supplied, conducting, net, shared, True, at, *self.pinned)
-        return int(checks)
+            enter(self._supplied, conducting, net, shared, True, at, *self.pinned)
 
     def add_window(self, mode: int, halvings: int) -> None:
         """Compute the matrix exponentials of one window of a mode; where the states decay, make room for more."""
@@ -209,18 +207,17 @@ class Library:
         role[diodes[conducting[: diodes.size]]] = Role.CONDUCTING
         return normal_tree(parts, role), role
 
-    def _grow(self, checks: int) -> None:
-        """Make room for one more mode with ``checks`` checks."""
-        room, most = self.modes.radius.size, self.modes.source_checks.shape[2]
-        if self.count < room and checks <= most:
+    def _grow(self) -> None:
+        """Make room for one more mode."""
+        room = self.modes.radius.size
+        if self.count < room:
             return
         if 2 * sum(own.nbytes for own in (*self.modes, *self.decays)) > LARGEST:
             raise ConvergenceError(
                 f"more than {self.count:,} sets of conducting diodes and closed switches do not fit into memory; end "
                 "the run earlier, or take --method implicit"
             )
-        many = room if self.count < room else 2 * room
-        modes, decays = self._room(many, most if checks <= most else 2 * checks)
+        modes, decays = self._room(2 * room)
         for old, new in zip((*self.modes, *self.decays), (*modes, *decays)):
             new[tuple(slice(size) for size in old.shape)] = old
         self._hold(modes, decays)
@@ -229,8 +226,8 @@ class Library:
         self.modes, self.decays = modes, decays
         self.pinned = Pinned(modes), Pinned(decays)
 
-    def _room(self, many: int, checks: int) -> tuple[Modes, Decays]:
-        """Zeros for modes and their checks; decays are empty without decaying parts."""
+    def _room(self, many: int) -> tuple[Modes, Decays]:
+        """Zeros for modes; decays are empty without decaying parts."""
         problem, c, t = self.problem, self.parts, self.twigs
         m, s, q, d = problem.parts.role.size, len(problem.system), problem.storing.size, self.supply.on.size
         d, n, links, own = d + problem.diodes.size, s + q, m - len(problem.parts.turns) - t, 0 if c else q
@@ -255,8 +252,8 @@ class Library:
             switching=zeros(n, d),
             storing=zeros(n, q),
             sources=zeros(s, d),
-            source_checks=zeros(s, checks),
-            source_many=whole(),
+            source_checks=zeros(s, 2 * m),
+            source_checked=zeros(kind=bool),
             twigs=whole(t),
             links=whole(links),
             cut=zeros(t, links),

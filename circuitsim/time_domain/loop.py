@@ -54,8 +54,8 @@ def enter(modes, decays, count, fixed, run, parts, record):
     outcome, m = select(modes, decays, parts, count, known, fixed.diodes, run, x_size)
     if outcome != FOUND:
         return MODE if outcome == UNKNOWN else NO_SET
-    many = modes.source_many[m]
-    if many > 0:
+    if modes.source_checked[m]:
+        many = modes.source_checks.shape[2]
         order, sign, free = np.zeros(many, np.int64), np.zeros(many), np.zeros(many, np.bool_)
         signs(modes.system[m], modes.source_checks[m], run.w, run.w_size, free, NOISE, order, sign)
         for k in range(many):

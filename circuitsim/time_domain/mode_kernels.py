@@ -38,7 +38,7 @@ class Given(NamedTuple):
     sources : (p,) int array
     system : (s, s) float array
         Generator of the sources' states.
-    Source values as rows over these states.
+    rows : (p, s) array
         Source values over these states.
     value : (m,) array
         Ω, F, H.
@@ -73,8 +73,9 @@ def equations(net, role, of, shared, waves, dependent, checks):
     net : Wiring
     role : (m,) int array
     of : Given
-    Matrices of least squares for potentials and loop currents, empty where no current source is in the tree, and no
-    voltage source outside it.
+    shared : tuple of two arrays
+        Matrices of least squares for potentials and loop currents, empty where no current source is in the tree, and no
+        voltage source outside it.
     waves, dependent, checks
         Overwritten; see `circuitsim.time_domain.modes.Mode`, `checks` are `source_loops` and `source_cuts`.
     """

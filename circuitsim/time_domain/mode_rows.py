@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.engine.small.pointers import pointer
-from circuitsim.time_domain.decaying_parts import not_zero
 from circuitsim.time_domain.mode_kernels import Given, Waves, equations, states_of
 from circuitsim.time_domain.mode_parts import of_capacitors
 from circuitsim.time_domain.part_currents import over_parts
@@ -73,8 +72,8 @@ def entered(supply, conducting, transformed, shared, known, at, modes, decays):
 
     Returns
     -------
-    `DONE`, or the reason why nothing was stored: `SHARED` is unknown, the mode has more `CHECKS` than there is room
-    for; the number of checks.
+    bool
+        Whether it is stored; False where ``shared`` must be known.
     """
     supply, modes, decays = pointer(supply), pointer(modes), pointer(decays)
     d, s, m = supply.diodes.size, supply.of.system.shape[0], supply.role.size
@@ -93,7 +92,7 @@ def entered(supply, conducting, transformed, shared, known, at, modes, decays):
     if not known and not (
         alone(net.twigs[net.tree[FREE] :], role, BLOCKING) and alone(net.links[: net.rest[C]], role, CONDUCTING)
     ):
-        return -1
+        return False
     k = net.tree[R] - net.tree[C] + net.rest[FREE] - net.rest[L]
     waves = Waves(np.zeros((m, k + s)), np.zeros((m, k + s)), np.zeros((k + s, k + s)))
     of = Given(
@@ -107,10 +106,6 @@ def entered(supply, conducting, transformed, shared, known, at, modes, decays):
     )
     dependent, loops, cuts = np.zeros((m, k + s)), np.zeros((m, s)), np.zeros((m, s))
     equations(net, role, of, shared, waves, dependent, (loops, cuts))
-    many = not_zero(loops).size + not_zero(cuts).size
-    if many > modes.source_checks.shape[2]:
-        return many
-    modes.source_many[at] = many
     taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at)
     if modes.onto.shape[1] > 0:
         back, of_sources = states_of(net, role, of)
@@ -119,7 +114,7 @@ def entered(supply, conducting, transformed, shared, known, at, modes, decays):
     if decays.rate.shape[1] > 0:
         parts = of_capacitors(net, role, of, shared[1], waves, dependent)
         parted(supply, conducting, parts, modes, decays, at)
-    return many
+    return True
 
 
 def alone(branches, role, kind):
@@ -169,12 +164,11 @@ def taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at):
             continue
         for c in range(s):
             modes.sources[at, c, j] = loops[e, c] if conducting[j] else -cuts[e, c]
-    column = 0
-    for matrix in (loops, cuts):
-        for e in not_zero(matrix):
-            for c in range(s):
-                modes.source_checks[at, c, column] = matrix[e, c]
-            column += 1
+    m = loops.shape[0]
+    for e in range(m):
+        for c in range(s):
+            modes.source_checks[at, c, e], modes.source_checks[at, c, m + e] = loops[e, c], cuts[e, c]
+            modes.source_checked[at] |= loops[e, c] != 0.0 or cuts[e, c] != 0.0
     modes.twigs[at], modes.links[at], modes.cut[at] = net.twigs, net.links, net.cut
     modes.tree[at], modes.rest[at] = net.tree, net.rest
 

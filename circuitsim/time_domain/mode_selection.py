@@ -158,8 +158,8 @@ def leading_terms(modes, decays, parts, m, known, diodes, run, state, tied, nois
         See `selected`.
     parts : tuple of two arrays
         The decaying parts and their errors, empty where there are none.
-    The state of the mode, and the scale of its errors (`state_of`).
-        The state of the mode, and what its errors are a fraction of (`state_of`).
+    state : tuple of two (N,) float arrays
+        The state of the mode, and the scale of its errors (`state_of`).
     tied : (d,) bool array
     noise : float
         Fraction of the magnitudes in a value that counts as zero.
@@ -168,7 +168,7 @@ def leading_terms(modes, decays, parts, m, known, diodes, run, state, tied, nois
     for d in range(order.size):
         order[d], sign[d] = ORDERS + 1, 0.0
     infinite(modes, m, known, diodes, order, sign)
-    if modes.source_many[m] > 0:
+    if modes.source_checked[m]:
         signs(modes.system[m], modes.sources[m], w, w_size, np.zeros(tied.size, np.bool_), NOISE, order, sign)
         for d in range(order.size):
             if sign[d] != 0.0:

@@ -102,6 +102,8 @@ class Sensitivities:
         """The final states (p, q), complex, from the imaginary parts of the initial ones (p, q)."""
         seg, ends = self.segments, np.append(self.segments.start[1:], self.stop)
         self.values = np.zeros((len(self.functionals), len(x)), complex)
+        if not len(x):
+            return x
         x = self._jumped(0, 1j * x, np.zeros((len(x), self.s), complex))
         moved = np.zeros(len(x))
         for k, (m, end) in enumerate(zip(seg.mode.tolist(), ends.tolist())):
@@ -289,4 +291,4 @@ def interval(
 def monodromy(origin: Origin, segments: Segments, stop: float) -> np.ndarray:
     """∂x(stop)/∂x(0) (q, q) of capacitor voltages and inductor currents."""
     run = Sensitivities(origin, segments, stop)
-    return np.asarray(run.run(STEP * np.eye(run.q)).imag.T / STEP) if run.q else np.zeros((0, 0))
+    return np.asarray(run.run(STEP * np.eye(run.q)).imag.T / STEP)

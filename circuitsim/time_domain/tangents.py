@@ -61,7 +61,7 @@ class Tangents:
     Parameters
     ----------
     circuit : Circuit
-    Resistors that may be tiny, so that their currents are unknowns.
+    series : int array
         Resistors that may be tiny: their currents are unknowns.
 
     Attributes

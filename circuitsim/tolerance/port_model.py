@@ -47,8 +47,8 @@ class PortModel(NamedTuple):
         Drops of the ports, V, and quantities, from 1, source changes, and currents of the ports. Ports are the r
         toleranced resistors, then d diodes.
     sources : int
-        Their number k.
-    Number k of toleranced sources.
+        Number k of toleranced sources.
+    passive : bool
         Whether there is no controlled source: no values make the circuit singular.
     """
 

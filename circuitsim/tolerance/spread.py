@@ -203,7 +203,6 @@ def spread_of(circuit: Circuit, tolerances: Sequence[Tolerance], deck: Deviation
     Raises
     ------
     UsageError
-        A tolerance that matches nothing, or nothing with a value other than zero; a resistance that may become
         A tolerance that matches nothing, or only zero values; a resistance that may become negative; an unsupported
         random function of the deck.
     """

@@ -253,8 +253,7 @@ def certify(made, kind, value, current, low, v, drop, at_node, worst, relative):
 
     Parameters
     ----------
-    made : circuitsim.engine.small.spanning.Spanned
-        The circuit with its spanning tree.
+    made : Spanned
     current, low : (m,) float arrays
         Branch currents, A, and their low-order parts.
     v : (n_nodes,) float array
