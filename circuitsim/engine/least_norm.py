@@ -55,10 +55,8 @@ def least_norm(
         change, decrement = step[a] - step[b], float(left[1:] @ step[:-1])
         curvature = float((change[~one_way] ** 2).sum())
         share = least_energy(curvature, decrement, drop[one_way], change[one_way], np.ones(one_way.sum()))
-        if share > FAR:  # to where the last edge stops carrying
-            off = one_way & on & (drop < -FAR * change)
-            share = float((drop[off] / -change[off]).max(initial=0.0))
-            if not share:
-                given[component_labels(n, first[on & ~off], second[on & ~off]) != 0] = np.inf
+        if share > FAR:
+            given[component_labels(n, first[on], second[on]) != 0] = np.inf
+            continue
         drop = drop + share * change
     return current
