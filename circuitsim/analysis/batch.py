@@ -18,6 +18,7 @@ import numpy as np
 from circuitsim.analysis.batch_solution import BatchSolution, samples_of
 from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.newton import OPEN, NewtonOptions, Ports, Smooth, Start, iterate, tangents
+from circuitsim.analysis.port_network import PortNetwork, independent_sources
 from circuitsim.analysis.small_circuit import LazyOperatingPoint, SmallCircuitSolver
 from circuitsim.analysis.smooth_proof import proof
 from circuitsim.analysis.smooth_small import SmallNewton, Solved
@@ -26,7 +27,6 @@ from circuitsim.certificate import certify
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.engine.network import Network
-from circuitsim.engine.port_network import PortNetwork, independent_sources
 from circuitsim.engine.refinement import solve_linear
 from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.errors import CircuitError, TopologyError, UnboundedError, UsageError
