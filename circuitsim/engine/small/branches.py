@@ -1,4 +1,5 @@
-"""Branch currents refined in branch variables (`circuitsim.engine.tree`), with a factor, and their certificate.
+"""Branch currents refined in branch variables (`circuitsim.engine.tree`), with an available factor, and
+their certificate.
 
 Where potentials in doubles do not resolve the drops, currents computed from potentials are wrong. Here the chord
 currents of a tree are corrected until they are accurate on their own scale; all others follow from them. The tree holds
