@@ -190,17 +190,22 @@ class Energy:
 
 
 def least_energy(curvature: float, decrement: float, w: np.ndarray, change: np.ndarray, ohms: np.ndarray) -> float:
-    """Exact line search: the fraction of a Newton step that minimises φ, whose slope along it starts at −``decrement``
-    and rises in straight pieces; 1e30 where it stays below zero."""
-    rate, on = change**2 / ohms, (w > 0.0) | ((w == 0.0) & (change > 0.0))
-    bends = np.flatnonzero(np.where(on, change < 0.0, (w < 0.0) & (change > 0.0)))
-    bends = bends[np.argsort(-w[bends] / change[bends], kind="stable")]
-    rates = curvature + rate[on].sum() + np.append(0.0, np.cumsum(np.where(on[bends], -1.0, 1.0) * rate[bends]))
-    ends = np.append(0.0, -w[bends] / change[bends])
-    slopes = np.append(0.0, np.cumsum(rates[:-1] * np.diff(ends))) - decrement
-    k = max(int(np.count_nonzero(slopes < 0.0)) - 1, 0)  # the piece that ends above zero
-    share = ends[k] - slopes[k] / rates[k] if rates[k] > 0.0 else 1e30
-    return 1.0 if abs(share - 1.0) <= 1e-6 else float(share)
+    """Exact line search: the fraction of a Newton step that minimises φ, whose slope along it starts at
+    −``decrement``."""
+    from scipy.optimize import brentq
+
+    start = np.maximum(w, 0.0)
+
+    def slope(share: float) -> float:
+        diodes = (np.maximum(w + share * change, 0.0) - start) / ohms
+        return share * curvature - decrement + float(diodes @ change)
+
+    end = 1.0
+    if abs(slope(end)) <= 1e-6 * decrement:
+        return end
+    while slope(end) < 0.0 and end < 1e30:
+        end *= 4.0
+    return float(brentq(slope, 0.0, end, xtol=1e-12 * end, rtol=1e-10)) if slope(end) > 0.0 else end
 
 
 class Refined:

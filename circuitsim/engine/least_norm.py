@@ -17,7 +17,7 @@ from circuitsim.solvers.linear import NodalPattern
 STEPS = 200
 """Maximum number of Newton steps."""
 
-WEAK, FAR = 1e-30, 1e20
+WEAK, FAR = 1e-9, 1e9
 """Conductance of a blocking edge in Newton steps, S; multiple of a step beyond which no edge will begin to carry a
 current: it is rounding."""
 
