@@ -18,10 +18,10 @@ from circuitsim.certificate import CLEAR, Certificate
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.table import read_only
-from circuitsim.engine.least_norm import least_norm
 from circuitsim.engine.small.active_set import CLEAN, MAX_ITERATIONS, REFINED, Outcome
 from circuitsim.engine.small.elimination import UPDATES, Plan
 from circuitsim.engine.small.kernels import small_kernel
+from circuitsim.engine.small.least_norm import carry_away
 from circuitsim.engine.small.loops import CARRIES, IDLE, ON_LOOP
 from circuitsim.engine.small.single import ALL, LOOPS, MEMORY, NO_GUESS, NUMBERS, PROVE, REST, SIGNED, part, unpack
 from circuitsim.engine.spanning import sums_of_drops
@@ -124,10 +124,9 @@ class SmallCircuitSolver:
         """Choose the currents in loops of diodes, after a refinement if there are ``drops``; returns the largest
         relative residual, infinite on failure."""
         good, ends, need = small_kernel("loops_once", self._nodes)(*memory, out)
-        if not good:
+        carried = carry_away(ends, None, need) if good else None
+        if carried is None:
             return np.inf
-        first, second = ends
-        carried = least_norm(first, second, np.ones(first.size, dtype=bool), np.array([need, np.zeros(need.size)]))
         carried.flags.writeable = False
         worst: float
         if drops is None:

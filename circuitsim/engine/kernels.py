@@ -10,9 +10,9 @@ from functools import cache
 from typing import Any
 
 from circuitsim import kernels
-from circuitsim.engine import double_double, steps, tree
+from circuitsim.engine import double_double, potentials, steps, tree
 
-MODULES = (double_double, tree, steps)
+MODULES = (double_double, tree, steps, potentials)
 """Modules whose functions a compiled kernel may call."""
 
 

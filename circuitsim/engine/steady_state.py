@@ -2,8 +2,8 @@
 
 Potentials do not determine currents in loops of sources, shorts and conducting diodes: any circulation with positive
 diode currents is a steady state too. The result is the limit of equal, vanishing wire resistances: the steady state of
-a circuit in which each element of the loops is 1 Ω, each diode 1 Ω in series with an ideal diode
-(`circuitsim.engine.least_norm`).
+a circuit in which each element of the loops is 1 Ω, each diode 1 Ω in series with an ideal diode. The small driver
+solves it, or for many loops the engine.
 """
 
 from __future__ import annotations
@@ -12,20 +12,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.circuit.elements import CAPACITOR, CURRENT
-from circuitsim.engine import tree
-from circuitsim.engine.active_set import solve_active_set
+from circuitsim.circuit import CircuitArrays
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR
+from circuitsim.engine import nodal, potentials, steps, tree
+from circuitsim.engine.active_set import on_potentials, solve_active_set
 from circuitsim.engine.double_double import add
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.kkt import forward_voltages, resolved_voltages, sources_alone, voltages_between
-from circuitsim.engine.least_norm import least_norm
-from circuitsim.engine.network import Network, forest_of
+from circuitsim.engine.network import Network, forest_of, network
 from circuitsim.engine.refinement import LinearPoint, solve_linear
 from circuitsim.engine.small.active_set import NOISE
+from circuitsim.engine.small.least_norm import carry_away
 from circuitsim.engine.tree import CLOSES, RESOLUTION
 from circuitsim.errors import ConvergenceError
 from circuitsim.kernels import COMPILED
 from circuitsim.program.components import block_labels, component_labels, unchangeable
+from circuitsim.program.structure import analyse_arrays
+from circuitsim.solvers.linear import Supernodal
+from circuitsim.solvers.protocol import Factored
+
+SMALL = 1_000
+"""Maximum number of elements on loops for the small driver; larger circuits are rarely sparse enough."""
 
 
 class Loops(NamedTuple):
@@ -45,7 +52,33 @@ class Loops(NamedTuple):
     unique: np.ndarray
 
 
-def loop_currents(net: Network, point: LinearPoint, tight: np.ndarray) -> Loops:
+class Carried(NamedTuple):
+    """Branch currents, except those in loops without resistance.
+
+    Attributes
+    ----------
+    current, current_low : (m,) float arrays
+        A, as sums of two doubles.
+    least : float or (m,) float array
+        The minimum scale of each, A.
+    """
+
+    current: np.ndarray
+    current_low: np.ndarray
+    least: float | np.ndarray
+
+    @property
+    def scale(self) -> np.ndarray:
+        """Sums of currents below `RESOLUTION` of the largest of these, A, are rounding (m,)."""
+        return np.maximum(np.abs(self.current), self.least)
+
+    @classmethod
+    def of(cls, point: LinearPoint) -> Carried:
+        """From a refined circuit: pairs of doubles resolve currents relative to the largest in their blocks."""
+        return cls(point.current, point.current_low, np.append(point.in_block, 0.0)[point.block])
+
+
+def loop_currents(net: Network, carried: Carried, tight: np.ndarray) -> Loops:
     """The currents in loops of fixed voltages and the diodes ``tight``, whose ends are equal."""
     alone = net.fixed is net.structure.voltage_edges and not net.structure.forest.closing.size
     edges = tight if alone and not tight.size else np.concatenate([net.fixed, tight])
@@ -54,17 +87,21 @@ def loop_currents(net: Network, point: LinearPoint, tight: np.ndarray) -> Loops:
     elements = edges[np.bincount(label)[label] > 1] if edges.size else edges
     if not elements.size:
         return Loops(elements, np.zeros(0), np.ones(0, dtype=bool))
-    need, off = _missing(net, point, elements)
+    need, off = _missing(net, carried, elements)
     nodes, ends = np.unique(np.concatenate([net.first[elements], net.second[elements]]), return_inverse=True)
     first, second = ends[: elements.size], ends[elements.size :]
     one_way = np.zeros(net.first.size, dtype=bool)
     one_way[net.diodes] = True
     one_way = one_way[elements]
     need, number = need[:, nodes], _numbered(nodes.size, first, second, off[nodes])
-    left = np.zeros((2, int(number.max(initial=0)) + 1))
-    left[:, number] = need
-    left[:, 0] = 0.0
-    found = least_norm(number[first], number[second], one_way, left, net.first.size > COMPILED)
+    found = None
+    if elements.size <= SMALL:
+        left = np.zeros(int(number.max(initial=0)) + 1)
+        left[number] = need[0]
+        left[0] = 0.0
+        found = carry_away(np.array((number[first], number[second])), one_way, left)
+    if found is None:
+        found = _least_norm(number, first, second, one_way, need, net.first.size > COMPILED)
     # Rounding to below zero counts as zero, since a diode's current can only grow.
     size = np.abs(need[0])
     np.maximum.at(size, first, np.abs(found))
@@ -74,21 +111,19 @@ def loop_currents(net: Network, point: LinearPoint, tight: np.ndarray) -> Loops:
     return Loops(elements, found, unique)
 
 
-def _missing(net: Network, point: LinearPoint, elements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _missing(net: Network, carried: Carried, elements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Net current into each node of ``elements`` from all others, A, as sums of two doubles (2, n_nodes), zero where it
     is rounding; and the rounding of the high part (n_nodes,), A."""
     at_loops = np.zeros(net.n_nodes, dtype=bool)
     at_loops[net.first[elements]] = at_loops[net.second[elements]] = True
-    others = (at_loops[net.first] | at_loops[net.second]) & (point.current != 0.0)
+    others = (at_loops[net.first] | at_loops[net.second]) & (carried.current != 0.0)
     others[elements] = False
     high, low, largest = np.zeros((3, net.n_nodes))
     e = np.flatnonzero(others)
-    # Pairs of doubles resolve currents relative to the largest in their blocks.
-    scale = np.maximum(np.abs(point.current), np.append(point.in_block, 0.0)[point.block])
     kernel(_gather, net.first.size)(
-        e, net.first, net.second, point.current, point.current_low, scale, high, low, largest
+        e, net.first, net.second, carried.current, carried.current_low, carried.scale, high, low, largest
     )
-    size, off = np.abs(point.current[e]), np.spacing(np.abs(high))
+    size, off = np.abs(carried.current[e]), np.spacing(np.abs(high))
     for ends in (net.first[e], net.second[e]):
         np.maximum.at(off, ends, RESOLUTION * size)
     return np.where(np.abs(high) < RESOLUTION * largest, 0.0, (high, low)), off
@@ -114,6 +149,36 @@ def _numbered(n: int, first: np.ndarray, second: np.ndarray, off: np.ndarray) ->
     number = np.ones(n, dtype=np.int64)
     number[order[np.append(True, part[order[1:]] != part[order[:-1]])]] = 0
     return number * np.cumsum(number)
+
+
+def _least_norm(
+    number: np.ndarray, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray, compiled: bool
+) -> np.ndarray:
+    """Currents of least norm with net currents ``need`` (2, n), one-way edges ≥ 0; ``number`` from `_numbered`,
+    ``compiled`` as in `NodalPattern`.
+
+    The sums are pairs of doubles: where one-way edges only lead out of a part, a sum rounded to below zero would be
+    infeasible.
+    """
+    n, d = number.size, np.flatnonzero(one_way)
+    middle = np.arange(d.size) + n + 1
+    row, given = np.nonzero((need != 0.0) & (number > 0))
+    m = first.size
+    kind = np.concatenate([np.full(m, RESISTOR), np.full(d.size, DIODE), np.full(given.size, CURRENT)]).astype(np.int8)
+    a = np.concatenate([number[first], middle, np.zeros(given.size, dtype=np.int64)])
+    b = np.concatenate([number[second], number[second[d]], number[given]])
+    b[d] = middle
+    value = np.concatenate([np.ones(m), np.full(d.size, np.nan), need[row, given]])
+    # Nodes merged into ground leave their numbers unused.
+    used, ends = np.unique(np.concatenate([[0], a, b]), return_inverse=True)
+    arrays = CircuitArrays(kind, ends[1 : a.size + 1], ends[a.size + 1 :], value, used.size)
+    net = network(analyse_arrays(arrays), compiled=compiled)
+    point, _ = solve_active_set(
+        net, np.zeros(0, dtype=np.int64), np.zeros(kind.size), np.zeros(net.n_nodes), 40 + 4 * d.size
+    )
+    found = point.current[:m].copy()
+    found[d] = np.maximum(found[d], 0.0)
+    return found
 
 
 SMALLEST, LARGEST = 1e-290, 1e290
@@ -148,10 +213,18 @@ class SteadyState(NamedTuple):
 
 def steady_state(net: Network, closed: np.ndarray, guess: np.ndarray, anchor: np.ndarray, limit: int) -> SteadyState:
     """The steady state found from the conducting diodes ``closed``; see `solve_active_set` for the arguments."""
-    point, iterations = solve_active_set(net, closed, guess, anchor, limit, net.resistances.take_factor())
+    factored = net.resistances.take_factor()
+    start = on_potentials(net, closed, limit, factored)
+    if start is not None:
+        found = _proven(net, start)
+        if found is not None:
+            net.resistances.keep_factor(start.factored)
+            return found
+        start = start._replace(end=None)  # large for large circuits
+    point, iterations = solve_active_set(net, closed, guess, anchor, limit, start, factored)
     net.resistances.keep_factor(point.factored)
     point, forward, tight = _with_closed_loops(net, point)
-    loops = loop_currents(net, point, net.diodes[tight])
+    loops = loop_currents(net, Carried.of(point), net.diodes[tight])
     current, unique = _with_loops(net, point.current.copy(), loops)
     drop = _drops(net, point, forward, tight, current)
     end = _with_potentials(net, point, drop)
@@ -159,6 +232,92 @@ def steady_state(net: Network, closed: np.ndarray, guess: np.ndarray, anchor: np
     free = np.concatenate([net.structure.currents, np.flatnonzero(kind == CAPACITOR)])
     drop[free] = voltages_between(net, end, free)
     return _in_range(net, SteadyState(current, drop, end.v, end.v_low, unique, iterations, point.converged))
+
+
+def linear_states(nets: list[Network], factored: Factored) -> list[SteadyState | None]:
+    """The steady states of a circuit without diodes for several sets of sources, as columns of one solve; None where
+    corrected potentials do not prove them."""
+    one, on = nets[0], np.zeros(0, dtype=bool)
+    plan, made = one.resistances.wiring.topology, one.resistances
+    if not (_whole(one) and one.grounded and one.structure.resistors.size):
+        return [None] * len(nets)
+    state, need = steps.new_state(plan, made.siemens, made.strength), np.empty((len(nets), plan.n))
+    offset, v = np.zeros((2, one.n_nodes))
+    for k, net in enumerate(nets):
+        kernel(steps.offsets, plan.tree_node.size)(plan, net.structure.arrays.kind, net.first, net.emf, offset)
+        kernel(steps.start, v.size)(plan, nodal.source_currents(net), offset, state, on, v)
+        need[k] = state.change[:-1]
+    found = []
+    for net, x in zip(nets, np.ascontiguousarray(factored.solve(need.T).T)):
+        state.x[:] = x
+        found.append(_Doubled(net, state, on))
+        need[len(found) - 1] = found[-1].left
+    changes = np.ascontiguousarray(factored.solve(need.T).T)
+    return [pairs.corrected(change, 2) for pairs, change in zip(found, changes)]
+
+
+def _whole(net: Network) -> bool:
+    """Whether there are no loops of fixed voltages and no parts without ground."""
+    return not (net.structure.forest.closing.size or net.structure.references.size)
+
+
+def _proven(net: Network, start: nodal.Start) -> SteadyState | None:
+    """The steady state from potentials in doubles, corrected once; None if that does not prove it."""
+    end = start.end
+    if end is None or not _whole(net) or not isinstance(net.laplacian, Supernodal):
+        return None
+    found = _Doubled(net, end.state, end.on)
+    if not found.rounding < np.inf:
+        return None
+    change = start.factored.solve(found.left)[end.state.forest.last]
+    return found.corrected(change, start.iterations + 1)
+
+
+class _Doubled:
+    """Potentials and currents of a circuit as pairs of doubles, from the potentials ``state.x`` of its super-nodes and
+    with the diodes ``on`` conducting.
+
+    Attributes
+    ----------
+    left : (n,) float array
+        Residual currents at the super-nodes, A.
+    rounding : float
+        Bound on their rounding, A; infinite where a diode conducts backwards.
+    """
+
+    def __init__(self, net: Network, state: steps.State, on: np.ndarray) -> None:
+        structure, self._plan, m = net.structure, net.resistances.wiring.topology, net.first.size
+        self._net, self._state, self._on = net, state, on
+        self._elements = potentials.Elements(
+            structure.arrays.kind, net.first, net.second, net.ohms, net.emf, net.source, net.sources, net.diodes
+        )
+        high, low, left = np.empty((2, net.n_nodes)), np.empty((2, net.n_nodes)), np.empty((2, self._plan.n + 1))
+        self._pairs = potentials.Pairs(
+            high[0], low[0], net.source.copy(), np.zeros(m), high[1], low[1], left[0], left[1]
+        )
+        self.left = left[0, :-1]
+        self.rounding = kernel(potentials.residual_currents, m)(self._plan, self._elements, state, on, self._pairs)
+
+    def corrected(self, change: np.ndarray, iterations: int) -> SteadyState | None:
+        """The steady state after changing the super-node voltages by ``change``, V; None if that does not prove it."""
+        net, pairs, m = self._net, self._pairs, self._net.first.size
+        drop, tight = np.empty(m), np.empty(net.diodes.size, dtype=bool)
+        total = kernel(potentials.correct, m)(
+            self._plan,
+            self._elements,
+            self._state,
+            self._on,
+            change[self._plan.coordinate],
+            self.rounding,
+            pairs,
+            drop,
+            tight,
+        )
+        if not total < np.inf:
+            return None
+        carried = Carried(pairs.current, pairs.current_low, 4.0 * total / RESOLUTION)
+        current, unique = _with_loops(net, pairs.current, loop_currents(net, carried, net.diodes[tight]))
+        return _in_range(net, SteadyState(current, drop, pairs.v, pairs.v_low, unique, iterations, True))
 
 
 def _with_loops(net: Network, current: np.ndarray, loops: Loops) -> tuple[np.ndarray, np.ndarray]:

@@ -31,6 +31,7 @@ def _register() -> None:
 
     newton_kernel.compiled("project")
     _pointers.register(pointers.pointer, pointers.retain)
+    register_jitable(certificate.resolved_violations)
     register_jitable(held_laws.laws_held)
     register_jitable(corrections.corrected)
     for module in _MODULES:

@@ -17,6 +17,7 @@ KERNELS = (
     "solve_once",
     "loops_once",
     "refine_once",
+    "add_pass",
     "worst_violations",
     "plan",
     "respond_samples",
@@ -31,7 +32,6 @@ MEASURES = (
     "net_currents",
     "branch_violations",
     "worst_violations",
-    "resolved_violations",
 )
 """Functions of `circuitsim.certificate` that kernels call."""
 

@@ -1,6 +1,6 @@
 """Loops of conducting diodes: the diodes on them, and their net currents at the nodes.
 
-The choice among the possible currents: `circuitsim.engine.least_norm`.
+The choice among the possible currents: `circuitsim.engine.small.least_norm`.
 """
 
 from __future__ import annotations
@@ -148,3 +148,47 @@ def give(space, state, shares):
             space.flow[d] = shares[p]
             state[d] = ON_LOOP + (CARRIES if shares[p] > space.noise[d] else IDLE)
             p += 1
+
+
+def add_pass(ends, one_way, need, found, carried, rest):
+    """Add the currents of one pass of `circuitsim.engine.small.least_norm.carry_away` to those carried, except
+    rounding.
+
+    Parameters
+    ----------
+    ends : (2 m,) int array
+        The nodes where each edge begins, then those where it ends.
+    one_way : (m,) bool array
+        Edges whose currents must be ≥ 0.
+    need : (nodes,) float array
+        Current that leaves each node through the edges, A.
+    found, carried : (m,) float arrays
+        A.
+    rest : (nodes,) float array
+        Overwritten: the residual of ``need``, 0 where it is rounding.
+
+    Returns
+    -------
+    bool
+        Whether a residual remains, except at node 0.
+    """
+    m, most, through, left = one_way.size, 0.0, np.zeros(need.size), False
+    for e in range(m):
+        most = max(most, abs(found[e]))
+    for k in range(need.size):
+        rest[k] = need[k]
+    for e in range(m):
+        a, b = ends[e], ends[m + e]
+        if abs(found[e]) > NOISE * most:
+            carried[e] += found[e]
+        if one_way[e] and carried[e] < 0.0:
+            carried[e] = 0.0
+        rest[a] -= carried[e]
+        rest[b] += carried[e]
+        through[a] += abs(carried[e])
+        through[b] += abs(carried[e])
+    for k in range(1, need.size):
+        if abs(rest[k]) <= 10.0 * NOISE * max(through[k], abs(need[k])):
+            rest[k] = 0.0
+        left = left or rest[k] != 0.0
+    return left

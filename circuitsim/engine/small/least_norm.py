@@ -1,0 +1,115 @@
+"""Least-norm currents in loops of diodes.
+
+They are the currents for equal, vanishing wire resistances: the operating point of a circuit in which each diode on a
+loop is 1 Ω in series with an ideal diode. Such circuits are usually small; the kernels of `single` solve them.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
+from circuitsim.engine.small.active_set import MAX_ITERATIONS, REFINED
+from circuitsim.engine.small.elimination import UPDATES
+from circuitsim.engine.small.kernels import small_kernel
+from circuitsim.engine.small.single import ALL, NO_GUESS, NUMBERS
+
+PASSES = 8
+"""Maximum number of passes over the currents of loops; each resolves twelve more decades."""
+KEPT = 32
+"""Maximum number of cached plans of loops, for repeated solves."""
+ACCURATE = 1e-9
+"""A pass counts if its certificate holds to this; the next one corrects the residual."""
+
+
+def carry_away(ends: np.ndarray, one_way: np.ndarray | None, need: np.ndarray) -> np.ndarray | None:
+    """Currents of least norm with the given net currents ``need``.
+
+    Parameters
+    ----------
+    ends : (2, m) int array
+        The nodes where the edges begin, and where they end.
+    one_way : (m,) bool array, optional
+        Edges whose currents first → second must be ≥ 0; by default all.
+    need : (nodes,) float array
+        Current that leaves each node through the edges, A; node 0 (of every connected part) takes the rest.
+
+    Returns
+    -------
+    (m,) float array or None
+        A; None if they were not found.
+    """
+    carried, rest, flat = np.zeros(ends.shape[1]), need.copy(), ends.ravel()
+    if one_way is None:
+        one_way = carried == 0.0
+    idle, key = one_way, flat.tobytes()
+    for _ in range(PASSES):
+        fed = rest != 0.0  # a source of 0 A would hide that a node is pendant
+        fed[0] = False
+        marks = fed.tobytes()
+        if 1 not in marks:
+            break
+        found = _least_norm(key, idle.tobytes(), marks, rest)
+        if found is None:
+            return None
+        if not small_kernel("add_pass", need.size)(flat, one_way, need, found, carried, rest):
+            break
+        idle = one_way & (carried <= 0.0)
+    return carried
+
+
+class _Unit(NamedTuple):
+    """The circuit with 1 Ω in each edge solved by `_least_norm`, the needs being its last elements."""
+
+    packed: np.ndarray  # from `circuitsim.engine.small.single.prepare`, unused
+    spare: list[tuple[np.ndarray, np.ndarray]]  # copies of it and their numbers, not in use
+    value: np.ndarray  # of its elements, those of the needs 0
+    fed: np.ndarray  # the nodes that need them
+    nodes: int
+    diodes: int
+
+
+@lru_cache(maxsize=KEPT)
+def _unit(ends: bytes, one_way: bytes, fed: bytes) -> _Unit | None:
+    """The circuit for edges with these ``ends`` and ``one_way``, and nodes with a current, ``fed``; None if it takes
+    too much work."""
+    first, second = np.frombuffer(ends, np.int64).reshape(2, -1)
+    d, f = np.flatnonzero(np.frombuffer(one_way, bool)), np.flatnonzero(np.frombuffer(fed, bool))
+    m, count = first.size, len(fed)
+    size, n = m + d.size + f.size, count + d.size
+    kind, value = np.empty(size, np.int8), np.ones(size)
+    a, b = np.zeros((2, size), np.int64)
+    kind[:m], a[:m], b[:m] = RESISTOR, first, second
+    diodes, sources = slice(m, m + d.size), slice(m + d.size, size)
+    middle = np.arange(count, n)
+    kind[diodes], value[diodes], a[diodes], b[diodes] = DIODE, np.nan, middle, second[d]
+    b[d] = middle
+    kind[sources], value[sources], b[sources] = CURRENT, 0.0, f
+    packed = small_kernel("prepare", n)(kind, a, b, value, n, np.zeros(n, np.bool_), UPDATES)
+    return _Unit(packed, [], value, f, n, d.size) if packed.size else None
+
+
+def _least_norm(ends: bytes, one_way: bytes, fed: bytes, need: np.ndarray) -> np.ndarray | None:
+    """One pass of `carry_away`, for the nodes that are ``fed``."""
+    unit = _unit(ends, one_way, fed)
+    if unit is None:
+        return None
+    n, size = unit.nodes, unit.value.size
+    try:
+        memory = unit.spare.pop()
+    except IndexError:  # all are in use
+        memory = unit.packed.copy(), np.empty(unit.packed[NUMBERS])
+    end = size + n
+    out = np.empty(end + size + 15 + unit.diodes)
+    out[:size] = unit.value
+    out[size - unit.fed.size : size] = need[unit.fed]
+    status, worst = small_kernel("solve_once", n)(*memory, NO_GUESS, MAX_ITERATIONS, True, out)
+    # Potentials may be open where only idle diodes fix a node, but with a resistor in each edge its current is unique.
+    if not worst <= ACCURATE and status in REFINED:
+        worst = small_kernel("refine_once", n)(*memory, out, np.empty(size), ALL, NO_GUESS)
+    unit.spare.append(memory)
+    found: np.ndarray = out[end : end + len(one_way)]
+    return found if worst <= ACCURATE else None
