@@ -434,6 +434,20 @@ BY_HAND = [
         0.25 * math.exp(-0.125),
         {key: x * math.exp(-0.125) for key, x in {"V1": 0.25, "C1": 195312.5, "C2": -54687.5, "R1": 3.125e-5}.items()},
     ),
+    (
+        "a divider, without states",
+        "V0 a 0 2\nR1 a b 1k\nR2 b 0 1k\n.tran 1m 1m",
+        Value("v(b)", 1e-3),
+        1.0,
+        {"R1": -5e-4, "R2": 5e-4},
+    ),
+    (
+        "a charge through more resistors than one pass takes",
+        "\n".join(f"R{k} a{k} a{k + 1} 25" for k in range(40)) + "\nV0 a0 0 1\nC1 a40 0 1u ic=0\n.tran 1m 1m uic",
+        Value("v(a40)", 1e-3),
+        1.0 - math.exp(-1.0),
+        {f"R{k}": -1e-3 * math.exp(-1.0) for k in range(40)},
+    ),
 ]
 RAMP = (
     "V1 s 0 10\nR1 s c 10k\nC1 c 0 .1u\nS1 c 0 c 0 sw\nR2 s d 20k\nC2 d 0 .1u\n.model sw SW(vt=5 vh=1 ron=1 roff=1e15)"
