@@ -358,7 +358,10 @@ class _Search:
             return False
         system = self.ready.inner.system(found.point.circuit.arrays())
         x = unknowns(system.eq, found.point)
-        return system.tied(found.point.currents[system.eq.diode] > 0.0, quick=True).determined(x)
+        try:
+            return system.tied(found.point.currents[system.eq.diode] > 0.0, quick=True).determined(x)
+        except ArithmeticError:
+            return False  # the diodes that conduct do not determine the point
 
     def _step(self, column: np.ndarray, before: OperatingPoint | None, noise: float) -> OperatingPoint:
         """The linearised circuit, without search where `FALLBACKS` limit resistances. Voltages and currents below the
