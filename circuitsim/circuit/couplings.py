@@ -49,14 +49,12 @@ class Windings(NamedTuple):
         """Number of inductors that store energy independently: the first ones."""
         return int((self.inductance > 0.0).sum())
 
-    def by_inductances(self, by_own: np.ndarray, by_turns: np.ndarray) -> np.ndarray:
-        """Derivatives with respect to M (n, n), from those with respect to D (n,) and U (n, n), if the rank is
-        unchanged."""
+    def change(self, mutual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Changes of D (r,) and U (r, n) of the r independent inductors with a change of M (n, n) that keeps its
+        rank."""
         r = self.independent
-        inner = np.zeros(by_turns.shape)
-        inner[:r] = np.triu(by_turns @ self.turns.T, 1)[:r] / self.inductance[:r, None]
-        inner[np.diag_indices(r)] = by_own[:r]
-        return np.asarray(self.inverse @ inner @ self.inverse.T)
+        inner = (self.inverse.T @ mutual @ self.inverse)[:r]
+        return inner.diagonal(), np.triu(inner, 1) / self.inductance[:r, None] @ self.turns
 
     def keeps_rank(self, change: np.ndarray) -> bool:
         """Whether a change of M (n, n) keeps its rank."""

@@ -594,14 +594,6 @@ class Companion:
         charges = np.zeros(self.charged.size) if point is None else self.charges(point)
         return np.append(self.states(level), charges)
 
-    def by_levels(self, by_x: np.ndarray) -> np.ndarray:
-        """Derivatives by capacitor voltages and inductor currents (m,), from those by `states` (q,)."""
-        found = np.zeros(len(self.own))
-        found[self.storing] = by_x
-        if self.windings is not None:
-            found[self.windings.coils] = self.windings.turns[: self.place.size].T @ by_x[self.place]
-        return found
-
     def energy(self, x: np.ndarray) -> float:
         """½ Σ K x², J, for states of capacitors and inductors (or jumps of these), (q + c,)."""
         return 0.5 * float((self.weight * x[: self.storing.size] ** 2).sum())

@@ -1,7 +1,7 @@
 """Exact gradients of values, integrals and mean squares of waveforms, through events.
 
-Those of exact runs are sensitivities (`circuitsim.time_domain.sensitivities`), those of implicit runs come from an
-adjoint run. A periodic state is an implicit function of the parameters.
+They are forward sensitivities of exact runs (`circuitsim.time_domain.sensitivities`) and of implicit ones
+(`circuitsim.time_domain.implicit_sensitivities`). A periodic state is an implicit function of the parameters.
 """
 
 from __future__ import annotations
@@ -11,30 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.time_domain.functionals import EventTime, Functional, branch_weights, check
-from circuitsim.time_domain.implicit_gradients import implicit_gradient
+from circuitsim.time_domain.functionals import EventTime, Functional, Value, branch_weights, check
 from circuitsim.time_domain.implicit_result import ImplicitResult
-from circuitsim.time_domain.modes import Role
+from circuitsim.time_domain.implicit_sensitivities import implicit_sensitivities
 from circuitsim.time_domain.numbers import STEP, Stepped, stepped, unstepped
-from circuitsim.time_domain.result import Origin, TransientResult
+from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.sensitivities import Sensitivities
 from circuitsim.time_domain.shooting import ONCE
-from circuitsim.time_domain.steady import ImplicitPeriodicResult, PeriodicResult
-from circuitsim.time_domain.tangents import Rest
+from circuitsim.time_domain.steady import ImplicitPeriodicResult, PeriodicResult, states_of
+from circuitsim.time_domain.tangents import Changes, change_at_rest
 
 TOGETHER = 32
 """Number of parameters in one pass, whose matrices are held for each mode: 8 MB for one of 128 states."""
-
-
-def beginning_derivative(origin: Origin, of: Stepped, rest: Rest) -> float:
-    """The effect of a parameter on the functional through the operating point at time 0: by sources, resistances,
-    closed switches, and values held by ``.ic``."""
-    problem, by = origin.problem, rest.by_value
-    value = of.value.imag.copy()
-    value[problem.switched] = np.where(origin.start.closed, *of.ohms.imag)
-    value[problem.sources] = of.rows.imag @ problem.states(0.0)[0]
-    found = float(value[: len(problem.circuit)] @ by[: len(problem.circuit)])
-    return found + sum(rest.by_held[name.lower()] * level.imag for name, level in of.held.items())
 
 
 class WaveformGradient(NamedTuple):
@@ -86,48 +74,73 @@ def waveform_gradient(
     --------
     ``waveform_gradient(run, [Integral("v(out)", 0.0, 0.02)], ["R1", "D1.vfwd"]).gradient["D1.vfwd"]``
     """
-    count = len(functionals)
-    shares = np.ones(count) if weights is None else np.asarray(weights, float)
-    if isinstance(result, ImplicitPeriodicResult):
-        functionals, shares = result.with_its_state(functionals, shares)
+    shares = np.ones(len(functionals)) if weights is None else np.asarray(weights, float)
     if isinstance(result, ImplicitResult):
-        values, gradient = implicit_gradient(result, functionals, names, shares)
-        return WaveformGradient(values[:count], gradient)
+        values, by_number = _of_implicit(result, functionals, names)
+    else:
+        values, by_number = _of_exact(result, functionals, names)
+    return WaveformGradient(values, dict(zip(names, (shares @ by_number).tolist())))
+
+
+def _of_implicit(
+    result: ImplicitResult, functionals: Sequence[Functional], names: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values of functionals (f,), and their derivatives by numbers (f, n)."""
+    if not isinstance(result, ImplicitPeriodicResult):
+        return implicit_sensitivities(result, functionals, names)
+    f, n, (states, quantities) = len(functionals), len(names), states_of(result.circuit)
+    ends = [Value(quantity, result.stop) for quantity in quantities]
+    initial = [f"{state}.ic" for state in states]
+    values, by = implicit_sensitivities(result, [*functionals, *ends], [*names, *initial])
+    return values[:f], by[:f, :n] + _through_period(by[:f, n:], by[f:, n:], by[f:, :n])
+
+
+def _through_period(by_state: np.ndarray, monodromy: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """Derivatives of functionals through the periodic state, x = x(T; x): from those by the initial states (f, q), and
+    from those of the final states by these (q, q) and by numbers (q, n)."""
+    found = np.linalg.lstsq(np.eye(len(monodromy)) - monodromy.T, by_state.T, rcond=ONCE)[0]
+    return np.asarray(found.T @ last)
+
+
+def _of_exact(
+    result: TransientResult, functionals: Sequence[Functional], names: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values of functionals (f,), and their derivatives by numbers (f, n)."""
     for functional in functionals:
         check(result, functional)
-    origin, segments = result.origin, result.segments
-    steps = [stepped(origin, name) for name in names] or [unstepped(origin)]
+    steps = [stepped(result.origin, name) for name in names] or [unstepped(result.origin)]
     timed = [own for own in functionals if not isinstance(own, EventTime)]
     quantities = {own.quantity: branch_weights(result, own.quantity) for own in timed}
-    data, at_rest = (origin, segments, result.stop), origin.start.point is not None
-    moves = not isinstance(result, PeriodicResult) and not at_rest
 
-    def forward(steps: list[Stepped]) -> tuple[np.ndarray, np.ndarray]:
-        run = Sensitivities(*data, steps, functionals, quantities, strict=True)
-        last = run.run(np.array([of.initial.imag if moves else np.zeros(of.initial.size) for of in steps]))
-        return run.values, last.imag
+    def forward(steps: list[Stepped], initial: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        run = Sensitivities(result.origin, result.segments, result.stop, steps, functionals, quantities, strict=True)
+        last = run.run(initial)
+        return run.values, last.imag.T / STEP
 
-    found, last = zip(*(forward(steps[k : k + TOGETHER]) for k in range(0, len(steps), TOGETHER)))
-    by_number = np.hstack(found)
-    total = shares @ by_number.imag
-    if isinstance(result, PeriodicResult) or at_rest:
-        by_state = Sensitivities(*data, (), functionals, quantities, strict=True)
-        derivative = by_state.run(STEP * np.eye(by_state.q)).imag / STEP
-        begin = shares @ by_state.values.imag / STEP
-        if isinstance(result, PeriodicResult):
-            total = total + np.vstack(last) @ np.linalg.lstsq(np.eye(begin.size) - derivative, begin, rcond=ONCE)[0]
-        else:
-            rest = _rest(result, begin)
-            total = total + [beginning_derivative(origin, of, rest) for of in steps]
-    return WaveformGradient(by_number[:, 0].real.copy(), dict(zip(names, (total / STEP).tolist())))
+    passes = [steps[k : k + TOGETHER] for k in range(0, len(steps), TOGETHER)]
+    found, last = zip(*(forward(own, _initial(result, own)) for own in passes))
+    values, by_number = found[0][:, 0].real.copy(), np.hstack(found).imag / STEP
+    if isinstance(result, PeriodicResult):
+        by_state, monodromy = forward([], STEP * np.eye(len(last[0])))
+        by_number = by_number + _through_period(by_state.imag / STEP, monodromy, np.hstack(last))
+    return values, by_number
 
 
-def _rest(result: TransientResult, begin: np.ndarray) -> Rest:
-    """The adjoint of the operating point at time 0, from derivatives by the initial states (q,)."""
+def _initial(result: TransientResult, steps: list[Stepped]) -> np.ndarray:
+    """Steps of the initial states (p, q): stated, or of the operating point at time 0; none of a periodic state."""
     problem, start = result.origin.problem, result.origin.start
-    by_level, parts = np.zeros(problem.parts.role.size), problem.parts
-    by_level[problem.storing] = begin
-    by_level[parts.role == Role.WINDING] = parts.turns @ by_level
+    if isinstance(result, PeriodicResult):
+        return np.zeros((len(steps), problem.storing.size))
+    if start.point is None:
+        return np.array([of.initial.imag for of in steps])
+    value = np.array([of.value.imag for of in steps]).T
+    value[problem.switched] = np.where(
+        start.closed[:, None], *np.array([of.ohms.imag for of in steps]).transpose(1, 2, 0)
+    )
+    value[problem.sources] = np.array([of.rows.imag @ problem.states(0.0)[0] for of in steps]).T
     before = np.zeros(len(problem.circuit), dtype=bool)
     before[problem.diodes] = result.segments.conducting(np.array([0]))[0, : problem.diodes.size]
-    return Rest(start, by_level[: before.size], before)
+    held = {name.lower(): np.array([of.held[name].imag for of in steps]) for name in start.held}
+    level = np.zeros(value.shape)
+    level[: before.size] = change_at_rest(start, Changes(value[: before.size]), held, before)
+    return problem.states_of(level)[problem.storing].T

@@ -21,10 +21,10 @@ from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck
 from circuitsim.time_domain.deck import stated, steady_grid, steady_setting
 from circuitsim.time_domain.exact_run import ExactRun
-from circuitsim.time_domain.functionals import Functional, Value
+from circuitsim.time_domain.functionals import Value
 from circuitsim.time_domain.implicit import Implicit
-from circuitsim.time_domain.implicit_gradients import implicit_gradient
 from circuitsim.time_domain.implicit_result import ImplicitResult, beginning
+from circuitsim.time_domain.implicit_sensitivities import implicit_sensitivities
 from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.result import TransientResult
@@ -164,28 +164,6 @@ class ImplicitPeriodicResult(PeriodicResult, ImplicitResult):
         super().__init__(run, shooting)
         self.monodromy = monodromy
 
-    def with_its_state(
-        self, functionals: Sequence[Functional], weights: np.ndarray
-    ) -> tuple[list[Functional], np.ndarray]:
-        """Functionals whose gradient for fixed initial states is that of the periodic state: those given and the final
-        states, weighted by (1 − M)⁻ᵀ ∂f/∂x₀.
-
-        Parameters
-        ----------
-        functionals : sequence of Functional
-        weights : (n,) float array
-
-        Returns
-        -------
-        list of Functional, float array
-            Including the final states, and their weights.
-        """
-        names, quantities = states_of(self.circuit)
-        _, begin = implicit_gradient(self, functionals, [f"{name}.ic" for name in names], weights)
-        last = np.linalg.lstsq(np.eye(len(names)) - self.monodromy.T, [*begin.values()], rcond=ONCE)[0]
-        ends = [Value(quantity, self.stop) for quantity in quantities]
-        return [*functionals, *ends], np.append(weights, last)
-
 
 def states_of(circuit: Circuit) -> tuple[list[str], list[str]]:
     """Names of the capacitors and inductors, and their voltages and currents as quantities."""
@@ -303,7 +281,7 @@ class _ExactPeriods:
 
 
 class _ImplicitPeriods:
-    """Periods of the implicit method; derivatives by the adjoint of their steps.
+    """Periods of the implicit method.
 
     An error within a period changes the periodic state by (1 − M)⁻¹ times it, so the periods are that much more
     accurate.
@@ -369,10 +347,8 @@ class _ImplicitPeriods:
 
     def derivative(self, run: ImplicitResult) -> np.ndarray:
         """Of the final states by the initial ones (q, q)."""
-        by = [f"{name}.ic" for name in self.names]
-        ends = ([Value(quantity, run.stop)] for quantity in self.quantities)
-        rows = [[*implicit_gradient(run, end, by, np.ones(1))[1].values()] for end in ends]
-        return np.array(rows).reshape(self.places.size, self.places.size)
+        ends = [Value(quantity, run.stop) for quantity in self.quantities]
+        return implicit_sensitivities(run, ends, [f"{name}.ic" for name in self.names])[1]
 
     def _sizes(self, run: ImplicitResult) -> np.ndarray:
         """Largest voltage and current of the run, for each capacitor and inductor."""

@@ -1,24 +1,24 @@
-"""Adjoint of operating points: derivatives of linearised circuits by element values.
+"""Linearised circuits: changes of operating points with the values of their elements.
 
-The equations are those of `circuitsim.controlled.equations`, with smooth devices linearised. The transposed equations
-give the derivatives of one quantity by all values at once. Conducting diodes have a negligible resistance and blocking
-ones a negligible conductance, which makes floating parts and loops of diodes nonsingular.
+The equations are those of `circuitsim.controlled.equations`, with smooth devices linearised; all columns of changes are
+solved with the same factors. Conducting diodes have a negligible resistance and blocking ones a negligible conductance,
+which makes floating parts and loops of diodes nonsingular.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.parameters import part_slopes, quotient
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import expanded
 from circuitsim.circuit.laws import Quantity
 from circuitsim.controlled.equations import OPEN, equations, references, term_values
-from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.errors import ConvergenceError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.beginning import Start
 
@@ -28,7 +28,7 @@ conductance of blocking ones likewise."""
 TOUCH = 1e-9
 """Relative voltage and current of a diode below which it keeps its previous state."""
 ACCURATE = 1e-8
-"""Largest relative residual of the transposed equations."""
+"""Largest relative residual of the equations."""
 KEPT = 8
 """Maximum number of factors kept."""
 
@@ -40,19 +40,28 @@ class Sizes(NamedTuple):
     amperes: float
 
 
-class Backward(NamedTuple):
-    """The transposed solution for one quantity.
+class Changes(NamedTuple):
+    """Changes of a circuit in p directions.
 
     Attributes
     ----------
-    by_value : (m,) float array
-        Derivatives by the values of all elementary elements, Ω, V, A, gains.
-    by_law : (m,) float array
-        Of controlled voltage sources: derivatives by a constant voltage in series, V.
+    value : (n, p) float array
+        Of its own elements' values, Ω, V, A, gains.
+    devices : sequence of (int, int, (parts or parameters,) float array)
+        Direction, device, and the change of the values of its parts; of a smooth device of its row of parameters.
     """
 
-    by_value: np.ndarray
-    by_law: np.ndarray
+    value: np.ndarray
+    devices: Sequence[tuple[int, int, np.ndarray]] = ()
+
+
+class Change(NamedTuple):
+    """Change of an operating point in p directions: of potentials (nodes, p), and of voltages and currents (m, p) of
+    the elementary elements."""
+
+    potentials: np.ndarray
+    drops: np.ndarray
+    currents: np.ndarray
 
 
 class Tangents:
@@ -63,18 +72,16 @@ class Tangents:
     circuit : Circuit
     series : int array
         Resistors that may be tiny: their currents are unknowns.
-
-    Attributes
-    ----------
-    by_value : (m,) float array
-        Accumulated derivatives by all elementary elements' values.
     """
 
     def __init__(self, circuit: Circuit, series: np.ndarray) -> None:
+        from scipy.sparse import csr_array
+
         self.own, expansion = circuit, expanded(circuit)
         self.circuit, self.parts = expansion.circuit, expansion.parts
         arrays = self.circuit.arrays()
-        self.kind, self.first, self.second, self.value, self.nodes = arrays
+        self.kind, first, second, self.value, self.nodes = arrays
+        m = self.kind.size
         self.smooth = {k: d for k, d in circuit.devices.items() if isinstance(d, SmoothDevice)}
         value = self.value.copy()
         value[[self.parts[k][0] for k in self.smooth]] = 1.0  # conductances of companion models
@@ -84,11 +91,12 @@ class Tangents:
         self.flowing = self.place >= 0
         resistor = self.kind == RESISTOR
         self.ohmic, self.stiff = resistor & ~self.flowing, resistor & self.flowing
-        self.diode = self.kind == DIODE
+        self.diode, self.held, self.given = (self.kind == own for own in (DIODE, VOLTAGE, CURRENT))
+        signs, ends = np.repeat([1.0, -1.0], m), np.concatenate([first, second])
+        self._incidence = csr_array((signs, (ends, np.tile(np.arange(m), 2))), shape=(self.nodes, m))
+        self._drops = self._incidence.T.tocsr()
         by_current = [k for k, law in laws.items() if law.quantity is Quantity.CURRENT]
         self._amperes = np.append(np.arange(self.nodes - 1), self.place[by_current])
-        self.by_value = np.zeros(self.kind.size)
-        self._by_row = {k: np.zeros(len(d.row())) for k, d in self.smooth.items()}
         self._kept: dict[bytes, _Factor] = {}
 
     # ------------------------------------------------------------------ equations
@@ -130,6 +138,24 @@ class Tangents:
             found[self.parts[k][0]] = row[0] + 1.0 / max(float(slope), least)
         return found
 
+    def changes_at(self, point: OperatingPoint, changes: Changes) -> np.ndarray:
+        """Changes of the elementary elements' values (m, p)."""
+        found = np.zeros((self.kind.size, changes.value.shape[1]))
+        found[: len(changes.value)] = changes.value
+        for j, k, slopes in changes.devices:
+            if k not in self.smooth:
+                found[list(self.parts[k]), j] = slopes
+                continue
+            device, u = self.smooth[k], point.junctions[k]
+            row = device.row()
+            (current, slope), by_row = type(device).junction(row, u), np.zeros(len(row))
+            type(device).by_parameters(row, u, by_row)
+            by_row[0] = -current * slope
+            changed = by_row != 0.0  # a knee at infinity has no effect
+            # The current source of the companion model is the last part.
+            found[self.parts[k][2], j] = by_row[changed] @ slopes[changed] / (1.0 + row[0] * slope)
+        return found
+
     def conducting(self, point: OperatingPoint, before: np.ndarray, sizes: Sizes) -> np.ndarray:
         """Which elements (m,) are conducting diodes; ``before`` (m,) decides where a diode has zero voltage and
         current."""
@@ -137,155 +163,96 @@ class Tangents:
         forward = inner.drops / sizes.volts + inner.currents / sizes.amperes
         return np.asarray(self.diode & np.where(np.abs(forward) > TOUCH, forward > 0.0, before))
 
-    def backward(
+    def change(
         self,
         point: OperatingPoint,
         column: np.ndarray,
-        conducting: np.ndarray,
-        weights: tuple[np.ndarray, np.ndarray],
+        before: np.ndarray,
+        value: np.ndarray,
         sizes: Sizes,
-        count: bool = True,
-    ) -> Backward:
-        """Derivatives of a weighted sum of potentials (nodes,) and of currents of elementary elements (m,).
+        laws: Mapping[int, np.ndarray],
+    ) -> Change:
+        """The change of an operating point.
 
         Parameters
         ----------
         point : OperatingPoint
-        column : (m,) float array
-            As `column_at` gives it.
-        conducting : (m,) bool array
-        weights : tuple of (nodes,) and (m,) float arrays
+        column : (n,) float array
+            Values of the circuit's own elements.
+        before : (m,) bool array
+            See `conducting`.
+        value : (m, p) float array
+            Changes of the elementary elements' values.
         sizes : Sizes
-        count : bool
-            Whether to add the derivatives to the sums.
+        laws : mapping of int to (p,) float array
+            Changes of the constants of controlled sources, V, A.
 
         Raises
         ------
         ConvergenceError
             The linearised circuit has no unique solution.
         """
-        potentials, currents = weights[0].copy(), weights[1]
-        share = np.where(self.ohmic, currents / np.where(self.ohmic, column, 1.0), 0.0)
-        np.add.at(potentials, self.first, share)
-        np.add.at(potentials, self.second, -share)
-        right = np.zeros(self.equations.size)
-        right[: self.nodes - 1] = potentials[1:]
-        right[self.place[self.flowing]] = currents[self.flowing]
-        dual = self._factor(column, conducting, sizes).transposed(right)
-        inner = point.elementary or point
-        current, level = inner.currents, np.append(0.0, dual[: self.nodes - 1])
-        level[self.equations.pinned] = 0.0
-        drop = level[self.first] - level[self.second]
-        own = np.where(self.flowing, dual[self.place], 0.0)
-        ohms = np.where(self.ohmic, column, 1.0)
-        by_value = np.where(self.ohmic, (drop - currents) * current / ohms, 0.0)
-        by_value[self.stiff] = own[self.stiff] * current[self.stiff]
-        by_value[self.kind == VOLTAGE] = own[self.kind == VOLTAGE]
-        source = self.kind == CURRENT
-        by_value[source] = currents[source] - drop[source]
-        by_law = np.zeros(own.size)
+        inner, column = point.elementary or point, self.column_at(point, column, sizes)
+        current, ohms = inner.currents[:, None], np.where(self.ohmic, column, 1.0)[:, None]
+        # Currents in parallel to resistors, and of current sources.
+        beside = np.where(self.ohmic[:, None], -value * current / ohms, np.where(self.given[:, None], value, 0.0))
+        right = np.zeros((self.equations.size, value.shape[1]))
+        right[: self.nodes - 1] = -(self._incidence @ beside)[1:]
+        right[self.place[self.stiff]] = (value * current)[self.stiff]
+        right[self.place[self.held]] = value[self.held]
         for k, law in self.circuit.laws.items():
             if law.quantity is Quantity.NEITHER:
                 continue
-            by_law[k], gain = own[k], 1.0 if np.isnan(column[k]) else float(column[k])
+            gain = 1.0 if np.isnan(column[k]) else column[k]
             control = sum(c * (inner.voltages[p] - inner.voltages[q]) for c, p, q in law.voltages)
-            by_value[k] = own[k] * (control + sum(c * current[e] for c, e in law.currents))
-            for c, e in law.currents:
-                if source[e]:
-                    by_value[e] += own[k] * gain * c
-                elif self.ohmic[e]:
-                    by_value[e] -= own[k] * gain * c * current[e] / column[e]
-        if count:
-            self.by_value += by_value
-            self._count_devices(point, by_value)
-        return Backward(by_value, by_law)
-
-    def _count_devices(self, point: OperatingPoint, by_value: np.ndarray) -> None:
-        """Accumulate the derivatives by the parameters of smooth devices."""
-        for k, device in self.smooth.items():
-            row, u = device.row(), point.junctions[k]
-            current, slope = type(device).junction(row, u)
-            by_row = np.zeros(len(row))
-            type(device).by_parameters(row, u, by_row)
-            by_row[0] = -current * slope
-            # The current source of the companion model is the last part.
-            self._by_row[k] += by_value[self.parts[k][2]] / (1.0 + row[0] * slope) * by_row
-
-    def of_device(self, k: int, parameter: str, name: str) -> float:
-        """The accumulated derivative by a parameter of device ``k``.
-
-        Raises
-        ------
-        UsageError
-            It is not stated, or its change adds parts to the device.
-        """
-        device = self.own.devices[k]
-        number = device.parameters().get(parameter)
-        if number is not None and isinstance(device, SmoothDevice):
-            slopes = quotient(device, parameter, number, _row_of, 1.0)
-            if slopes is not None:
-                changed = self._by_row[k] != 0.0
-                return float(self._by_row[k][changed] @ np.array(slopes)[changed])
-        elif number is not None:
-            slopes = part_slopes(device, parameter, number, 1.0)
-            if slopes is not None:
-                return float(sum(slope * self.by_value[e] for slope, e in zip(slopes, self.parts[k]) if slope != 0.0))
-        raise UsageError(f"{name} is not stated, or adds parts to its device: it has no gradient")
+            control += sum(c * inner.currents[e] for c, e in law.currents)
+            right[self.place[k]] = value[k] * control + laws.get(k, 0.0)
+            right[self.place[k]] += gain * sum(c * beside[e] for c, e in law.currents)
+        right[self.equations.pinned - 1] = 0.0
+        found = self._factor(column, self.conducting(point, before, sizes), sizes).solved(right)
+        potentials = np.vstack([np.zeros((1, value.shape[1])), found[: self.nodes - 1]])
+        drops = self._drops @ potentials
+        flow = np.where(self.ohmic[:, None], drops / ohms + beside, beside)
+        flow[self.flowing] = found[self.place[self.flowing]]
+        return Change(potentials, drops, flow)
 
 
-class Rest:
-    """The adjoint of the operating point at the start of a run.
+def change_at_rest(
+    start: Start, changes: Changes, held: Mapping[str, np.ndarray], before: np.ndarray | None = None
+) -> np.ndarray:
+    """The change (m, p) of capacitor voltages and inductor currents at the operating point at the start of a run.
 
     Parameters
     ----------
     start : Start
         With an operating point.
-    by_level : (m,) float array
-        Derivatives by capacitor voltages and inductor currents.
+    changes : Changes
+    held : mapping of str to (p,) float array
+        Changes of the values held by ``.ic``, by name in lower case.
     before : (elements,) bool array, optional
         Which elements are conducting diodes, for diodes of zero voltage and current.
-
-    Attributes
-    ----------
-    tangents : Tangents
-    by_value : (elements,) float array
-    by_held : dict of str to float
-        Derivatives by values held by ``.ic``, by name in lower case.
     """
-
-    def __init__(self, start: Start, by_level: np.ndarray, before: np.ndarray | None = None) -> None:
-        point, m = start.point, by_level.size
-        assert point is not None
-        self.tangents = Tangents(point.circuit, np.zeros(0, dtype=np.int64))
-        kind, first, second, column, _ = point.circuit.arrays()
-        potentials, currents = np.zeros(self.tangents.nodes), np.zeros(self.tangents.kind.size)
-        c, coils = (np.flatnonzero(kind[:m] == own) for own in (CAPACITOR, INDUCTOR))
-        np.add.at(potentials, first[c], by_level[c])
-        np.add.at(potentials, second[c], -by_level[c])
-        currents[coils] = by_level[coils]
-        sizes = Sizes(*(float(np.abs(own).max(initial=0.0)) or 1.0 for own in (point.drops, point.currents)))
-        inner = self.tangents.column_at(point, column, sizes)
-        conducting = np.zeros(inner.size, dtype=bool)
-        if before is not None:
-            conducting[: before.size] = before
-        conducting = self.tangents.conducting(point, conducting, sizes)
-        self.tangents.backward(point, inner, conducting, (potentials, currents), sizes)
-        self.by_value, self.by_held, node = self.tangents.by_value, dict[str, float](), m
-        for name in start.held:
-            if name in point.circuit:
-                k = point.circuit.element_index(name)
-                self.by_held[name.lower()] = float(self.by_value[k] + by_level[k])
-            else:
-                self.by_held[name.lower()], node = float(self.by_value[node]), node + 1
-
-
-def _row_of(device: object) -> tuple[float, ...]:
-    assert isinstance(device, SmoothDevice)
-    return device.row()
+    point, (m, p) = start.point, changes.value.shape
+    assert point is not None
+    tangents = Tangents(point.circuit, np.zeros(0, dtype=np.int64))
+    kind, column = point.circuit.arrays().kind, point.circuit.arrays().value
+    value, node = np.zeros((kind.size, p)), m
+    value[:m] = changes.value
+    for name in start.held:
+        k = point.circuit.element_index(name) if name in point.circuit else node
+        node += k == node
+        value[k] = held.get(name.lower(), 0.0)
+    conducting = np.zeros(tangents.kind.size, dtype=bool)
+    if before is not None:
+        conducting[: before.size] = before
+    sizes = Sizes(*(float(np.abs(own).max(initial=0.0)) or 1.0 for own in (point.drops, point.currents)))
+    value = tangents.changes_at(point, changes._replace(value=value))
+    found = tangents.change(point, column, conducting, value, sizes, {})
+    return np.where((kind[:m] == CAPACITOR)[:, None], found.drops[:m], found.currents[:m])
 
 
 class _Factor:
-    """Factors of scaled equations; `transposed` solves the transposed equations."""
+    """Factors of scaled equations."""
 
     def __init__(
         self, scales: tuple[np.ndarray, np.ndarray], entries: tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -302,22 +269,22 @@ class _Factor:
         except RuntimeError:
             raise ConvergenceError("the tangents at some time have no unique solution") from None
 
-    def transposed(self, right: np.ndarray) -> np.ndarray:
-        """The solution of the transposed equations.
+    def solved(self, right: np.ndarray) -> np.ndarray:
+        """The solutions for right-hand sides (n, p).
 
         Raises
         ------
         ConvergenceError
-            It is not accurate.
+            One is not accurate.
         """
-        scaled = right * self.columns
-        found = self.lu.solve(scaled, trans="T")
-        found = found + self.lu.solve(scaled - self.matrix.T @ found, trans="T")
-        scale = float((np.abs(self.matrix).T @ np.abs(found) + np.abs(scaled)).max(initial=0.0))
-        off = float(np.abs(scaled - self.matrix.T @ found).max(initial=0.0))
-        if not off <= ACCURATE * scale:
+        scaled = right * self.rows[:, None]
+        found = self.lu.solve(scaled)
+        found = found + self.lu.solve(scaled - self.matrix @ found)
+        scale = (np.abs(self.matrix) @ np.abs(found) + np.abs(scaled)).max(axis=0, initial=0.0)
+        off = np.abs(scaled - self.matrix @ found).max(axis=0, initial=0.0)
+        if not (off <= ACCURATE * scale).all():
             raise ConvergenceError("the tangents at some time have no unique solution")
-        return np.asarray(found * self.rows)
+        return np.asarray(found * self.columns[:, None])
 
 
-__all__ = ["Backward", "Rest", "Sizes", "Tangents"]
+__all__ = ["Change", "Changes", "Sizes", "Tangents", "change_at_rest"]

@@ -1,0 +1,457 @@
+"""Sensitivities of implicit runs: the steps once more, with derivatives by several numbers.
+
+Each stage is an implicit function of the states before it and of the numbers, through the linearised companion circuit.
+Between an event and the next corner the steps keep their fractions of the time; an event's time is an implicit
+function, given by the condition that ends its step. Values and integrals are weighted sums over the stages, by the
+dense output. The last column of all derivatives is zero except in a step that an event ends, where it is the derivative
+by the step's length.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.parameters import part_slopes, quotient
+from circuitsim.circuit.elements import CURRENT, ELEMENTS, INDUCTOR, VOLTAGE
+from circuitsim.circuit.parameters import SWITCH, Parameter, Sort, parameter
+from circuitsim.errors import UsageError
+from circuitsim.models.smooth import SmoothDevice
+from circuitsim.time_domain.beginning import Beginning
+from circuitsim.time_domain.formula_sources import check_by_source
+from circuitsim.time_domain.functionals import EventTime, EventValue, Functional, Integral, Value, check, own_weights
+from circuitsim.time_domain.implicit_events import Conduction
+from circuitsim.time_domain.implicit_result import ImplicitResult
+from circuitsim.time_domain.implicit_step import (
+    DIAGONAL,
+    NODES,
+    TABLE,
+    Point,
+    Step,
+    dense,
+    dense_slopes,
+    euler_step,
+    runge_kutta_step,
+)
+from circuitsim.time_domain.numbers import NAMES
+from circuitsim.time_domain.tangents import Changes, Sizes, Tangents, change_at_rest
+
+TOGETHER, LARGEST = 32, 2**22
+"""Maximum number of numbers in one pass, and of derivatives at a point: 32 MB."""
+AT_ONCE = 1e-4
+"""Distance of a diode or switch from its change before an event up to which it takes part in the event."""
+GAUSS = (np.polynomial.legendre.leggauss(5)[0] + 1.0) / 2.0, np.polynomial.legendre.leggauss(5)[1] / 2.0
+"""Gauss nodes and weights that integrate the square of the dense output over a step exactly."""
+
+
+class Directions:
+    """The circuit's data, differentiated by p numbers.
+
+    Parameters
+    ----------
+    result : ImplicitResult
+    names : sequence of str
+        Of the first numbers; nothing depends on the others.
+    p : int
+
+    Attributes
+    ----------
+    value : (m, p) float array
+        Of elements, Ω, V, A, gains; of sources factors on their waveforms.
+    devices : list
+        See `Changes`.
+    weight : (q, p) float array
+        As `Companion.weight`.
+    turns : (r, n, p) float array
+        Of coupled inductors, the independent ones first (`circuitsim.circuit.couplings.Windings`).
+    ohms, thresholds : (2, s, p) float arrays
+        Resistances of closed and open switches; their thresholds and hystereses.
+    level : (m, p) float array
+        Initial values.
+    """
+
+    def __init__(self, result: ImplicitResult, names: Sequence[str], p: int) -> None:
+        self.result, self.run, self.circuit = result, result.run, result.circuit
+        self.kind, self.given = self.circuit.arrays().kind, self.circuit.arrays().value
+        companion, s = self.run.companion, self.run.switching.places.size
+        self.stores, self.windings = companion.elements, companion.windings
+        r, n = companion.place.size, 0 if self.windings is None else self.windings.coils.size
+        self.coupled = {} if self.windings is None else {int(k): j for j, k in enumerate(self.windings.coils)}
+        self.switched = {int(k): s for s, k in enumerate(self.run.switching.places)}
+        self.value, self.devices = np.zeros((len(companion.own), p)), list[tuple[int, int, np.ndarray]]()
+        self.level, self.turns = np.zeros_like(self.value), np.zeros((r, n, p))
+        self.ohms, self.thresholds = np.zeros((2, 2, s, p))
+        held = result.begun.held if result.begun.begins is Beginning.HELD else ()
+        self.held, core = {name.lower(): np.zeros(p) for name in held}, np.zeros((r, p))
+        for j, name in enumerate(names):
+            self._add(j, self._called(name), core)
+        self.weight = self.value[companion.storing]
+        self.weight[companion.place] = core
+        if result.begun.point is not None:
+            self.level = self._at_rest()
+
+    def _called(self, name: str) -> Parameter:
+        """The parameter with a name.
+
+        Raises
+        ------
+        UsageError
+            No such parameter, or one without a gradient.
+        """
+        own, stated = parameter(self.circuit, name), self.result.begun.begins is Beginning.STATED
+        k = own.elements[0] if own is not None and own.elements else -1
+        there = own is not None and {
+            Sort.HELD: own.key.lower() in self.held,
+            Sort.SWITCH: k in self.switched,
+            Sort.INITIAL: bool(self.stores[k]),
+        }.get(own.sort, True)
+        if own is None or not there:
+            raise UsageError(f"{name} is not a number of the circuit: {NAMES}")
+        if own.sort is Sort.ELEMENT:
+            self._check_element(k, name)
+        elif own.sort is Sort.COUPLING:
+            self._check_coupling(own)
+        elif own.sort is Sort.INITIAL and not stated and not self._holds(k):
+            raise UsageError(f"{name} has no effect (the run begins at the operating point): {NAMES}")
+        return own
+
+    def _holds(self, k: int) -> bool:
+        """Whether an element is an inductor held by ``.ic``."""
+        return bool(self.kind[k] == INDUCTOR) and self.circuit.names[k].lower() in self.held
+
+    def _check_element(self, k: int, name: str) -> None:
+        varies = bool(ELEMENTS[self.kind[k]].parameter) and k not in self.switched and not np.isnan(self.given[k])
+        source = k in self.run.sources or self.kind[k] in (VOLTAGE, CURRENT) or k in self.circuit.laws
+        if not varies or (self.given[k] == 0.0 and not source):
+            raise UsageError(f"{name} cannot take this value: {NAMES}")
+        if source:
+            check_by_source(self.run.sources.values(), name)
+
+    def _check_coupling(self, own: Parameter) -> None:
+        a, b = (self.coupled.get(k, -1) for k in own.elements)
+        if self.windings is None or min(a, b) < 0 or a == b or self.windings.mutual[a, b] == 0.0:
+            raise UsageError(f"{own.name} couples nothing: {NAMES}")
+        change = np.zeros(self.windings.mutual.shape)
+        change[a, b] = change[b, a] = 1.0
+        if not self.windings.keeps_rank(change):
+            raise UsageError(f"{own.name} is an ideal coupling: what a smaller one stores has no gradient")
+
+    def _add(self, j: int, number: Parameter, core: np.ndarray) -> None:
+        """Make a number the j-th; ``core``: inductances of cores (r, p)."""
+        sort, k, windings = number.sort, number.elements[0] if number.elements else -1, self.windings
+        if windings is not None and (sort is Sort.COUPLING or (sort is Sort.ELEMENT and k in self.coupled)):
+            mutual, own = np.zeros(windings.mutual.shape), [self.coupled[k] for k in number.elements]
+            if sort is Sort.COUPLING:
+                mutual[own, own[::-1]] = np.sqrt(windings.mutual[own, own].prod())
+            else:  # M = k √(L₁ L₂) at fixed k
+                mutual[own] = 0.5 * windings.mutual[own] / windings.mutual[own, own]
+                mutual = mutual + mutual.T
+            core[:, j], self.turns[:, :, j] = windings.change(mutual)
+        elif sort is Sort.ELEMENT:
+            self.value[k, j] = 1.0
+        elif sort is Sort.DEVICE:
+            self.devices.append((j, k, self._slopes(k, number)))
+        elif sort is Sort.SWITCH:
+            which = SWITCH.index(number.key)
+            (self.thresholds if which < 2 else self.ohms)[which % 2, self.switched[k], j] = 1.0
+        elif sort is Sort.HELD or self._holds(k):
+            self.held[number.key.lower() if sort is Sort.HELD else self.circuit.names[k].lower()][j] = 1.0
+        else:
+            self.level[k, j] = 1.0
+
+    def _slopes(self, k: int, number: Parameter) -> np.ndarray:
+        """Derivatives of the values of a device's parts; of a smooth device's row."""
+        device = self.circuit.devices[k]
+        own, slopes = device.parameters().get(number.key), None
+        if own is not None and isinstance(device, SmoothDevice):
+            slopes = quotient(device, number.key, own, _row_of, 1.0)
+        elif own is not None:
+            slopes = part_slopes(device, number.key, own, 1.0)
+        if slopes is None:
+            raise UsageError(f"{number.name} is not stated, or adds parts to its device: it has no gradient")
+        return np.array(slopes)
+
+    def _at_rest(self) -> np.ndarray:
+        """Derivatives of the initial values at the operating point (m, p)."""
+        value, begun = self.value.copy(), self.result.begun
+        for k, wave in self.run.sources.items():
+            value[k] *= wave.value(0.0)
+        value[self.run.switching.places] = np.where(begun.closed[:, None], *self.ohms)
+        return change_at_rest(begun, Changes(value, self.devices), self.held)
+
+
+def _row_of(device: object) -> tuple[float, ...]:
+    assert isinstance(device, SmoothDevice)
+    return device.row()
+
+
+class At(NamedTuple):
+    """Derivatives at a point.
+
+    Attributes
+    ----------
+    time : (p,) float array
+    x, slope : (q, p) float arrays
+        Of states and of their derivatives.
+    rows : (r, p) float array
+        Of the quantities of functionals and of the switches' controls.
+    diodes : (2, d, p) float array
+        Of voltages and currents of ideal diodes.
+    """
+
+    time: np.ndarray
+    x: np.ndarray
+    slope: np.ndarray
+    rows: np.ndarray
+    diodes: np.ndarray
+
+
+class ImplicitSensitivities:
+    """One pass.
+
+    Parameters
+    ----------
+    result : ImplicitResult
+    functionals : sequence of Functional
+    of : Directions
+
+    Attributes
+    ----------
+    values, by : (f,), (f, p) float arrays
+        The functionals and their derivatives.
+    """
+
+    def __init__(self, result: ImplicitResult, functionals: Sequence[Functional], of: Directions) -> None:
+        self.result, self.run, self.functionals, self.of = result, result.run, functionals, of
+        self.companion, self.p = result.run.companion, of.value.shape[1]
+        own, watch = self.companion, self.run.watch
+        self.tangents = Tangents(own.circuit, own.storing[own.capacitor])
+        self.sizes = Sizes(*(size if size > 1e-200 else 1.0 for size in (watch.volts, watch.amperes)))
+        self.values, self.by = np.zeros(len(functionals)), np.zeros((len(functionals), self.p))
+        controls = [switch.control for switch in self.run.switching.switches]
+        quantities = ["" if isinstance(f, EventTime) else f.quantity for f in functionals]
+        quantities += [f"i({own})" if isinstance(own, str) else f"v({own[0]},{own[1]})" for own in controls]
+        # Parasitic capacitances are not part of the shown circuit.
+        self.weights = np.zeros((2, len(quantities), len(own.own)))
+        for r, quantity in enumerate(quantities):
+            if quantity:
+                self.weights[:, r, : len(result.circuit)] = own_weights(result, quantity)
+        self.flows = {
+            k: [(self.tangents.parts[k][p], sign) for p, sign in device.entering(device.expand())]
+            for k, device in own.own.devices.items()
+        }
+        self.changes = Changes(of.value, of.devices)
+        self.starts = list(self.run.step_starts)
+        if self.starts[-1].time < result.stop:  # an error or a caller ended the run
+            self.starts.append(self.starts[-1]._replace(time=result.stop, late=0.0))
+        self.parts: list[list[int]] = [[] for _ in self.starts]
+        for f, functional in enumerate(functionals):
+            if isinstance(functional, Value | Integral):
+                ends = [functional.time] * 2 if isinstance(functional, Value) else [functional.begin, functional.end]
+                first, last = result._step_at(np.array(ends)).tolist()
+                for n in range(first, last + 1):
+                    self.parts[n].append(f)
+
+    def go(self) -> None:
+        """Take all steps."""
+        own, of, coupled = self.companion, self.of, self.companion.windings
+        x = np.array([own.states(level) for level in of.level.T]).T
+        if coupled is not None:
+            x[own.place] += np.tensordot(self.result.begun.level[coupled.coils], of.turns, (0, 1))
+        at, point = At(np.zeros(self.p), x, x, x, x), None
+        for n, start in enumerate(self.starts[:-1]):
+            if start.jumps:
+                at, point = self._first(n, at, None if point is None else point.solved)
+            assert point is not None
+            at, point = self._through(n, at, point)
+
+    # ------------------------------------------------------------------ steps
+    def _first(self, n: int, at: At, near: OperatingPoint | None) -> tuple[At, Point]:
+        """The short steps after a discontinuity at the start of step ``n``."""
+        own, companion = self.starts[n], self.companion
+        near = own.near or (near if companion.follows else None)
+        for x, switches in own.jumps:
+            moving, instant, now = self.run.moving(switches), own.instant, own.conduction._replace(switches=switches)
+            jump = euler_step(companion, moving, own.time + instant, x, instant, near)
+            step = euler_step(companion, moving, own.time + 2.0 * instant, jump.end.x, instant, jump.end.solved)
+            for each in (jump, step):
+                at = self._stage(each.end, instant, now, at.x, np.zeros(self.p), at.time)
+            near = step.end.solved
+        self._at_event(n, step.end, at, after=True)
+        return at, step.end
+
+    def _through(self, n: int, at: At, point: Point) -> tuple[At, Point]:
+        """Step ``n``; up to before the event, if one ends it."""
+        own, after = self.starts[n], self.starts[n + 1]
+        begin = own.time + 2.0 * own.instant
+        end, length = math.nextafter(after.time, 0.0), after.time - begin
+        event = after.late > 0.0 and n < len(self.starts) - 2
+        if event and after.late < length:
+            length -= after.late
+            end = begin + length
+        start = begin, own.x, own.slope, own.near or point.solved
+        step = runge_kutta_step(self.companion, self.run.moving(own.conduction.switches), start, length, end)
+        share = step.length / (after.aim - begin) if after.aim > after.time else 1.0
+        by_length = (np.arange(self.p) == self.p - 1) * 1.0 if event else -share * at.time
+        stages = [at, *self._stages(step, own.slope, own.conduction, at, by_length)]
+        if event:
+            off = self._condition(step.end, stages[-1], own.conduction, after.conduction)
+            if off[-1] == 0.0:
+                raise UsageError(f"at {after.time:g} s a waveform touches zero without crossing: there is no gradient")
+            delay = -off / off[-1]
+            stages = [At(*(part + part[..., -1:] * delay for part in stage)) for stage in stages]
+            by_length = by_length + delay
+        levels = np.array([self._rows(each.voltage, each.current) for each in (point, *step.stages)])
+        rows = np.array([stage.rows for stage in stages])
+        for f in self.parts[n]:
+            self._part(f, (begin, step.length), levels[:, f], rows[:, f], at.time, by_length)
+        self._at_event(n + 1, step.end, stages[-1], after=False)
+        return stages[-1], step.end
+
+    def _stages(self, step: Step, slope: np.ndarray, now: Conduction, begin: At, by_length: np.ndarray) -> list[At]:
+        """The stages of a step from a point with these slopes (q,)."""
+        known, by, found = [slope], [begin.slope], list[At]()
+        for k, point in enumerate(step.stages, 1):
+            base = begin.x + step.length * np.tensordot(TABLE[k, :k], by, 1)
+            base += np.outer(TABLE[k, :k] @ known, by_length)
+            time = begin.time + NODES[k] * by_length
+            found.append(self._stage(point, DIAGONAL * step.length, now, base, DIAGONAL * by_length, time))
+            known.append(point.slope)
+            by.append(found[-1].slope)
+        return found
+
+    def _stage(
+        self, point: Point, g: float, now: Conduction, base: np.ndarray, by_g: np.ndarray, time: np.ndarray
+    ) -> At:
+        """A stage, from the derivatives of its base (q, p), of its length g and of its time (p,)."""
+        own, of, tangents, places = self.companion, self.of, self.tangents, self.run.switching.places
+        column, (moved, (values,)) = own.column(g), self.run.moving(now.switches)(np.array([point.time]))
+        column[moved] = values
+        before = np.zeros(tangents.kind.size, dtype=bool)
+        before[own.diodes] = now.diodes
+        value, capacitor = tangents.changes_at(point.solved, self.changes), own.capacitor[:, None]
+        weight, slope = own.weight[:, None], point.slope[:, None]
+        share = by_g / g - of.weight / weight
+        value[own.storing] = column[own.storing][:, None] * np.where(capacitor, share, -share)
+        value[own.series[own.series >= 0]] = -by_g / g**2
+        value[own.base] = base
+        for k, wave in self.run.sources.items():
+            value[k] = value[k] * wave.value(point.time) + wave.slope(point.time) * time
+        value[places] = np.where(now.switches[:, None], *of.ohms)
+        laws = self._transformers(point)
+        _, drops, currents = found = tangents.change(point.solved, column, before, value, self.sizes, laws)
+        slopes = np.where(capacitor, currents[own.storing], drops[own.storing]) / weight - slope * of.weight / weight
+        x = base + g * slopes + slope * by_g
+        _, first, second, *_ = own.own.arrays()
+        current = currents[: first.size].copy()
+        for k, parts in self.flows.items():
+            current[k] = sum(sign * currents[part] for part, sign in parts)
+        current[own.storing[~own.capacitor]] = x[~own.capacitor]
+        if own.windings is not None:
+            coils = own.windings.coils
+            current[own.storing[own.place]] -= np.tensordot(point.current[coils], of.turns, (0, 1))
+            current[coils] = own.windings.inverse @ current[coils]
+        rows = self._rows(found.potentials[first] - found.potentials[second], current)
+        return At(time, x, slopes, rows, np.array([drops[own.diodes], currents[own.diodes]]))
+
+    def _transformers(self, point: Point) -> dict[int, np.ndarray]:
+        """Derivatives of the transformers' voltages and currents by their turns and by the cores' inductances, by
+        element."""
+        own, windings, of = self.companion, self.companion.windings, self.of
+        if windings is None:
+            return {}
+        r, slope = windings.independent, point.slope[own.place]
+        volts = np.tensordot(windings.inductance[:r] * slope, of.turns, 1)
+        volts += np.triu(windings.turns, 1)[:r].T @ (slope[:, None] * of.weight[own.place])
+        amperes = -np.tensordot(point.current[windings.coils], of.turns, (0, 1))
+        both = *zip(own.series.tolist(), volts), *zip(own.beside.tolist(), amperes)
+        return {k: by for k, by in both if k >= 0}
+
+    def _rows(self, voltage: np.ndarray, current: np.ndarray) -> np.ndarray:
+        """Quantities of functionals and of switches' controls, from branch voltages and currents (m,) or (m, p)."""
+        return np.asarray(self.weights[0] @ voltage + self.weights[1] @ current)
+
+    def _condition(self, end: Point, at: At, now: Conduction, then: Conduction) -> np.ndarray:
+        """The derivative (p,) of what is zero at the event after a step."""
+        distances = np.abs(self.run.watch.distances(now, end)[0])
+        changed = np.concatenate([now.diodes != then.diodes, now.switches != then.switches])
+        distances[~changed] = np.inf if changed.any() else distances[~changed]
+        nearest, d = int(distances.argmin()), now.diodes.size
+        if nearest >= d:
+            s, (threshold, hysteresis) = nearest - d, self.of.thresholds
+            sign = 1.0 if now.switches[s] else -1.0
+            return np.asarray(at.rows[len(self.functionals) + s] - threshold[s] + sign * hysteresis[s])
+        within = max(AT_ONCE, self.result.accuracy, float(distances[nearest]))
+        forward = np.where(now.diodes[:, None], at.diodes[1] / self.sizes.amperes, at.diodes[0] / self.sizes.volts)
+        return np.asarray(forward[distances[:d] <= within].sum(axis=0))
+
+    # ------------------------------------------------------------------ functionals
+    def _part(
+        self,
+        f: int,
+        span: tuple[float, float],
+        levels: np.ndarray,
+        rows: np.ndarray,
+        by_begin: np.ndarray,
+        by_length: np.ndarray,
+    ) -> None:
+        """Contribution of a step to a functional, from its quantity at the start and in the stages (6,), and from the
+        derivatives of these (6, p), of the step's beginning and of its length (p,)."""
+        own, (begin, h) = self.functionals[f], span
+
+        def share(time: float) -> float:
+            return min(max((time - begin) / h, 0.0), 1.0)
+
+        if isinstance(own, Value):
+            low = high = share(own.time)
+            shares, weights, power = np.array([low]), np.ones(1), 1
+        else:
+            assert isinstance(own, Integral)
+            low, high, power = share(own.begin), share(own.end), own.power
+            shares, weights = low + (high - low) * GAUSS[0], h * (high - low) * GAUSS[1]
+        at = dense(shares)
+        level = at @ levels
+        total = float(weights @ level**power)
+        self.values[f] += total
+        self.by[f] += power * (weights * level ** (power - 1)) @ at @ rows
+        if isinstance(own, Integral):
+            # Ends inside the step are fixed in time, others as fractions of the step.
+            ends = (dense(np.array([low, high])) @ levels) ** power * (-1.0 * (low > 0.0), 1.0 * (high < 1.0))
+            self.by[f] += total / h * by_length
+            for end, place in zip(ends.tolist(), (low, high)):
+                self.by[f] -= end * (by_begin + place * by_length)
+        elif 0.0 < low < 1.0:
+            self.by[f] -= (dense_slopes(shares) @ levels)[0] / h * (by_begin + low * by_length)
+
+    def _at_event(self, n: int, point: Point, at: At, after: bool) -> None:
+        """The functionals' values at the start of step ``n`` and the time of an event there."""
+        time, fresh = self.starts[n].time, self.starts[n].fresh
+        for f, own in enumerate(self.functionals):
+            if isinstance(own, EventTime) and own.time == time and not after:
+                self.values[f], self.by[f] = time, at.time
+            elif isinstance(own, EventValue) and own.time == time and (own.after is after or not fresh):
+                self.values[f], self.by[f] = self._rows(point.voltage, point.current)[f], at.rows[f]
+
+
+def implicit_sensitivities(
+    result: ImplicitResult, functionals: Sequence[Functional], names: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values of functionals (f,), and their derivatives by numbers (f, n); see
+    `circuitsim.time_domain.waveform_gradient`."""
+    companion = result.run.companion
+    if companion.charged.size:
+        name = result.circuit.names[int(companion.charged_elements[0])]
+        raise UsageError(f"{name} has a charge, and runs with charges have no gradients; state CJO=0 TT=0")
+    for functional in functionals:
+        check(result, functional)
+    together, found = max(1, min(TOGETHER, LARGEST // len(companion.circuit))), list[np.ndarray]()
+    for k in range(0, max(len(names), 1), together):
+        some = names[k : k + together]
+        own = ImplicitSensitivities(result, functionals, Directions(result, some, len(some) + 1))
+        own.go()
+        found.append(own.by[:, :-1])
+    return own.values, np.hstack(found)
