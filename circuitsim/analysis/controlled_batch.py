@@ -163,10 +163,10 @@ def no_energy(circuit: Circuit) -> str:
     names = [circuit.names[k] for k in circuit.laws]
     listed = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
     return (
-        f"{listed}: controlled sources have no energy function. Coupled learning and agnostic propagation need one of "
-        "the whole circuit; equilibrium and frequency propagation need one of each section, between controls without "
-        "a loop (voltages, or currents of voltage sources: buffers between passive sections). Use implicit "
-        "differentiation (method implicit)"
+        f"{listed}: controlled sources have no energy function: use implicit differentiation (method implicit). "
+        "Equilibrium and frequency propagation need the energies of sections: no smooth devices such as junction "
+        "diodes, and controls without a loop (voltages, or currents of voltage sources: buffers between passive "
+        "sections). Coupled learning and agnostic propagation need one energy of the whole circuit"
     )
 
 

@@ -6,7 +6,8 @@ current pushed into the output pairs and a conductance across them, so that a re
 
 Devices are solved as the elementary elements they consist of, smooth ones with their tangents. Circuits with controlled
 sources have no energy: what needs one (nudged phases, clamps) is refused by name. Where controls by voltages form no
-loop (buffers between passive sections) each section has an energy, and nudged phases go section by section.
+loop (buffers between passive sections) and no device is smooth, each section has an energy, and nudged phases go
+section by section.
 
 Circuits with bidirectional amplifiers are solved in the scale with amplifiers as wires. With v = c v' behind amplifiers
 of gain c in all, the energy of a resistor is ½ g (Δv')², and a nudge λ o + ½ κ o² of an output o = c o' is
@@ -282,7 +283,7 @@ class CircuitBlock:
         ------
         NoEnergyError
             A nudge of a circuit with controlled sources, where controls form a loop or are currents of others than
-            voltage sources.
+            voltage sources, or where there are smooth devices.
         UsageError
             A nudge with ``follow``; one by a conductance for outputs of different gain or through controlled sources.
         UnboundedError

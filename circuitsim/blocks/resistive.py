@@ -107,7 +107,7 @@ class ResistiveBlock(LayeredBlock):
         layers, inputs, gains = self.layers, self.inputs, self.gains
         self.leak = (1.0 if inputs is None else 0.0) if self.leak is None else self.leak
         if not (self.leak >= 0 and self.gain > 0 and math.isfinite(self.leak) and math.isfinite(self.gain)):
-            raise UsageError(f"the leak must not be negative and the gain positive, not {self.leak} and {self.gain}")
+            raise UsageError(f"the leak must be at least 0 and the gain above 0, not {self.leak} and {self.gain}")
         if inputs is None and self.leak == 0:
             raise UsageError("current inputs need a path to ground: give the nodes a leak")
         if gains and (len(gains) != len(layers) or not all(0 < a < math.inf for a in gains)):

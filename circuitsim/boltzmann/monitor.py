@@ -85,10 +85,10 @@ class Monitor:
 def draw_filters(machine: RestrictedBoltzmannMachine, shape: tuple[int, int], path: Path) -> None:
     """The weights of the first hundred hidden units as images of the visible layer; blue pulls a pixel down, red up."""
     weights = machine.weights[: _ACROSS**2].reshape(-1, *shape)
-    limit = float(np.abs(weights).max()) or 1.0
+    limit = np.abs(weights).max() or 1.0
     tiles = np.pad(weights, ((0, -len(weights) % _ACROSS), (0, 1), (0, 1)), constant_values=np.nan)
     sheet = tiles.reshape(-1, _ACROSS, *tiles.shape[1:]).swapaxes(1, 2).reshape(-1, _ACROSS * tiles.shape[2])
-    figure, (axes,) = stacked("", 6.0, [6.3])
+    figure, (axes,) = stacked("weights of the hidden units", 6.0, [0.5 + 0.06 * len(tiles)])
     axes.imshow(sheet, interpolation="nearest", cmap="RdBu_r", vmin=-limit, vmax=limit)
-    axes.set(title="weights of the hidden units", xticks=[], yticks=[])
+    axes.set(xticks=[], yticks=[])
     write(figure, path)

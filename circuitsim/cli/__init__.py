@@ -92,6 +92,8 @@ class Parser(argparse.ArgumentParser):
 
     Attributes
     ----------
+    above : Parser
+        The parser whose other sub-commands may have an option that is unknown here.
     helpful : str
         The command whose ``--help`` an error refers to.
     explain : callable
@@ -103,7 +105,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self._negative_number_matcher = re.compile(r"-\.?[0-9]")
-        self.helpful = self.prog
+        self.above, self.helpful = self, self.prog
 
     def format_help(self) -> str:
         """The help: usage on one line, options in `GROUPS`, notes and examples."""
@@ -135,7 +137,7 @@ class Parser(argparse.ArgumentParser):
 
         if text := self.explain(message):
             raise UsageError(text)
-        question = meant(message, self)
+        question = meant(message, self, self.above)
         hint = f"{question} {self.helpful} --help shows what is possible".strip()
         raise UsageError(f"{message}\n    hint: {hint}")
 

@@ -62,8 +62,7 @@ def compare(options: Options, given: set[str]) -> str:
     x, y = (array[:count] for array in setting.samples[:2])
     free = setting.block.relax(x)
     if not free.certified.all():
-        uncertified = int((~free.certified).sum())
-        raise ConvergenceError(f"{uncertified} of {len(x)} samples have no certified operating point")
+        raise ConvergenceError(f"{(~free.certified).sum()} of {len(x)} samples have no certified operating point")
     problem = GradientProblem(setting.block, x, y, setting.loss, free, np.full(len(x), 1.0 / len(x)))
     variants = (options.variant,) if "variant" in given else ("centred", "positive", "negative")
     return _written(setting, _compared(setting, _estimates(options, setting, problem, variants)), str(options.compare))

@@ -13,17 +13,20 @@ _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 _UNKNOWN = re.compile(r"^unrecognized arguments: (.*)$")
 
 
-def meant(message: str, parser: argparse.ArgumentParser) -> str:
-    """A question that names the closest choices or options, for a message of `argparse`; empty if there are none."""
+def meant(message: str, parser: argparse.ArgumentParser, above: argparse.ArgumentParser) -> str:
+    """A question that names the closest choices or options, for a message of `argparse`; empty if there are none.
+
+    ``above`` is the parser whose other sub-commands may have the option.
+    """
     choice = _CHOICE.search(message)
     if choice:
         return similar(choice[1], re.findall(r"[^\s,'\"]+", choice[2]), least=0.7)
     unknown = _UNKNOWN.match(message)
     wrong = next((word for word in unknown[1].split() if word.startswith("-")), "") if unknown else ""
-    name, known = wrong.partition("=")[0], options_of(parser)
-    if name in known:
+    name = wrong.partition("=")[0]
+    if name in options_of(above):
         return f"{name} is an option of another sub-command;"
-    return similar(name, known, least=0.7) if wrong else ""
+    return similar(name, options_of(parser), least=0.7) if wrong else ""
 
 
 def moved(words: Iterable[str], command: str) -> str | None:

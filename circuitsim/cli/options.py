@@ -18,6 +18,8 @@ from circuitsim.units import parse, short
 
 LARGEST = 10**9
 """Largest whole number, except for a seed: products of two such sizes fit in 64 bits."""
+LEAST = {"seed": 0, "samples": 1, "hidden": 1}
+"""Least values of options."""
 
 
 class Kind(Enum):
@@ -44,10 +46,9 @@ class Kind(Enum):
                 return isinstance(value, str) and "\0" not in value
             case Kind.SWITCH:
                 return isinstance(value, bool)
-            case Kind.WORDS:
-                return isinstance(value, list) and all(isinstance(item, str) for item in value)
-            case Kind.TABLES:
-                return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+            case _:
+                of = str if self is Kind.WORDS else dict
+                return isinstance(value, list) and all(isinstance(item, of) for item in value)
 
     def read(self, text: str) -> Any:
         """A value from a word of the command line.
@@ -201,8 +202,8 @@ def check_values(values: Mapping[str, Any], options: Mapping[str, Option], sourc
             raise UsageError(f"{said} must be at most {LARGEST}, not {shown}")
         if not kind.holds(value):
             raise UsageError(f"{said} must be {kind.value}, not {shown}")
-        if name == "seed" and value < 0:
-            raise UsageError(f"{said} must be at least 0, not {shown}")
+        if name in LEAST and value < LEAST[name]:
+            raise UsageError(f"{said} must be at least {LEAST[name]}, not {shown}")
         if choices and value not in choices:
             raise UsageError(f"{said} must be {' or '.join(choices)}, not {shown}")
 

@@ -86,10 +86,8 @@ class FamilyParser(Parser):
         for word in args or ():
             name, equals, text = word.partition("=")
             name = name.replace("-", "_")
-            after = bool(rest) and rest[-1] in self._valued
-            if not equals or name not in self.options or after:
-                wrong = equals and word[0].isalpha() and "deck" not in self.options and not after
-                rest.append(f"--{word}" if wrong else word)
+            if not equals or name not in self.options or (rest and rest[-1] in self._valued):
+                rest.append(word)
                 continue
             try:
                 value = self.options[name].kind.read(text)
@@ -103,6 +101,9 @@ class FamilyParser(Parser):
             self.print_help()
             self.exit()
         found, left = super().parse_known_args(rest, namespace)
+        if left:
+            words = (f"--{word}" if "=" in word and word[0].isalpha() else word for word in left)
+            self.error(f"unrecognized arguments: {' '.join(words)}")
         return argparse.Namespace(**{**vars(found), **stated}), left
 
 
@@ -122,6 +123,7 @@ def add_arguments(parser: Parser) -> None:
             formatter_class=parser.formatter_class,
             allow_abbrev=False,
         )
+        made.above = parser
         return made
 
     for name, line in MODELS.items():
@@ -274,7 +276,7 @@ def _stretched(plan: TrainingPlan, before: int | None, done: int) -> str | None:
 
     from circuitsim.training import Cosine
 
-    if not isinstance(plan.schedule, Cosine) or not before or before == plan.epochs or done >= plan.epochs:
+    if not isinstance(plan.schedule, Cosine) or not before or done >= plan.epochs:
         return None
     old, new = replace(plan.schedule, epochs=before).factor(done), plan.schedule.factor(done)
     if old == new:

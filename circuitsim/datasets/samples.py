@@ -250,8 +250,8 @@ def bundled(name: str, roles: Roles) -> Samples:
         x = np.concatenate([x, -x], axis=1)
     if len(roles.inputs) != x.shape[1] or len(roles.outputs) != m:
         raise UsageError(
-            f"{name} has {n} features (or {2 * n} with their negatives) and {m} classes, the circuit "
-            f"{len(roles.inputs)} inputs and {len(roles.outputs)} outputs"
+            f"{name} has {n} features (or {2 * n} with their negatives) and {m} classes; inputs of the "
+            f"circuit: {len(roles.inputs)}, outputs: {len(roles.outputs)}"
         )
     return Samples(x.astype(np.float64), found.target.astype(np.int64), tuple(map(str, found.target_names)))
 

@@ -137,7 +137,7 @@ class DRNClassifier(TrainedClassifier):
         return {"dtype": np.dtype(self.dtype)}
 
     def _hidden(self) -> tuple[int, ...]:
-        if isinstance(self.hidden, (str, Integral)) or not all(isinstance(n, Integral) and n >= 2 for n in self.hidden):
+        if np.ndim(self.hidden) != 1 or not all(isinstance(n, Integral) and n >= 2 for n in self.hidden):
             raise ValueError(
                 f"hidden must be the units of each hidden layer, each at least 2, such as (100,), not {self.hidden!r}"
             )

@@ -37,11 +37,11 @@ RULES: dict[str, Any] = {
 
 
 def rule_named(method: str | Rule, known: Collection[str] = RULES, **options: Any) -> Rule:
-    """The rule of a name, with those of the options that it has; a rule as it is.
+    """The rule of a name, with those of the options that it has; a rule as it is, of a class an instance.
 
     Parameters
     ----------
-    method : str or Rule
+    method : str, Rule or its class
     known : collection of str
         Names to choose from.
     **options
@@ -53,7 +53,7 @@ def rule_named(method: str | Rule, known: Collection[str] = RULES, **options: An
         A name that is not known, or a value that the rule refuses.
     """
     if not isinstance(method, str):
-        return method
+        return method() if isinstance(method, type) else method
     check_named(method=(method, known))
     if isinstance(options.get("nudging"), str):
         options["nudging"] = NUDGES[options["nudging"]]
@@ -66,8 +66,9 @@ def describe_rule(rule: Rule) -> dict[str, Any]:
     for method, kind in RULES.items():
         if type(rule) is kind:
             table = {"method": method, **vars(rule)}
-            named = {type(nudging): name for name, nudging in NUDGES.items()}
-            return table | ({"nudging": named[type(table["nudging"])]} if "nudging" in table else {})
+            if "nudging" in table:
+                table["nudging"] = next(name for name, one in NUDGES.items() if one == table["nudging"])
+            return table
     return {}
 
 

@@ -7,15 +7,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from circuitsim._scikit import HasMethods, RegressorMixin, check_is_fitted
+from circuitsim._scikit import HasMethods, RegressorMixin, StrOptions, check_is_fitted
 from circuitsim.blocks.circuit import CircuitBlock
 from circuitsim.circuit import Circuit
 from circuitsim.errors import TopologyError
 from circuitsim.learning.chain import Chain, Learner
 from circuitsim.learning.description import build, describe
-from circuitsim.learning.equilibrium import EquilibriumPropagation
 from circuitsim.learning.estimate import Rule
 from circuitsim.learning.losses import CrossEntropy, Loss, SquaredError
+from circuitsim.learning.rules import rule_named
 from circuitsim.learning.start import default_beta, learning_rates, output_spread
 from circuitsim.netlist.roles import Roles, make_roles
 from circuitsim.training import Adam, Cosine
@@ -88,7 +88,7 @@ def rectifier_network(inputs: int, hidden: int, outputs: int, rng: np.random.Gen
 
 def doubled(x: np.ndarray, gain: float) -> np.ndarray:
     """Features (samples, n) as values of the input sources (samples, 2 n): ``[+gain x, −gain x]`` (Scellier 2024)."""
-    return np.concatenate([gain * x, -gain * x], axis=1)
+    return gain * np.hstack([x, -x])
 
 
 @estimator
@@ -99,7 +99,7 @@ class CircuitEstimator(TrainedEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TrainedEstimator._parameter_constraints,
         "hidden": whole(0),
-        "estimator": [None, HasMethods("estimate")],
+        "method": [StrOptions({"ep", "implicit"}), HasMethods("estimate")],
     }
 
     circuit: Circuit | None = None
@@ -107,16 +107,16 @@ class CircuitEstimator(TrainedEstimator):
     _: KW_ONLY
     hidden: int = 8
     gain: float = 4.0
-    estimator: Rule | None = None
+    method: str | Rule = "ep"
     max_iter: int = 60
     batch_size: int = 16
 
     def _block(self, outputs: int, rng: np.random.Generator) -> CircuitBlock:
-        if (self.circuit is None) != (self.roles is None):
-            raise TopologyError("give both a circuit and its roles, or neither")
         circuit, roles = self.circuit, self.roles
-        if circuit is None or roles is None:
+        if circuit is None and roles is None:
             circuit, roles = rectifier_network(self.n_features_in_, self.hidden, outputs, rng)
+        if circuit is None or roles is None:
+            raise TopologyError("give both a circuit and its roles, or neither")
         if len(roles.inputs) not in (self.n_features_in_, 2 * self.n_features_in_) or len(roles.outputs) != outputs:
             raise TopologyError(
                 f"the circuit has {len(roles.inputs)} inputs and {len(roles.outputs)} outputs; the data need "
@@ -127,8 +127,7 @@ class CircuitEstimator(TrainedEstimator):
     def _voltages(self, X: np.ndarray) -> np.ndarray:
         """Values of the input sources: standardised features times the gain, and negatives where there are inputs."""
         x = (X - self.mean_) / self.scale_
-        both = self.block_.n_inputs == 2 * self.n_features_in_
-        return doubled(x, self.gain) if both else self.gain * x
+        return self.gain * x if self.block_.n_inputs == self.n_features_in_ else doubled(x, self.gain)
 
     def _train(self, fit: Fit) -> None:
         """Adam's moments continue from one pass of `partial_fit` to the next."""
@@ -140,14 +139,14 @@ class CircuitEstimator(TrainedEstimator):
         if not fit.continues:
             self._measure(x, fit.weight)
         self.learner_ = self._learner()
-        found = learning_rates(self.block_, x, lr=self.learning_rate_init or None)
-        rates = {kind: found[kind] for kind in self.block_.parameters}
+        rates = learning_rates(self.block_, x, lr=self.learning_rate_init or None)
         schedule = Cosine(max(1, self.max_iter), 0.02)
         self._passes(self.learner_, fit, x, int(seeds.integers(2**31)), Adam(rates), schedule)
 
     def _learner(self) -> Chain:
         loss = self._loss()
-        return Learner(self.block_, self.estimator or EquilibriumPropagation(default_beta(self.block_, loss)), loss)
+        beta = default_beta(self.block_, loss) if self.method == "ep" else None
+        return Learner(self.block_, rule_named(self.method, beta=beta), loss)
 
     def _model_state(self) -> tuple[Arrays, Any]:
         return dict(self.block_.parameters), describe(self.block_)
@@ -206,8 +205,8 @@ class CircuitRegressor(RegressorMixin, CircuitEstimator, SupervisedEstimator):
         Rectifiers of the network that is made.
     gain : float
         Volts at the inputs for one standard deviation of a feature.
-    estimator : Rule, optional
-        Of gradients; centred equilibrium propagation with constant currents if not given.
+    method : {"ep", "implicit"} or Rule
+        How gradients are found: ``ep`` is centred equilibrium propagation with constant currents.
     learning_rate_init : float, optional
         Of Adam, S; 2 % of the median conductance if not given. It falls along a cosine.
     max_iter, batch_size : int

@@ -69,8 +69,7 @@ def output_spread(block: CircuitBlock, x: np.ndarray, weight: np.ndarray | None 
 
     ``weight`` is (samples,), each sample's share in the mean.
     """
-    output = block.relax(x[:PROBED]).output
-    square = output.var(axis=1)
+    square = block.relax(x[:PROBED]).output.var(axis=1)
     return float(np.sqrt(np.average(square, weights=None if weight is None else weight[:PROBED]))) or 1.0
 
 
@@ -82,7 +81,7 @@ def learning_rates(
     current: float | None = None,
     device: float | None = None,
 ) -> dict[str, float]:
-    """Learning rates of conductances, currents and coordinates of devices' parameters; those given stay.
+    """Learning rates of a block's conductances, currents and coordinates of devices' parameters; those given stay.
 
     Adam moves by 2 % of the median conductance; others by a tenth of it for an error that is a tenth of the inputs'
     root mean square (g²/V² has the unit of a rate for the squared error). Adam moves a coordinate by 0.02 (2 % of a
@@ -91,8 +90,9 @@ def learning_rates(
     g, square = scale_of(block), float((x[:PROBED] ** 2).mean()) or 1.0
     usual, relative = (0.02 * g, 0.02) if optimizer == "adam" else (g * g / square, 0.02 / square)
     rate = usual if lr is None else lr
-    return {
+    rates = {
         "conductance": rate,
         "current": rate if current is None else current,
         "law": relative if device is None else device,
     }
+    return {kind: rates[kind] for kind in block.parameters}

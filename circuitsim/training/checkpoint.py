@@ -30,8 +30,10 @@ def checked(path: Path | str, more: type[Exception] = ValueError) -> Iterator[No
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, more) as problem:
-        why = problem.__cause__ or problem
-        raise CheckpointError(f"the checkpoint {path} is damaged and cannot be read ({why})") from problem
+        raise CheckpointError(
+            f"the checkpoint {path} is damaged and cannot be read ({problem.__cause__ or problem}): restore a copy, "
+            "or start anew"
+        ) from problem
 
 
 def save_checkpoint(path: Path | str, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
@@ -85,7 +87,9 @@ def load_checkpoint(path: Path | str, **kind: Any) -> tuple[Arrays, dict[str, An
         raise CheckpointError(f"the checkpoint {path} has format {version}; this version reads format {FORMAT}")
     for name, wanted in kind.items():
         if facts.get(name) != wanted:
-            raise CheckpointError(f"{path} holds the {name} {facts.get(name)!r}, not {wanted!r}")
+            raise CheckpointError(
+                f"{path} is of another run or model: it holds the {name} {facts.get(name)!r}, not {wanted!r}"
+            )
     return arrays, facts
 
 

@@ -66,6 +66,7 @@ def history_figure(rows: Sequence[Mapping[str, float]]) -> Figure:
     updates = [row.get("updates", number) for number, row in enumerate(rows, start=1)]
     for place, (label, names) in enumerate(shown, start=1):
         axes = figure.add_subplot(down, across, place)
+        axes.ticklabel_format(useOffset=False)
         for name in names:
             axes.plot(updates, [row[name] for row in rows], marker=marker_of(len(updates)), label=name)
         values = [value for name in names for row in rows if math.isfinite(value := row[name])]

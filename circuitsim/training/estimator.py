@@ -176,7 +176,6 @@ class TrainedEstimator(BaseEstimator):
     ) -> None:
         """Train a model on inputs ``x``: ``max_iter`` passes, or a single one at a constant rate, whose optimiser goes
         on from the last."""
-        given = (x, fit.y, fit.weight)
         alone = fit.passes is not None
         plan = TrainingPlan(
             1 if alone else self.max_iter,
@@ -188,7 +187,7 @@ class TrainedEstimator(BaseEstimator):
         )
         trainer = Trainer(
             trainable,
-            [array for array in given if array is not None],
+            [array for array in (x, fit.y, fit.weight) if array is not None],
             plan,
             callbacks=[*self.callbacks, *callbacks],
             memory=self._memory or {} if fit.passes else {},
@@ -352,8 +351,7 @@ class SoftmaxClassifier(TrainedClassifier):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """(samples, classes) softmax of the outputs."""
-        found: np.ndarray = softmax(self._scores(X), axis=1)
-        return found
+        return np.asarray(softmax(self._scores(X), axis=1))
 
 
 def _json_values(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -170,7 +170,7 @@ BUFFER = WHOLE.replace("trainable R*", "trainable R1").replace("EB q 0 b 0 2", "
         (
             AMPLIFIER,
             lambda made: circuitsim.batched(made.circuit, ["V1"], [("out", "0")]).solve(ONES, injected=ONES),
-            "Use implicit differentiation",
+            "use implicit differentiation",
         ),
         (AMPLIFIER.replace("F1 0 b V1", "F1 0 b R4"), None, "R4 is trainable and its current controls a source"),
         (WHOLE, lambda made: made.relax(X, Nudge(ONES, 1e-3), made.relax(X)), "needs the constant nudge"),

@@ -175,9 +175,10 @@ class Half:
 
 
 @CLASSIFIERS
-def test_rules_of_ones_own_train(name: str) -> None:
+@pytest.mark.parametrize("method", [Half(), Half, "implicit"], ids=["rule", "class", "name"])
+def test_rules_of_ones_own_train(name: str, method: Any) -> None:
     X, y = halves(60)
-    model = make(name, max_iter=20, **{"estimator" if name == "circuit" else "method": Half()}).fit(X, y)
+    model = make(name, max_iter=20, method=method).fit(X, y)
     losses = model.history_.column("loss")
     assert losses[-1] < losses[0] and model.score(X, y) > 0.6
 
@@ -329,8 +330,8 @@ def test_classes_that_do_not_fit_are_refused(name: str) -> None:
         ("circuit", {"hidden": 2.5}, r"'hidden' .* must be an int in the range \[0, inf\). Got 2.5"),
         (
             "regressor",
-            {"estimator": "ep"},
-            "'estimator' .* must be None or an object implementing 'estimate'. Got 'ep'",
+            {"method": "eq"},
+            "'method' .* must be a str among {.*} or an object implementing 'estimate'. Got 'eq'",
         ),
         ("regressor", {"swing": 0}, r"'swing' .* must be a float in the range \(0.0, inf\). Got 0"),
         ("chain", {"hidden": 0}, r"'hidden' .* must be an int in the range \[1, inf\). Got 0"),

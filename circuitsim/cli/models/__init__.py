@@ -37,7 +37,8 @@ MODELS = {
 """Family → its line in the help."""
 
 METHODS, VARIANTS = ("ep", "bp", "implicit"), ("centred", "positive", "negative")
-HOW = f"how gradients are found: {', '.join(METHODS)}, or module:name of a rule of your own"
+OWN = ", or module:name of a rule of your own"
+HOW = f"how gradients are found: {', '.join(METHODS)}{OWN}"
 
 
 SHARED = options_in("""
@@ -139,7 +140,7 @@ def rule_of(options: Any) -> Any:
         raise UsageError(f"--method {options.method}: {problem}") from None
     if not hasattr(rule, "estimate"):
         raise UsageError(f"--method {options.method}: a rule needs a method estimate(problem)")
-    return rule() if isinstance(rule, type) else rule
+    return rule
 
 
 def family_of(model: str) -> ModuleType:

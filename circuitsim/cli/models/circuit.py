@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
 from circuitsim.cli.deck import READING, read_with
-from circuitsim.cli.models import Options, optimizer_of, own_options, plan_of, schedule_of
+from circuitsim.cli.models import OWN, Options, optimizer_of, own_options, plan_of, rule_of, schedule_of
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
 
@@ -53,7 +53,7 @@ OPTIONS = own_options(
 *inputs NAMES  input sources: 'V1 V2'
 *outputs PAIRS  outputs: 'v(out) v(p,q)'
 *trainable LINE  what may change: 'R* min=1k max=1MEG' (repeatable)
-*method NAME = ep  {", ".join(METHODS)}
+*method NAME = ep  {", ".join(METHODS)}{OWN}
 *~compare FORM {{table csv json}}  train nothing: print the gradient by every method, as a table, csv or json
 *gain A = 1  multiply the inputs of all samples
 scatter S = 0  multiply each trainable resistance by exp(S N(0,1)) before the start
@@ -160,10 +160,9 @@ def _optimizer(options: Options, setting: Setting) -> tuple[Any, dict[str, Any]]
         if getattr(options, name) is not None and kind not in setting.block.parameters:
             raise UsageError(f"--{name.replace('_', '-')} applies only where a {what} is trainable")
     given = options.optimizer, options.lr, options.lr_current, options.lr_device
-    by_kind = learning_rates(setting.block, setting.samples.x, *given)
-    rates = {kind: by_kind[kind] for kind in setting.block.parameters}
+    rates = learning_rates(setting.block, setting.samples.x, *given)
     chosen = {"lr_device": rates["law"]} if "law" in rates else {}
-    return optimizer_of(options, rates), {"lr": by_kind["conductance"], **chosen}
+    return optimizer_of(options, rates), {"lr": rates.get("conductance", options.lr), **chosen}
 
 
 def _fingerprint(setting: Setting) -> bytes:
@@ -270,7 +269,7 @@ def estimator_of(options: Options, setting: Setting) -> tuple[Rule, dict[str, An
     from circuitsim.learning.rules import rule_named
     from circuitsim.learning.start import default_beta, default_epsilon
 
-    method, share, chosen = options.method, options.kink_share, dict[str, Any]()
+    method, share, chosen = rule_of(options), options.kink_share, dict[str, Any]()
     check_named(nudge=(options.nudge, NUDGES))
     given: dict[str, Any] = {name: getattr(options, name) for name in STRENGTHS}
     given["nudging"] = options.nudge

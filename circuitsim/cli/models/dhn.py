@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from circuitsim.cli.models import IMAGES, data_options, filled, published_run, rule_of
-from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
 
 EPILOG = """\
@@ -37,8 +36,6 @@ def build(options: Any) -> Experiment:
 
     preset, options, chosen, images, notes, sweeps, plan = published_run(options, published_models(), "weights")
     options, hidden = filled(options, {"hidden": preset.hidden[0]})
-    if options.hidden < 1:
-        raise UsageError(f"a hidden layer needs at least one unit, not {options.hidden}")
     units = (images.train.shape[1], *(options.hidden for _ in preset.hidden), images.classes)
     learning = HopfieldLearning(options.beta, rule_of(options), options.variant, options.allow_nonconvex)
     # A separate random stream, so that initialisation does not repeat the trainer's draws.

@@ -88,7 +88,7 @@ def build(options: Any) -> Experiment:
     chain = build_chain(elements, options.loss, rule, options.precision, options.seed)
     if options.augment:
         if len(images.shape) != 3:
-            raise UsageError("augmentation flips and crops colour images; leave it out for others")
+            raise UsageError("augmentation flips and crops colour images: give augment=false for others")
         chain.augment = FlipAndCrop((images.shape[0], images.shape[1], images.shape[2]))
     if options.lr <= 0:
         raise UsageError(f"the learning rate must be positive, not {options.lr}")

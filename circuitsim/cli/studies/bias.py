@@ -105,6 +105,7 @@ def _draw(figure: Any, settings: Settings, results: dict[str, BiasCurves]) -> No
                 )
             axes.legend(frameon=False)
             if row:
+                axes.margins(y=0.3)  # the legend's place
                 axes.set(xlabel="updates", ylabel="the same, logarithmic", yscale="log")
             else:
                 title = f"{TITLES[name]}, CD-{settings.k}"
