@@ -112,7 +112,9 @@ def test_save_and_load(tmp_path, dtype):
     for name, array in machine.parameters.items():
         assert loaded.parameters[name].dtype == dtype and loaded.parameters[name].tobytes() == array.tobytes()
     save_checkpoint(tmp_path / "other.npz", {}, {"model": "x"})
-    with pytest.raises(CheckpointError, match=r"other\.npz is of another run or model: it holds the model 'x', not 'rbm'$"):
+    with pytest.raises(
+        CheckpointError, match=r"other\.npz is of another run or model: it holds the model 'x', not 'rbm'$"
+    ):
         RestrictedBoltzmannMachine.load(tmp_path / "other.npz")
 
 
