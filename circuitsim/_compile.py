@@ -37,7 +37,6 @@ from numba.core.serialize import dumps
 from numba.core.typed_passes import NativeLowering
 from numba.np import arrayobj
 
-from circuitsim import _shortcuts
 from circuitsim._kernel_cache import KernelFiles, made_of
 from circuitsim._lowering import Lower
 
@@ -199,7 +198,6 @@ _STANDING_IN = (
     (arrayobj, "fix_integer_index", _index),
     (CPUContext, "create_cfunc_wrapper", _no_wrapper),
     (NativeLowering, "lowering_class", Lower),
-    *_shortcuts.STANDING_IN,
 )
 """Replacements for attributes of numba while it compiles parts."""
 
