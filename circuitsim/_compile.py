@@ -28,7 +28,6 @@ from numba.core import config
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary, _parse_refprune_flags
 from numba.core.compiler import Compiler
-from numba.core.cpu import CPUContext
 from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
 from numba.core.environment import lookup_environment
 from numba.core.registry import CPUDispatcher
@@ -76,21 +75,6 @@ def _simplify(codegen: Any, module: Any) -> None:
             passes.run(function, codegen._pass_builder())
 
 
-def _optimize(codegen: Any, module: Any, unroll: bool) -> None:
-    """Optimise the linked module of a kernel as numba does, with or without unrolled loops."""
-    passes, builder = codegen._module_pass_manager(loop_vectorize=False, slp_vectorize=False, opt=0, cost="cheap")
-    passes.run(module, builder)  # inlining, for the pass that removes reference counting
-    options = llvm.create_pipeline_tuning_options()
-    settings: Any = config
-    options.speed_level = settings.OPT
-    options.loop_vectorization, options.slp_vectorization = settings.LOOP_VECTORIZE, settings.SLP_VECTORIZE
-    options.loop_unrolling = unroll
-    builder = llvm.create_pass_builder(codegen._tm, options)
-    passes = builder.getModulePassManager()
-    passes.add_refprune_pass(_parse_refprune_flags())
-    passes.run(module, builder)
-
-
 class _NoAddresses:
     """A code generator that writes no address of an environment into a function's machine code."""
 
@@ -101,16 +85,9 @@ class _NoAddresses:
 class WholeLibrary(JITCodeLibrary):
     """The module of a kernel and its callees, optimised once linked."""
 
-    unroll = False
-
     def _optimize_functions(self, module: Any) -> None:
         """Set the data layout only."""
         module.data_layout = self._codegen._data_layout
-
-    def _optimize_final_module(self) -> None:
-        """Optimise; loops are unrolled only if a kernel requests it, as unrolling adds half as much code and does not
-        make sparse circuits faster."""
-        _optimize(self._codegen, self._final_module, self.unroll)
 
 
 class PartLibrary(JITCodeLibrary):
@@ -190,13 +167,8 @@ def _index(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
     return context.cast(builder, index, kind, types.intp)
 
 
-def _no_wrapper(*arguments: Any) -> None:
-    """Do nothing: no part is called from C."""
-
-
 _STANDING_IN = (
     (arrayobj, "fix_integer_index", _index),
-    (CPUContext, "create_cfunc_wrapper", _no_wrapper),
     (NativeLowering, "lowering_class", Lower),
 )
 """Replacements for attributes of numba while it compiles parts."""
@@ -248,15 +220,14 @@ class _Whole(_FunctionCompiler):
             part = self._kernel.part
             with _parts_only(context.codegen()):
                 part.compile(args)
-            return _emit(part.overloads[tuple(args)], bool(self.targetoptions.get("nogil")), self._kernel.unroll)
+            return _emit(part.overloads[tuple(args)], bool(self.targetoptions.get("nogil")))
 
 
-def _emit(part: Any, nogil: bool, unroll: bool) -> Any:
+def _emit(part: Any, nogil: bool) -> Any:
     """The compiled kernel, callable from Python and ready to be saved."""
     context, fndesc = part.target_context, part.fndesc
     codegen = context.codegen()
     library = WholeLibrary(codegen, fndesc.qualname)
-    library.unroll = unroll
     library.enable_object_caching()
     with context.push_code_library(library):
         context.create_cpython_wrapper(library, fndesc, part.environment, call_helper=None, release_gil=nogil)
@@ -327,13 +298,10 @@ def _sources(folder: Path) -> tuple[Path, ...]:
 
 
 class Kernel(CPUDispatcher):
-    """A function compiled as a whole for Python, with or without unrolled loops, and as a part for other kernels."""
+    """A function compiled as a whole for Python, and as a part for other kernels."""
 
-    def __init__(
-        self, py_func: Callable[..., Any], targetoptions: dict[str, Any], unroll: bool = False, **others: Any
-    ) -> None:
+    def __init__(self, py_func: Callable[..., Any], targetoptions: dict[str, Any], **others: Any) -> None:
         super().__init__(py_func=py_func, targetoptions=targetoptions, **others)
-        self.unroll = unroll
         self.part = CPUDispatcher(py_func=py_func, targetoptions={**targetoptions, "no_cpython_wrapper": True})
         self._compiler: Any = _Whole(self, py_func, self.targetdescr, targetoptions, {}, Compiler)
 

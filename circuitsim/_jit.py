@@ -43,8 +43,7 @@ def jit(**options: Any) -> Callable[[F], F]:
     Parameters
     ----------
     **options
-        Of `numba.njit`; they override `DEFAULTS` (for example ``parallel=True``). With ``unroll=True``, loops are
-        unrolled: for long loops over dense arrays; compilation takes longer.
+        Of `numba.njit`; they override `DEFAULTS` (for example ``parallel=True``).
 
     Returns
     -------
@@ -57,7 +56,6 @@ def jit(**options: Any) -> Callable[[F], F]:
     read-only container without a home), each process compiles anew.
     """
     settings = {**DEFAULTS, **options}
-    unroll = settings.pop("unroll", False)
 
     def decorate(function: F) -> F:
         if getattr(config, "DISABLE_JIT", False):
@@ -65,7 +63,7 @@ def jit(**options: Any) -> Callable[[F], F]:
         if Kernel is None or "inline" in settings:  # numba's own pipeline inlines before typing
             kernel = numba.njit(**settings)(function)
         else:
-            kernel = Kernel(function, {**settings, "nopython": True, "boundscheck": None}, unroll=unroll)
+            kernel = Kernel(function, {**settings, "nopython": True, "boundscheck": None})
         _kernels.add(kernel)
         _keep(kernel)
         return kernel

@@ -26,7 +26,7 @@ Codegen = Callable[..., Any]
 
 def kernel(parallel: bool = False, **options: Any) -> Callable[[Any], Any]:
     """Compile a function that accesses only the memory of its arguments, without reference counting."""
-    settings = {"_nrt": False, "unroll": True, **options}
+    settings = {"_nrt": False, **options}
     return jit(parallel=True, **settings) if parallel else jit(**settings)
 
 

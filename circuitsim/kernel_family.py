@@ -96,7 +96,7 @@ class KernelFamily:
         if not self._compiled:
             self._register()
         if name not in self._compiled:
-            self._compiled[name] = jit(fastmath=False, unroll=True)(_keyed(self._find(name), tuple(self._sources())))
+            self._compiled[name] = jit(fastmath=False)(_keyed(self._find(name), tuple(self._sources())))
         return self._compiled[name]
 
     def plain(self, name: str) -> Callable[..., Any]:

@@ -55,7 +55,7 @@ def uniform(key, place):
     return np.float64(z >> np.uint64(11)) * 2.0**-53
 
 
-@jit(unroll=True, fastmath=False)
+@jit(fastmath=False)
 def logistic(x):
     """1 / (1 + exp(−x)) in place, for an array of any shape in C order."""
     flat = x.reshape(-1)
@@ -65,7 +65,7 @@ def logistic(x):
         flat[s] = (1.0 if a >= 0.0 else z) / (1.0 + z)
 
 
-@jit(unroll=True, fastmath=False)
+@jit(fastmath=False)
 def sample(x, key):
     """Replace each activation by 1 with probability logistic(x), else by 0, with the random numbers of a key."""
     flat = x.reshape(-1)
@@ -75,7 +75,7 @@ def sample(x, key):
         flat[s] = uniform(key, s) * (1.0 + z) < (1.0 if a >= 0.0 else z)
 
 
-@jit(unroll=True, fastmath=False)
+@jit(fastmath=False)
 def affine(units, weights, bias, out):
     """``out[s] = bias + Σ_j units[s, j] weights[j]``, the sum in the order of j, units at zero skipped.
 
@@ -119,7 +119,7 @@ def affine(units, weights, bias, out):
                     out[s, i] += units[s, row] * weights[row, i]
 
 
-@jit(unroll=True, fastmath=False)
+@jit(fastmath=False)
 def transposed(source):
     """The transpose of a matrix, (m, n) → (n, m); both in C order."""
     rows, columns = source.shape

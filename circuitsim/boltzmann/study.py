@@ -66,7 +66,7 @@ def pattern_set(name: str, units: int) -> np.ndarray:
     return PATTERNS[name](units)
 
 
-@jit(unroll=True, fastmath={"reassoc", "nsz"})
+@jit(fastmath={"reassoc", "nsz"})
 def ascend(parameters, distribution, states, rate, steps, updates):
     """Take ``updates`` steps of gradient ascent with expected CD-k, in place.
 
