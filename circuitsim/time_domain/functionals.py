@@ -76,6 +76,11 @@ class EventTime(NamedTuple):
 Functional = Value | Integral | EventValue | EventTime
 
 
+def ends(functional: Functional) -> tuple[float, float]:
+    """The first and the last time that a functional depends on, s."""
+    return (functional.begin, functional.end) if isinstance(functional, Integral) else (functional.time,) * 2
+
+
 def check(result: TransientResult, functional: Functional) -> None:
     """Refuse times outside the run, other powers, and nonexistent events.
 
@@ -83,8 +88,8 @@ def check(result: TransientResult, functional: Functional) -> None:
     ------
     UsageError
     """
-    ends = (functional.begin, functional.end) if isinstance(functional, Integral) else (functional.time,) * 2
-    if not 0.0 <= ends[0] <= ends[1] <= result.stop:
+    first, last = ends(functional)
+    if not 0.0 <= first <= last <= result.stop:
         raise UsageError(f"{functional}: times must lie in order between 0 s and {result.stop:g} s")
     if isinstance(functional, Integral) and functional.power not in (1, 2):
         raise UsageError(f"{functional}: the power is 1 or 2")

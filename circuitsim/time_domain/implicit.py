@@ -97,9 +97,6 @@ class StepStart(NamedTuple):
         States and switches before each pair of first steps after a discontinuity.
     instant : float
         Length of each of these two steps, s.
-    near : OperatingPoint or None
-        Initial guess for its stages where the circuit may have several operating points, so that repeating the step
-        follows the same branch.
     """
 
     time: float
@@ -111,7 +108,6 @@ class StepStart(NamedTuple):
     late: float = 0.0
     jumps: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
     instant: float = 0.0
-    near: OperatingPoint | None = None
 
 
 class Implicit:
@@ -322,7 +318,7 @@ class Implicit:
             if (after is not None or (corner and time >= target)) and time < end:
                 now, at = after or now, None
             else:
-                self.step_starts.append(StepStart(time, x, at.slope, now, False, aim, near=self._near(at)))
+                self.step_starts.append(StepStart(time, x, at.slope, now, False, aim))
                 error = 0.0
             if progress is not None and progress(time, end):
                 break
@@ -348,10 +344,6 @@ class Implicit:
         if many % LATEST or not many:
             return False
         return end - time > 100.0 * MOST_STEPS / LATEST * (time - self.step_starts[-LATEST].time)
-
-    def _near(self, at: Point) -> OperatingPoint | None:
-        """Initial guess for repeating a step from a point; None where the operating point is unique."""
-        return at.solved if self.companion.circuit.laws else None
 
     def _instant(self, time: float, corner: float) -> float:
         """Length of each of the first steps after a discontinuity, s, given the next corner."""
@@ -396,9 +388,7 @@ class Implicit:
             late = self._late(before, now, before_it, last[0], last[1])
             self.error.shift(late * (before_it.slope - step.end.slope))
         self._scale(x)
-        self.step_starts.append(
-            StepStart(time, x, step.end.slope, now, True, aim, error, tuple(jumps), instant, self._near(step.end))
-        )
+        self.step_starts.append(StepStart(time, x, step.end.slope, now, True, aim, error, tuple(jumps), instant))
         return step.end, now
 
     def _late(self, before: Conduction, now: Conduction, end: Point, earlier: Point, neighbour: Point) -> float:

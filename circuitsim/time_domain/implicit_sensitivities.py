@@ -23,7 +23,16 @@ from circuitsim.errors import UsageError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.beginning import Beginning
 from circuitsim.time_domain.formula_sources import check_by_source
-from circuitsim.time_domain.functionals import EventTime, EventValue, Functional, Integral, Value, check, own_weights
+from circuitsim.time_domain.functionals import (
+    EventTime,
+    EventValue,
+    Functional,
+    Integral,
+    Value,
+    check,
+    ends,
+    own_weights,
+)
 from circuitsim.time_domain.implicit_events import Conduction
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.implicit_step import (
@@ -88,40 +97,11 @@ class Directions:
         held = result.begun.held if result.begun.begins is Beginning.HELD else ()
         self.held, core = {name.lower(): np.zeros(p) for name in held}, np.zeros((r, p))
         for j, name in enumerate(names):
-            self._add(j, self._called(name), core)
+            self._add(j, name, core)
         self.weight = self.value[companion.storing]
         self.weight[companion.place] = core
         if result.begun.point is not None:
             self.level = self._at_rest()
-
-    def _called(self, name: str) -> Parameter:
-        """The parameter with a name.
-
-        Raises
-        ------
-        UsageError
-            No such parameter, or one without a gradient.
-        """
-        own, stated = parameter(self.circuit, name), self.result.begun.begins is Beginning.STATED
-        k = own.elements[0] if own is not None and own.elements else -1
-        there = own is not None and {
-            Sort.HELD: own.key.lower() in self.held,
-            Sort.SWITCH: k in self.switched,
-            Sort.INITIAL: bool(self.stores[k]),
-        }.get(own.sort, True)
-        if own is None or not there:
-            raise UsageError(f"{name} is not a number of the circuit: {NAMES}")
-        if own.sort is Sort.ELEMENT:
-            self._check_element(k, name)
-        elif own.sort is Sort.COUPLING:
-            self._check_coupling(own)
-        elif own.sort is Sort.INITIAL and not stated and not self._holds(k):
-            raise UsageError(f"{name} has no effect (the run begins at the operating point): {NAMES}")
-        return own
-
-    def _holds(self, k: int) -> bool:
-        """Whether an element is an inductor held by ``.ic``."""
-        return bool(self.kind[k] == INDUCTOR) and self.circuit.names[k].lower() in self.held
 
     def _check_element(self, k: int, name: str) -> None:
         varies = bool(ELEMENTS[self.kind[k]].parameter) and k not in self.switched and not np.isnan(self.given[k])
@@ -131,37 +111,57 @@ class Directions:
         if source:
             check_by_source(self.run.sources.values(), name)
 
-    def _check_coupling(self, own: Parameter) -> None:
-        a, b = (self.coupled.get(k, -1) for k in own.elements)
-        if self.windings is None or min(a, b) < 0 or a == b or self.windings.mutual[a, b] == 0.0:
-            raise UsageError(f"{own.name} couples nothing: {NAMES}")
-        change = np.zeros(self.windings.mutual.shape)
-        change[a, b] = change[b, a] = 1.0
-        if not self.windings.keeps_rank(change):
-            raise UsageError(f"{own.name} is an ideal coupling: what a smaller one stores has no gradient")
+    def _of_coupling(self, number: Parameter) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives of the cores' inductances and of the turns by a coupling factor."""
+        windings, (a, b) = self.windings, (self.coupled.get(k, -1) for k in number.elements)
+        if windings is None or min(a, b) < 0 or a == b or windings.mutual[a, b] == 0.0:
+            raise UsageError(f"{number.name} couples nothing: {NAMES}")
+        mutual = np.zeros(windings.mutual.shape)
+        mutual[a, b] = mutual[b, a] = np.sqrt(windings.mutual[a, a] * windings.mutual[b, b])
+        if not windings.keeps_rank(mutual):
+            raise UsageError(f"{number.name} is an ideal coupling: what a smaller one stores has no gradient")
+        return windings.change(mutual)
 
-    def _add(self, j: int, number: Parameter, core: np.ndarray) -> None:
-        """Make a number the j-th; ``core``: inductances of cores (r, p)."""
-        sort, k, windings = number.sort, number.elements[0] if number.elements else -1, self.windings
-        if windings is not None and (sort is Sort.COUPLING or (sort is Sort.ELEMENT and k in self.coupled)):
-            mutual, own = np.zeros(windings.mutual.shape), [self.coupled[k] for k in number.elements]
-            if sort is Sort.COUPLING:
-                mutual[own, own[::-1]] = np.sqrt(windings.mutual[own, own].prod())
+    def _add(self, j: int, name: str, core: np.ndarray) -> None:
+        """Make the number with a name the j-th; ``core``: inductances of cores (r, p).
+
+        Raises
+        ------
+        UsageError
+            No such number, or one without a gradient.
+        """
+        number, windings = parameter(self.circuit, name), self.windings
+        unknown = UsageError(f"{name} is not a number of the circuit: {NAMES}")
+        if number is None:
+            raise unknown
+        sort, k = number.sort, (*number.elements, -1)[0]
+        if sort is Sort.ELEMENT:
+            self._check_element(k, name)
+            if windings is None or k not in self.coupled:
+                self.value[k, j] = 1.0
             else:  # M = k √(L₁ L₂) at fixed k
+                own, mutual = self.coupled[k], np.zeros(windings.mutual.shape)
                 mutual[own] = 0.5 * windings.mutual[own] / windings.mutual[own, own]
-                mutual = mutual + mutual.T
-            core[:, j], self.turns[:, :, j] = windings.change(mutual)
-        elif sort is Sort.ELEMENT:
-            self.value[k, j] = 1.0
+                core[:, j], self.turns[:, :, j] = windings.change(mutual + mutual.T)
+        elif sort is Sort.COUPLING:
+            core[:, j], self.turns[:, :, j] = self._of_coupling(number)
         elif sort is Sort.DEVICE:
             self.devices.append((j, k, self._slopes(k, number)))
-        elif sort is Sort.SWITCH:
+        elif sort is Sort.SWITCH and k in self.switched:
             which = SWITCH.index(number.key)
             (self.thresholds if which < 2 else self.ohms)[which % 2, self.switched[k], j] = 1.0
-        elif sort is Sort.HELD or self._holds(k):
-            self.held[number.key.lower() if sort is Sort.HELD else self.circuit.names[k].lower()][j] = 1.0
+        elif sort is Sort.HELD and number.key.lower() in self.held:
+            self.held[number.key.lower()][j] = 1.0
+        elif sort is Sort.INITIAL and self.stores[k]:
+            element = self.circuit.names[k].lower()
+            if self.kind[k] == INDUCTOR and element in self.held:
+                self.held[element][j] = 1.0
+            elif self.result.begun.begins is Beginning.STATED:
+                self.level[k, j] = 1.0
+            else:
+                raise UsageError(f"{name} has no effect (the run begins at the operating point): {NAMES}")
         else:
-            self.level[k, j] = 1.0
+            raise unknown
 
     def _slopes(self, k: int, number: Parameter) -> np.ndarray:
         """Derivatives of the values of a device's parts; of a smooth device's row."""
@@ -248,13 +248,7 @@ class ImplicitSensitivities:
         self.starts = list(self.run.step_starts)
         if self.starts[-1].time < result.stop:  # an error or a caller ended the run
             self.starts.append(self.starts[-1]._replace(time=result.stop, late=0.0))
-        self.parts: list[list[int]] = [[] for _ in self.starts]
-        for f, functional in enumerate(functionals):
-            if isinstance(functional, Value | Integral):
-                ends = [functional.time] * 2 if isinstance(functional, Value) else [functional.begin, functional.end]
-                first, last = result._step_at(np.array(ends)).tolist()
-                for n in range(first, last + 1):
-                    self.parts[n].append(f)
+        self.spans = result._step_at(np.array([ends(own) for own in functionals]).reshape(-1, 2).T)
 
     def go(self) -> None:
         """Take all steps."""
@@ -265,7 +259,7 @@ class ImplicitSensitivities:
         at, point = At(np.zeros(self.p), x, x, x, x), None
         for n, start in enumerate(self.starts[:-1]):
             if start.jumps:
-                at, point = self._first(n, at, None if point is None else point.solved)
+                at, point = self._first(n, at, point.solved if point is not None and own.follows else None)
             assert point is not None
             at, point = self._through(n, at, point)
 
@@ -273,7 +267,6 @@ class ImplicitSensitivities:
     def _first(self, n: int, at: At, near: OperatingPoint | None) -> tuple[At, Point]:
         """The short steps after a discontinuity at the start of step ``n``."""
         own, companion = self.starts[n], self.companion
-        near = own.near or (near if companion.follows else None)
         for x, switches in own.jumps:
             moving, instant, now = self.run.moving(switches), own.instant, own.conduction._replace(switches=switches)
             jump = euler_step(companion, moving, own.time + instant, x, instant, near)
@@ -293,7 +286,7 @@ class ImplicitSensitivities:
         if event and after.late < length:
             length -= after.late
             end = begin + length
-        start = begin, own.x, own.slope, own.near or point.solved
+        start = begin, own.x, own.slope, point.solved
         step = runge_kutta_step(self.companion, self.run.moving(own.conduction.switches), start, length, end)
         share = step.length / (after.aim - begin) if after.aim > after.time else 1.0
         by_length = (np.arange(self.p) == self.p - 1) * 1.0 if event else -share * at.time
@@ -307,7 +300,7 @@ class ImplicitSensitivities:
             by_length = by_length + delay
         levels = np.array([self._rows(each.voltage, each.current) for each in (point, *step.stages)])
         rows = np.array([stage.rows for stage in stages])
-        for f in self.parts[n]:
+        for f in np.flatnonzero((self.spans[0] <= n) & (n <= self.spans[1])).tolist():
             self._part(f, (begin, step.length), levels[:, f], rows[:, f], at.time, by_length)
         self._at_event(n + 1, step.end, stages[-1], after=False)
         return stages[-1], step.end
@@ -409,10 +402,11 @@ class ImplicitSensitivities:
         if isinstance(own, Value):
             low = high = share(own.time)
             shares, weights, power = np.array([low]), np.ones(1), 1
-        else:
-            assert isinstance(own, Integral)
+        elif isinstance(own, Integral):
             low, high, power = share(own.begin), share(own.end), own.power
             shares, weights = low + (high - low) * GAUSS[0], h * (high - low) * GAUSS[1]
+        else:
+            return
         at = dense(shares)
         level = at @ levels
         total = float(weights @ level**power)
@@ -420,10 +414,10 @@ class ImplicitSensitivities:
         self.by[f] += power * (weights * level ** (power - 1)) @ at @ rows
         if isinstance(own, Integral):
             # Ends inside the step are fixed in time, others as fractions of the step.
-            ends = (dense(np.array([low, high])) @ levels) ** power * (-1.0 * (low > 0.0), 1.0 * (high < 1.0))
+            edges = (dense(np.array([low, high])) @ levels) ** power * (-1.0 * (low > 0.0), 1.0 * (high < 1.0))
             self.by[f] += total / h * by_length
-            for end, place in zip(ends.tolist(), (low, high)):
-                self.by[f] -= end * (by_begin + place * by_length)
+            for edge, place in zip(edges.tolist(), (low, high)):
+                self.by[f] -= edge * (by_begin + place * by_length)
         elif 0.0 < low < 1.0:
             self.by[f] -= (dense_slopes(shares) @ levels)[0] / h * (by_begin + low * by_length)
 
