@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from test_ratchets import MODULES, imports
 
+from circuitsim.cli import main
+
 ROOT = Path(__file__).parents[1]
 PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if page.exists()]
 WITH_EXAMPLES = [page for page in PAGES if ">>>" in page.read_text(encoding="utf-8")]
@@ -45,6 +47,29 @@ def test_the_coverage_in_readme_is_that_of_its_table() -> None:
     total = sum(int(count) for count, _ in outcomes)
     assert round(100.0 * int(same) / total) == int(share)
     assert f"of {total} public decks without transistors {same} ({share} %) have ngspice's answer" in readme
+
+
+def test_the_table_from_paper_to_code_is_true(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each function is in the file named before it, each test exists, each command has the options named."""
+    page = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+    table = page[page.index("## From paper to code") : page.index("In all three papers")]
+    rows = [row for row in re.findall(r"^\|.*\|$", table, flags=re.MULTILINE)[2:] if not row.endswith("| | | |")]
+    for row in rows:
+        _, code, test, command = (cell.strip() for cell in row.strip("|").split("|"))
+        text = ""
+        for word in re.findall(r"`([^`]+)`", code):
+            if "/" in word:
+                text = (ROOT / "circuitsim" / word).read_text(encoding="utf-8")
+            elif word.isidentifier():
+                assert re.search(rf"^ *(def |class |){word}\b", text, re.MULTILINE), (row, word)
+        assert (ROOT / "tests" / test.strip("`")).is_file(), row
+        if command.startswith("`"):
+            words = command.strip("`").split()
+            with pytest.raises(SystemExit):
+                main([*words[: 1 + (words[0] != "solve")], "--help-all" if words[0] == "train" else "--help"])
+            help = capsys.readouterr().out
+            assert all(word in help for word in words if word.startswith("--")), row
+    assert len(rows) > 20
 
 
 PARAPHRASES = (
