@@ -463,6 +463,14 @@ def test_closed_forms(title: str, cards: str, functional: Value, value: float, g
     assert found.gradient == pytest.approx(gradient, rel=1e-12)
 
 
+def test_more_numbers_than_one_pass_of_the_implicit_method_takes() -> None:
+    title, cards, functional, value, gradient = BY_HAND[-1]
+    result = transient(loads(f"{title}\n{cards}"), points=2, method="implicit", accuracy=1e-7)
+    found = waveform_gradient(result, [functional], list(gradient))
+    assert found.values == pytest.approx([value], rel=1e-6)
+    assert found.gradient == pytest.approx(gradient, rel=1e-6)
+
+
 def test_time_of_an_event_and_value_before_it() -> None:
     """A capacitor reaches VT + VH after R C ln(V / (V − VT − VH)); there a second capacitor has its own closed form."""
     result = transient(loads(f"ramp\n{RAMP}\n.tran 1m 2m uic"), points=2)
