@@ -132,12 +132,16 @@ class Waves(NamedTuple):
         return np.asarray(wave - self.constant - self.scattering @ (2.0 * v - wave))
 
     def starts(self, smooth: Smooth, count: int) -> Iterator[Start]:
-        """The solutions found from ``count`` starts, as initial guesses for the certified iteration."""
+        """The solutions found from ``count`` starts, or from as many farther ones, as initial guesses for the certified
+        iteration."""
         random = np.random.default_rng(0)
         known: list[np.ndarray] = []
         scale = float(np.abs(self.constant).max(initial=0.0)) or 1.0
-        for turn in range(count):
-            spread = scale * 10.0 ** random.uniform(-2.0, 1.5)
+        for turn in range(2 * count):
+            far = turn >= count  # where no solution is of the size of the sources: curves have their own
+            if far and known:
+                return
+            spread = scale * 10.0 ** random.uniform(-2.0 + 3.5 * far, 1.5 + 3.5 * far)
             wave = spread * random.standard_normal(self.load.size) * (turn > 0)
             with np.errstate(all="ignore"):
                 found = self.newton(smooth, wave)

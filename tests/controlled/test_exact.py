@@ -80,6 +80,8 @@ def test_what_rounding_decides_is_no_proof(title: str) -> None:
         assert point.uniqueness is Uniqueness.UNKNOWN and point.other is None and abs(point.voltages).max() == 5.0
     elif title.startswith("not unique"):
         assert point.uniqueness is not Uniqueness.UNIQUE
+    elif title.startswith("far"):
+        assert abs(point.voltages).max() == pytest.approx(379.786697)
     else:
         assert abs(point.voltages).max() == 2.0
 
