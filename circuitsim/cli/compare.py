@@ -94,7 +94,7 @@ def _estimates(
             without.setdefault("a state is not certified", []).append(name)
             continue
         if method == "implicit" and estimate.kinks is not None and estimate.kinks.changes.any():
-            many, diodes = int((estimate.kinks.changes > 0).sum()), int(estimate.kinks.changes.sum())
+            many, diodes = (estimate.kinks.changes > 0).sum(), estimate.kinks.changes.sum()
             print(
                 f"note: implicit is a one-sided derivative: {diodes} diodes of {many} samples are degenerate "
                 "(no current, no voltage)",

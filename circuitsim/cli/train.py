@@ -253,9 +253,7 @@ def _resume(args: argparse.Namespace) -> int:
         raise UsageError(f"the recorded configuration lacks {', '.join(missing)}; it cannot be resumed")
     changed = {name: value for name, value in vars(args).items() if name in _MAY_CHANGE}
     check_values(changed, known)
-    for name in changed:
-        if name not in known:
-            raise UsageError(f"--{name.replace('_', '-')} is not an option of circuitsim train {model}")
+    new_options({"model": model, **changed})
     config = {**recorded, **changed}
     made = family_of(model).build(options_again(config))
 

@@ -63,8 +63,8 @@ def history_figure(rows: Sequence[Mapping[str, float]]) -> Figure:
     across, down = min(max(1, len(shown)), ACROSS), max(1, math.ceil(len(shown) / ACROSS))
     figure = new_figure(4.5 * across, 3.4 * down)
     figure.set_layout_engine("constrained")
-    updates = [row.get("updates", number) for number, row in enumerate(rows, start=1)]
-    for place, (label, names) in enumerate(shown, start=1):
+    updates = [row.get("updates", number) for number, row in enumerate(rows, 1)]
+    for place, (label, names) in enumerate(shown, 1):
         axes = figure.add_subplot(down, across, place)
         axes.ticklabel_format(useOffset=False)
         for name in names:
@@ -73,6 +73,6 @@ def history_figure(rows: Sequence[Mapping[str, float]]) -> Figure:
         if 0.0 < 10.0 * min(values) < max(values):
             axes.set_yscale("log")
         axes.set(xlabel="updates", ylabel=fill(label, LINE))
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axes.legend(frameon=False)
     return figure

@@ -21,7 +21,7 @@ from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.options import Option, options_in
-from circuitsim.errors import UsageError
+from circuitsim.errors import UsageError, similar
 
 if TYPE_CHECKING:
     from circuitsim.training import Optimizer, Schedule, TrainingPlan
@@ -190,7 +190,10 @@ def new_options(given: Mapping[str, Any]) -> Options:
     known = family_options(model)
     for name in given:
         if name not in known:
-            raise UsageError(f"{name} is not an option of circuitsim train {model}")
+            raise UsageError(
+                f"{name} is not an option of circuitsim train {model}; "
+                f"{similar(name, known, f'circuitsim train {model} --help-all lists them')}"
+            )
     return options_class(model)(model=model, **{name: one.default for name, one in known.items()} | given)
 
 

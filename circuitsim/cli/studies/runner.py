@@ -244,7 +244,7 @@ out DIR  write {self.name}.md, .csv and .png here
                     dotted = " (dotted: the paper's)"
                     axes.axhline(paper.error, color=f"C{k}", linestyle=":")
             axes.set(title=f"test error{dotted}", xlabel="epochs", ylabel="%", yscale="log")
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
             ticks = LogLocator(subs=(1, 1.5, 2, 3, 4, 6))
             axes.yaxis.set(major_locator=ticks, major_formatter="{x:g}", minor_formatter="")
         axes.legend(frameon=False, fontsize="small")
