@@ -74,6 +74,8 @@ def stepped(origin: Origin, name: str) -> Stepped:
     own = own or parameter(problem.circuit, name)  # a part of a device
     if own is None or (own.sort is Sort.HELD and own.key not in origin.start.held):
         raise _refuse(name, " is not a number of the circuit")
+    if own.sort is Sort.HELD and origin.start.begins is Beginning.STATED:
+        raise _refuse(name, " is not held in a run with uic, which begins at initial values (C1.ic)")
     if own.sort is Sort.HELD:
         found.held[own.key] += 1j * STEP
     elif own.sort is Sort.ELEMENT:

@@ -518,6 +518,9 @@ def test_what_has_no_gradient() -> None:
     for name, said in NOT_A_NUMBER.items():
         with pytest.raises(UsageError, match=said):
             waveform_gradient(parts, [value], [name])
+    stated = transient(loads("t\nR1 a 0 1k\nC1 a 0 1u\n.ic v(a)=1\n.tran 1u 1m uic"))
+    with pytest.raises(UsageError, match="not held in a run with uic"):  # a gradient of 0 before
+        waveform_gradient(stated, [Value("v(a)", 1e-3)], ["v(a)"])
     for functional, said in (
         (Value("v(c)", 2.0), "in order"),
         (Integral("v(c)", 5e-4, 0.0), "in order"),
