@@ -9,6 +9,7 @@ import numpy as np
 from circuitsim.certificate import resolved_violations
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.controlled.held_laws import laws_held
+from circuitsim.newton.steps import NO_DEVICE
 
 HALF = math.sqrt(0.5)
 """Midpoint of two powers of two, relative to the larger one."""
@@ -94,13 +95,13 @@ def put_sources(made, laws, column, right):
     ground = right.size - 1
     for k in range(made.given.size):
         e = made.given[k]
-        if not made.tangent[e]:
+        if made.role[e] == NO_DEVICE:
             a, b = made.first[e] - 1, made.second[e] - 1
             right[a if a >= 0 else ground] -= column[e]
             right[b if b >= 0 else ground] += column[e]
     for k in range(made.held.size):
         e = made.held[k]
-        right[made.unknown[e]] = 0.0 if made.tangent[e] else column[e]
+        right[made.unknown[e]] = column[e] if made.role[e] == NO_DEVICE else 0.0
     for law in range(laws.element.size):
         at, wanted = laws.element[law], laws.constant[law]
         gain = column[at] if column[at] == column[at] else 1.0
@@ -118,7 +119,7 @@ def put_lowest(made, column, same):
         same[k] = k
     for e in range(column.size):
         source = made.kind[e] == VOLTAGE or made.kind[e] == RESISTOR
-        if source and column[e] == 0.0 and not made.tangent[e]:
+        if source and column[e] == 0.0 and made.role[e] == NO_DEVICE:
             unite(same, made.first[e], made.second[e])
     for d in range(made.diode.size):
         if made.conducting[d]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from circuitsim.analysis.controlled_system import ControlledSystem
 from circuitsim.analysis.newton import Smooth
+from circuitsim.analysis.smooth_small import tangent_places
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
 from circuitsim.controlled.law_arrays import LawArrays
@@ -24,6 +25,7 @@ class StageMatrix(NamedTuple):
     scales."""
 
     kind: np.ndarray
+    places: np.ndarray
     slope: np.ndarray
     touch: np.ndarray
     rest: np.ndarray
@@ -32,7 +34,7 @@ class StageMatrix(NamedTuple):
     own_touch: np.ndarray
     plus: np.ndarray
     minus: np.ndarray
-    tangent: np.ndarray
+    role: np.ndarray
     pinned: np.ndarray
     first: np.ndarray
     second: np.ndarray
@@ -128,7 +130,7 @@ class StageMatrices:
         terms, own = system.tied_terms(conducting), eq.own[smooth.slope]
         place = [np.flatnonzero((terms.row == k) & (terms.column == k))[0] for k in own.tolist()]
         gain = np.where((terms.gain >= 0) & np.isnan(value[terms.gain]), -1, terms.gain)
-        tangent = np.isin(np.arange(value.size), [smooth.slope, smooth.touch, smooth.rest])
+        places, role = tangent_places(smooth, value.size)
         return Made(
             system,
             StageMatrix(
@@ -136,6 +138,7 @@ class StageMatrices:
                     np.array,
                     (
                         arrays.kind,
+                        places,
                         smooth.slope,
                         smooth.touch,
                         smooth.rest,
@@ -144,7 +147,7 @@ class StageMatrices:
                         eq.own[smooth.touch],
                         arrays.first[smooth.rest] - 1,
                         arrays.second[smooth.rest] - 1,
-                        tangent,
+                        role,
                         eq.pinned - 1,
                         arrays.first,
                         arrays.second,

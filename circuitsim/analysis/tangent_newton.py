@@ -8,10 +8,22 @@ import math
 
 import numpy as np
 
-from circuitsim.analysis.newton import BEYOND, CLOSE, LEAST_SLOPE, NOTHING, OPEN, PATIENT, ROUNDING
+from circuitsim.analysis.newton import CLOSE, NOTHING, PATIENT
 from circuitsim.controlled.corrections import corrected
 from circuitsim.controlled.linear import CORRECTIONS, FINE, POOR
-from circuitsim.newton.laws import charging, project
+from circuitsim.newton.steps import (
+    CONDUCTANCE,
+    CURRENT,
+    DISTANCE,
+    KEPT,
+    NEAR,
+    RESISTANCE,
+    TOUCH,
+    VOLTAGE,
+    distances,
+    move,
+    put_tangents,
+)
 
 FIXED = 1e-9
 """Smallest conductance of the rest of the circuit, relative to the device's own, that is resolved."""
@@ -45,23 +57,20 @@ def tangent_newton(made, laws, column, right, same, start, tolerance, device, br
     int
         The number of steps; 0 without convergence, or if diodes would change their states.
     """
-    s, size = made.slope.size, made.left.size
-    state, near, u, u_near = np.empty((4, s)), np.empty((4, s)), np.zeros(s), np.empty(s)
-    v, i, r, g = np.empty(s), np.empty(s), np.empty(s), np.empty(s)
-    reach, local = np.empty(s), np.empty(s)
+    s, size, rows = made.slope.size, made.left.size, made.rows
+    own, at_node = np.empty((KEPT, s)), np.empty((2, same.size))
     value, lu, scale = made.value.copy(), np.empty((size, size)), np.empty(size)
     pivot, high, low, change = np.empty(size, np.int64), np.empty(size), np.empty(size), np.empty(size)
     side, residual = np.empty(size), np.empty(size)
     for d in range(s):
-        v[d], i[d] = start[0, d], start[1, d]
-        r[d], u[d] = abs(v[d]) / (abs(i[d]) + NOTHING), v[d] - made.rows[d, 0] * i[d]
-    project(made.rows, v, i, r, u, state)
+        v, i = start[0, d], start[1, d]
+        own[VOLTAGE, d], own[CURRENT, d], own[TOUCH, d] = v, i, v - rows[d, 0] * i
+        own[RESISTANCE, d] = abs(v) / (abs(i) + NOTHING)
+    if not move(rows, own):
+        return 0
     best = np.inf
     for step in range(1, PATIENT + 1):
-        for d in range(s):
-            at, amperes = state[0, d], state[1, d]
-            g[d] = max(state[2, d], LEAST_SLOPE * abs(amperes) / max(abs(at), 1e-3), OPEN)
-            column[made.slope[d]], column[made.touch[d]], column[made.rest[d]] = 1.0 / g[d], at, amperes
+        put_tangents(made.places, own, column)
         put_right_side(made, column, right, side)
         if not put_factor(made, column, value, lu, scale, pivot):
             return 0
@@ -70,33 +79,22 @@ def tangent_newton(made, laws, column, right, same, start, tolerance, device, br
         if diode_changes(made, high):
             return 0
         put_branches(made, laws, column, same, high, low, branch, node)
-        for d in range(s):
-            v[d] = column[made.touch[d]] + branch[1, made.slope[d]]
-            i[d] = column[made.rest[d]] + branch[0, made.slope[d]]
-        put_scales(made, branch, node, i, reach, local)
-        for d in range(s):
-            reach[d] = abs(v[d]) + ROUNDING * reach[d] + NOTHING
-            local[d] = abs(i[d]) + ROUNDING * max(local[d], charging(made.rows[d])) + NOTHING
-            r[d], u_near[d] = reach[d] / local[d], u[d]
-        project(made.rows, v, i, r, u_near, near)
-        worst = 0.0
-        for d in range(s):
-            device[7, d] = max(abs(near[0, d] - v[d]) / reach[d], abs(near[1, d] - i[d]) / local[d])
-            if not device[7, d] < np.inf:
-                return 0
-            worst = max(worst, device[7, d])
+        worst = distances(
+            made.first, made.second, column, made.places, made.role, rows, own, node[0], branch[0], at_node
+        )
+        if not worst < np.inf:
+            return 0
         if worst <= CLOSE or (worst <= 0.5 * tolerance and worst > 0.25 * best):
             for d in range(s):
-                device[0, d], device[1, d], device[6, d] = v[d], i[d], u_near[d]
+                device[0, d], device[1, d], device[6, d] = own[VOLTAGE, d], own[CURRENT, d], own[NEAR, d]
+                device[7, d] = own[DISTANCE, d]
                 for k in range(4):
-                    device[2 + k, d] = near[k, d]
+                    device[2 + k, d] = own[NEAR + 1 + k, d]
             return step
         best = min(best, worst)
-        put_port_resistances(made, lu, scale, pivot, change, g, r)
-        project(made.rows, v, i, r, u, state)
-        for d in range(s):
-            if not (abs(state[0, d]) < BEYOND and abs(state[1, d]) < BEYOND and abs(state[2, d]) < BEYOND):
-                return 0
+        put_port_resistances(made, lu, scale, pivot, change, own[CONDUCTANCE], own[RESISTANCE])
+        if not move(rows, own):
+            return 0
     return 0
 
 
@@ -246,24 +244,6 @@ def put_branches(made, laws, column, same, high, low, branch, node):
         for c in range(laws.current_ends[law], laws.current_ends[law + 1]):
             demanded += gain * laws.current_share[c] * branch[0, laws.control[c]]
         branch[1, at] = laws.constant[law] + demanded
-
-
-def put_scales(made, branch, node, current, reach, local):
-    """The largest potential and the largest current at each device's ends."""
-    largest = np.zeros(node.shape[1])
-    for d in range(made.slope.size):
-        size = abs(current[d])
-        for end in (made.first[made.rest[d]], made.second[made.rest[d]]):
-            largest[end] = max(largest[end], size)
-    for e in range(branch.shape[1]):
-        if not made.tangent[e]:
-            a, b, size = made.first[e], made.second[e], abs(branch[0, e])
-            largest[a] = max(largest[a], size)
-            largest[b] = max(largest[b], size)
-    for d in range(made.slope.size):
-        a, b = made.first[made.rest[d]], made.second[made.rest[d]]
-        reach[d] = max(abs(node[0, a]), abs(node[0, b]))
-        local[d] = max(largest[a], largest[b])
 
 
 def put_port_resistances(made, lu, scale, pivot, x, conductance, resistance):
