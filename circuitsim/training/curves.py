@@ -73,6 +73,6 @@ def history_figure(rows: Sequence[Mapping[str, float]]) -> Figure:
         if 0.0 < 10.0 * min(values) < max(values):
             axes.set_yscale("log")
         axes.set(xlabel="updates", ylabel=fill(label, LINE))
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
         axes.legend(frameon=False)
     return figure
