@@ -69,7 +69,7 @@ def test_the_table_holds_the_papers_numbers() -> None:
         (lambda: Architecture((5, 3)), "at least one hidden layer"),
         (lambda: Architecture((5, 1, 3)), "at least 2 units"),
         (lambda: DeepResistiveNetwork(Architecture((5, 4, 3), 1.0, (2.0,))), "2 amplifiers"),
-        (lambda: DeepResistiveNetwork(Architecture((5, 4, 3), -1.0)), "gain positive"),
+        (lambda: DeepResistiveNetwork(Architecture((5, 4, 3), -1.0)), "gain above 0"),
         (lambda: LayeredLearner(SMALL, 4, variant="both"), "there are centred, positive, negative"),
         (lambda: LayeredLearner(SMALL, 4, beta=0.0), "beta must be positive"),
         (lambda: DeepResistiveNetwork((5, 4, 3), sweeps=0), "at least one"),
