@@ -36,6 +36,7 @@ from numba.core.serialize import dumps
 from numba.core.typed_passes import NativeLowering
 from numba.np import arrayobj
 
+from circuitsim import _shortcuts
 from circuitsim._kernel_cache import KernelFiles, made_of
 from circuitsim._lowering import Lower
 
@@ -170,6 +171,7 @@ def _index(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
 _STANDING_IN = (
     (arrayobj, "fix_integer_index", _index),
     (NativeLowering, "lowering_class", Lower),
+    *_shortcuts.STANDING_IN,
 )
 """Replacements for attributes of numba while it compiles parts."""
 
