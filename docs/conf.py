@@ -12,6 +12,7 @@ import importlib.util
 import io
 import os
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ copyright = "the authors of circuitsim"
 version = release = __version__
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpydoc"]
 exclude_patterns = ["_build", "images", "gallery"]
+FOLDERS = "reference", "gallery"
 html_theme, html_title = "furo", "circuitsim"
 myst_heading_anchors = 4
 # Notebooks are executed whenever the site is built; a cell that fails is an error.
@@ -139,7 +141,7 @@ def gallery_commands() -> list[list[str]]:
 
 
 def draw_gallery(folder: Path) -> None:
-    """Run the commands of the gallery in a folder, which gets their pictures; those that are there stay.
+    """Run the commands of the gallery in a folder, which gets their pictures.
 
     Raises
     ------
@@ -151,7 +153,7 @@ def draw_gallery(folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     decks = f"{Path(__file__).parents[1] / 'netlists'}/"
     with contextlib.chdir(folder):
-        for words in (words for words in gallery_commands() if not Path(words[-1]).exists()):
+        for words in gallery_commands():
             with contextlib.redirect_stdout(io.StringIO()):
                 code = main(["-q", *(word.replace("netlists/", decks) for word in words)])
             if code:
@@ -191,10 +193,18 @@ def keep_templates() -> None:
     docscrape_sphinx.SandboxedEnvironment = functools.partial(SandboxedEnvironment, bytecode_cache=Compiled())
 
 
+def remove_made(app: object, error: object) -> None:
+    """Remove the folders that the build made beside the pages."""
+    for name in FOLDERS:
+        shutil.rmtree(Path(__file__).parent / name, ignore_errors=True)
+
+
 def setup(app: Any) -> None:
-    """Write the reference before the pages are read."""
+    """Write the reference before the pages are read, and remove it when the site is built."""
     keep_templates()
+    app.connect("build-finished", remove_made)
     app.connect("autodoc-process-docstring", escape_marks, priority=100)
-    write_reference(Path(__file__).parent / "reference")
-    write_commands(Path(__file__).parent / "reference")
-    draw_gallery(Path(__file__).parent / "gallery")
+    reference, gallery = (Path(__file__).parent / name for name in FOLDERS)
+    write_reference(reference)
+    write_commands(reference)
+    draw_gallery(gallery)
