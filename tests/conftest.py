@@ -51,7 +51,7 @@ QUICK = {
     for places in tomllib.loads((Path(__file__).parent / "quick.toml").read_text(encoding="utf-8")).values()
     for place in places
 }
-"""Files and tests of ``pytest -m quick``."""
+"""Files, tests and beginnings of their cases of ``pytest -m quick``."""
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -79,8 +79,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the quick tests, and begin with compilation: one of two processes compiles while the other, which begins in
     the middle, needs no kernels, so that nothing is compiled twice."""
     for item in items:
-        name = item.nodeid.split("[")[0]
-        if name in QUICK or name.split("::")[0] in QUICK:
+        if item.nodeid.startswith(tuple(QUICK)):
             item.add_marker("quick")
     first, middle = (
         [item for file in files for item in items if item.nodeid.startswith(file)]
