@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from circuitsim.blocks.propagation import check_named
@@ -37,7 +37,7 @@ RULES: dict[str, Any] = {
 
 
 def rule_named(method: str | Rule, known: Collection[str] = RULES, **options: Any) -> Rule:
-    """The rule of a name, with those of the options that it has; a rule as it is, of a class an instance.
+    """The rule of a name, with those of the options that it has; a rule as it is; an instance of a class.
 
     Parameters
     ----------
@@ -45,7 +45,8 @@ def rule_named(method: str | Rule, known: Collection[str] = RULES, **options: An
     known : collection of str
         Names to choose from.
     **options
-        Fields of rules; ``nudging`` may be a name in `NUDGES`.
+        Fields of rules; ``nudging`` may be a name in `NUDGES`, or such a name with fields that differ: ``{"current":
+        {"tolerance": 1e-9}}``.
 
     Raises
     ------
@@ -55,20 +56,24 @@ def rule_named(method: str | Rule, known: Collection[str] = RULES, **options: An
     if not isinstance(method, str):
         return method() if isinstance(method, type) else method
     check_named(method=(method, known))
-    if isinstance(options.get("nudging"), str):
-        options["nudging"] = NUDGES[options["nudging"]]
+    nudging = options.get("nudging")
+    if isinstance(nudging, str):
+        nudging = {nudging: {}}
+    if isinstance(nudging, Mapping):
+        ((name, changed),) = nudging.items()
+        options["nudging"] = dataclasses.replace(NUDGES[name], **changed)
     kind = RULES[method]
     return kind(**{field.name: options[field.name] for field in dataclasses.fields(kind) if field.name in options})
 
 
 def describe_rule(rule: Rule) -> dict[str, Any]:
     """A rule as the arguments of `Chaining`; none for a rule of your own."""
+    named = {type(nudging): name for name, nudging in NUDGES.items()}
     for method, kind in RULES.items():
         if type(rule) is kind:
             table = {"method": method, **vars(rule)}
-            if "nudging" in table:
-                table["nudging"] = next(name for name, one in NUDGES.items() if one == table["nudging"])
-            return table
+            nudging = table.get("nudging")
+            return table if nudging is None else table | {"nudging": {named[type(nudging)]: vars(nudging)}}
     return {}
 
 

@@ -13,6 +13,7 @@ from chains import batch, every_kind
 from circuitsim import circuit_block, loads
 from circuitsim.errors import UsageError
 from circuitsim.ffebm import Chain, Linear, Readout, build, build_chain, describe_chain
+from circuitsim.learning import NUDGES, EquilibriumPropagation, FollowingCurrent, Nudging
 from circuitsim.learning.description import KINDS
 from circuitsim.training import CheckpointError
 
@@ -51,6 +52,13 @@ def test_every_kind_survives_a_file(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(CheckpointError):
         Chain.load(path)
+
+
+@pytest.mark.parametrize("nudging", [*NUDGES.values(), FollowingCurrent(tolerance=1e-9)], ids=str)
+def test_a_rule_is_restored_with_its_nudge(tmp_path: Path, nudging: Nudging) -> None:
+    rule = EquilibriumPropagation(beta=0.3, nudging=nudging)
+    Chain([Linear(4, 2)], seed=1, rule=rule).save(tmp_path / "model.npz")
+    assert Chain.load(tmp_path / "model.npz").rule == rule
 
 
 @pytest.mark.parametrize(
