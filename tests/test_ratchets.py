@@ -78,4 +78,6 @@ def test_the_quick_tests_name_every_package_and_files_that_exist() -> None:
     assert set(quick) == {path.parent.name for path in (ROOT / "circuitsim").glob("*/__init__.py")}
     for place in {place for places in quick.values() for place in places}:
         name, _, test = place.partition("::")
-        assert f"def {test.split('[')[0]}" in (ROOT / name).read_text(encoding="utf-8"), place
+        test, case, session = test.partition("[")
+        assert not case or (ROOT / f"tests/cli/sessions/{session.strip(':')}.txt").is_file(), place
+        assert f"def {test}" in (ROOT / name).read_text(encoding="utf-8"), place

@@ -137,12 +137,12 @@ class Waves(NamedTuple):
         random = np.random.default_rng(0)
         known: list[np.ndarray] = []
         scale = float(np.abs(self.constant).max(initial=0.0)) or 1.0
-        for turn in range(2 * count):
-            far = turn >= count  # where no solution is of the size of the sources: curves have their own
+        for k in range(2 * count):
+            far = k >= count  # where no solution is of the size of the sources: curves have their own
             if far and known:
                 return
             spread = scale * 10.0 ** random.uniform(-2.0 + 3.5 * far, 1.5 + 3.5 * far)
-            wave = spread * random.standard_normal(self.load.size) * (turn > 0)
+            wave = spread * random.standard_normal(self.load.size) * (k > 0)
             with np.errstate(all="ignore"):
                 found = self.newton(smooth, wave)
             if found is not None and not any(np.abs(found[0] - w).max() <= SAME * np.abs(w).max() for w in known):

@@ -253,7 +253,7 @@ def _resume(args: argparse.Namespace) -> int:
         raise UsageError(f"the recorded configuration lacks {', '.join(missing)}; it cannot be resumed")
     changed = {name: value for name, value in vars(args).items() if name in _MAY_CHANGE}
     check_values(changed, known)
-    new_options({"model": model, **changed})
+    new_options({"model": model, **changed})  # an error where the family has no such option
     config = {**recorded, **changed}
     made = family_of(model).build(options_again(config))
 

@@ -194,10 +194,10 @@ class Tangents:
         """
         inner, column = point.elementary or point, self.column_at(point, column, sizes)
         current, ohms = inner.currents[:, None], np.where(self.ohmic, column, 1.0)[:, None]
-        # Currents in parallel to resistors, and of current sources.
-        beside = np.where(self.ohmic[:, None], -value * current / ohms, np.where(self.given[:, None], value, 0.0))
+        # Changes of current sources, and of the Norton equivalents of resistors.
+        source = np.where(self.ohmic[:, None], -value * current / ohms, np.where(self.given[:, None], value, 0.0))
         right = np.zeros((self.equations.size, value.shape[1]))
-        right[: self.nodes - 1] = -(self._incidence @ beside)[1:]
+        right[: self.nodes - 1] = -(self._incidence @ source)[1:]
         right[self.place[self.stiff]] = (value * current)[self.stiff]
         right[self.place[self.held]] = value[self.held]
         for k, law in self.circuit.laws.items():
@@ -207,12 +207,12 @@ class Tangents:
             control = sum(c * (inner.voltages[p] - inner.voltages[q]) for c, p, q in law.voltages)
             control += sum(c * inner.currents[e] for c, e in law.currents)
             right[self.place[k]] = value[k] * control + laws.get(k, 0.0)
-            right[self.place[k]] += gain * sum(c * beside[e] for c, e in law.currents)
+            right[self.place[k]] += gain * sum(c * source[e] for c, e in law.currents)
         right[self.equations.pinned - 1] = 0.0
         found = self._factor(column, self.conducting(point, before, sizes), sizes).solved(right)
         potentials = np.vstack([np.zeros((1, value.shape[1])), found[: self.nodes - 1]])
         drops = self._drops @ potentials
-        flow = np.where(self.ohmic[:, None], drops / ohms + beside, beside)
+        flow = np.where(self.ohmic[:, None], drops / ohms + source, source)
         flow[self.flowing] = found[self.place[self.flowing]]
         return Change(potentials, drops, flow)
 
