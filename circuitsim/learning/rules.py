@@ -61,7 +61,8 @@ def rule_named(method: str | Rule, known: Collection[str] = RULES, **options: An
         nudging = {nudging: {}}
     if isinstance(nudging, Mapping):
         ((name, changed),) = nudging.items()
-        options["nudging"] = dataclasses.replace(NUDGES[name], **changed)
+        of: Any = type(NUDGES[name])
+        options["nudging"] = of(**changed)
     kind = RULES[method]
     return kind(**{field.name: options[field.name] for field in dataclasses.fields(kind) if field.name in options})
 
