@@ -14,12 +14,11 @@ import numpy as np
 from circuitsim.time_domain.functionals import EventTime, Functional, Value, branch_weights, check
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.implicit_sensitivities import implicit_sensitivities
-from circuitsim.time_domain.numbers import STEP, Stepped, stepped, unstepped
+from circuitsim.time_domain.numbers import STEP, ExactDirections, Stepped
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.sensitivities import Sensitivities
 from circuitsim.time_domain.shooting import ONCE
 from circuitsim.time_domain.steady import ImplicitPeriodicResult, PeriodicResult, states_of
-from circuitsim.time_domain.tangents import Changes, change_at_rest
 
 TOGETHER = 32
 """Number of parameters in one pass, whose matrices are held for each mode: 8 MB for one of 128 states."""
@@ -108,7 +107,7 @@ def _of_exact(
     """Values of functionals (f,), and their derivatives by numbers (f, n)."""
     for functional in functionals:
         check(result, functional)
-    steps = [stepped(result.origin, name) for name in names] or [unstepped(result.origin)]
+    of = ExactDirections(result.origin, names)
     timed = [own for own in functionals if not isinstance(own, EventTime)]
     quantities = {own.quantity: branch_weights(result, own.quantity) for own in timed}
 
@@ -117,30 +116,14 @@ def _of_exact(
         last = run.run(initial)
         return run.values, last.imag.T / STEP
 
-    passes = [steps[k : k + TOGETHER] for k in range(0, len(steps), TOGETHER)]
-    found, last = zip(*(forward(own, _initial(result, own)) for own in passes))
+    diodes = result.origin.problem.diodes
+    before = np.zeros(len(result.origin.problem.circuit), dtype=bool)
+    before[diodes] = result.segments.conducting(np.array([0]))[0, : diodes.size]
+    initial = STEP * of.states(before) * (not isinstance(result, PeriodicResult))
+    passes = [slice(k, k + TOGETHER) for k in range(0, len(of.steps), TOGETHER)]
+    found, last = zip(*(forward(of.steps[own], initial[own]) for own in passes))
     values, by_number = found[0][:, 0].real.copy(), np.hstack(found).imag / STEP
     if isinstance(result, PeriodicResult):
         by_state, monodromy = forward([], STEP * np.eye(len(last[0])))
         by_number = by_number + _through_period(by_state.imag / STEP, monodromy, np.hstack(last))
     return values, by_number
-
-
-def _initial(result: TransientResult, steps: list[Stepped]) -> np.ndarray:
-    """Steps of the initial states (p, q): stated, or of the operating point at time 0; none of a periodic state."""
-    problem, start = result.origin.problem, result.origin.start
-    if isinstance(result, PeriodicResult):
-        return np.zeros((len(steps), problem.storing.size))
-    if start.point is None:
-        return np.array([of.initial.imag for of in steps])
-    value = np.array([of.value.imag for of in steps]).T
-    value[problem.switched] = np.where(
-        start.closed[:, None], *np.array([of.ohms.imag for of in steps]).transpose(1, 2, 0)
-    )
-    value[problem.sources] = np.array([of.rows.imag @ problem.states(0.0)[0] for of in steps]).T
-    before = np.zeros(len(problem.circuit), dtype=bool)
-    before[problem.diodes] = result.segments.conducting(np.array([0]))[0, : problem.diodes.size]
-    held = {name.lower(): np.array([of.held[name].imag for of in steps]) for name in start.held}
-    level = np.zeros(value.shape)
-    level[: before.size] = change_at_rest(start, Changes(value[: before.size]), held, before)
-    return problem.states_of(level)[problem.storing].T

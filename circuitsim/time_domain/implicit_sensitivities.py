@@ -16,13 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.parameters import part_slopes, quotient
-from circuitsim.circuit.elements import CURRENT, ELEMENTS, INDUCTOR, VOLTAGE
-from circuitsim.circuit.parameters import SWITCH, Parameter, Sort, parameter
 from circuitsim.errors import UsageError
-from circuitsim.models.smooth import SmoothDevice
-from circuitsim.time_domain.beginning import Beginning
-from circuitsim.time_domain.formula_sources import check_by_source
 from circuitsim.time_domain.functionals import (
     EventTime,
     EventValue,
@@ -46,8 +40,8 @@ from circuitsim.time_domain.implicit_step import (
     euler_step,
     runge_kutta_step,
 )
-from circuitsim.time_domain.numbers import NAMES
-from circuitsim.time_domain.tangents import Changes, Sizes, Tangents, change_at_rest
+from circuitsim.time_domain.numbers import Directions
+from circuitsim.time_domain.tangents import Changes, Sizes, Tangents
 
 TOGETHER, LARGEST = 32, 2**22
 """Maximum number of numbers in one pass, and of derivatives at a point: 32 MB."""
@@ -55,138 +49,6 @@ AT_ONCE = 1e-4
 """Distance of a diode or switch from its change before an event up to which it takes part in the event."""
 GAUSS = (np.polynomial.legendre.leggauss(5)[0] + 1.0) / 2.0, np.polynomial.legendre.leggauss(5)[1] / 2.0
 """Gauss nodes and weights that integrate the square of the dense output over a step exactly."""
-
-
-class Directions:
-    """The circuit's data, differentiated by p numbers.
-
-    Parameters
-    ----------
-    result : ImplicitResult
-    names : sequence of str
-        Of the first numbers; nothing depends on the others.
-    p : int
-
-    Attributes
-    ----------
-    value : (m, p) float array
-        Of elements, Ω, V, A, gains; of sources factors on their waveforms.
-    devices : list
-        See `Changes`.
-    weight : (q, p) float array
-        As `Companion.weight`.
-    turns : (r, n, p) float array
-        Of coupled inductors, the independent ones first (`circuitsim.circuit.couplings.Windings`).
-    ohms, thresholds : (2, s, p) float arrays
-        Resistances of closed and open switches; their thresholds and hystereses.
-    level : (m, p) float array
-        Initial values.
-    """
-
-    def __init__(self, result: ImplicitResult, names: Sequence[str], p: int) -> None:
-        self.result, self.run, self.circuit = result, result.run, result.circuit
-        self.kind, self.given = self.circuit.arrays().kind, self.circuit.arrays().value
-        companion, s = self.run.companion, self.run.switching.places.size
-        self.stores, self.windings = companion.elements, companion.windings
-        r, n = companion.place.size, 0 if self.windings is None else self.windings.coils.size
-        self.coupled = {} if self.windings is None else {int(k): j for j, k in enumerate(self.windings.coils)}
-        self.switched = {int(k): s for s, k in enumerate(self.run.switching.places)}
-        self.value, self.devices = np.zeros((len(companion.own), p)), list[tuple[int, int, np.ndarray]]()
-        self.level, self.turns = np.zeros_like(self.value), np.zeros((r, n, p))
-        self.ohms, self.thresholds = np.zeros((2, 2, s, p))
-        held = result.begun.held if result.begun.begins is Beginning.HELD else ()
-        self.held, core = {name.lower(): np.zeros(p) for name in held}, np.zeros((r, p))
-        for j, name in enumerate(names):
-            self._add(j, name, core)
-        self.weight = self.value[companion.storing]
-        self.weight[companion.place] = core
-        if result.begun.point is not None:
-            self.level = self._at_rest()
-
-    def _check_element(self, k: int, name: str) -> None:
-        varies = bool(ELEMENTS[self.kind[k]].parameter) and k not in self.switched and not np.isnan(self.given[k])
-        source = k in self.run.sources or self.kind[k] in (VOLTAGE, CURRENT) or k in self.circuit.laws
-        if not varies or (self.given[k] == 0.0 and not source):
-            raise UsageError(f"{name} cannot take this value: {NAMES}")
-        if source:
-            check_by_source(self.run.sources.values(), name)
-
-    def _of_coupling(self, number: Parameter) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives of the cores' inductances and of the turns by a coupling factor."""
-        windings, (a, b) = self.windings, (self.coupled.get(k, -1) for k in number.elements)
-        if windings is None or min(a, b) < 0 or a == b or windings.mutual[a, b] == 0.0:
-            raise UsageError(f"{number.name} couples nothing: {NAMES}")
-        mutual = np.zeros(windings.mutual.shape)
-        mutual[a, b] = mutual[b, a] = np.sqrt(windings.mutual[a, a] * windings.mutual[b, b])
-        if not windings.keeps_rank(mutual):
-            raise UsageError(f"{number.name} is an ideal coupling: what a smaller one stores has no gradient")
-        return windings.change(mutual)
-
-    def _add(self, j: int, name: str, core: np.ndarray) -> None:
-        """Make the number with a name the j-th; ``core``: inductances of cores (r, p).
-
-        Raises
-        ------
-        UsageError
-            No such number, or one without a gradient.
-        """
-        number, windings = parameter(self.circuit, name), self.windings
-        unknown = UsageError(f"{name} is not a number of the circuit: {NAMES}")
-        if number is None:
-            raise unknown
-        sort, k = number.sort, (*number.elements, -1)[0]
-        if sort is Sort.ELEMENT:
-            self._check_element(k, name)
-            if windings is None or k not in self.coupled:
-                self.value[k, j] = 1.0
-            else:  # M = k √(L₁ L₂) at fixed k
-                own, mutual = self.coupled[k], np.zeros(windings.mutual.shape)
-                mutual[own] = 0.5 * windings.mutual[own] / windings.mutual[own, own]
-                core[:, j], self.turns[:, :, j] = windings.change(mutual + mutual.T)
-        elif sort is Sort.COUPLING:
-            core[:, j], self.turns[:, :, j] = self._of_coupling(number)
-        elif sort is Sort.DEVICE:
-            self.devices.append((j, k, self._slopes(k, number)))
-        elif sort is Sort.SWITCH and k in self.switched:
-            which = SWITCH.index(number.key)
-            (self.thresholds if which < 2 else self.ohms)[which % 2, self.switched[k], j] = 1.0
-        elif sort is Sort.HELD and number.key.lower() in self.held:
-            self.held[number.key.lower()][j] = 1.0
-        elif sort is Sort.INITIAL and self.stores[k]:
-            element = self.circuit.names[k].lower()
-            if self.kind[k] == INDUCTOR and element in self.held:
-                self.held[element][j] = 1.0
-            elif self.result.begun.begins is Beginning.STATED:
-                self.level[k, j] = 1.0
-            else:
-                raise UsageError(f"{name} has no effect (the run begins at the operating point): {NAMES}")
-        else:
-            raise unknown
-
-    def _slopes(self, k: int, number: Parameter) -> np.ndarray:
-        """Derivatives of the values of a device's parts; of a smooth device's row."""
-        device = self.circuit.devices[k]
-        own, slopes = device.parameters().get(number.key), None
-        if own is not None and isinstance(device, SmoothDevice):
-            slopes = quotient(device, number.key, own, _row_of, 1.0)
-        elif own is not None:
-            slopes = part_slopes(device, number.key, own, 1.0)
-        if slopes is None:
-            raise UsageError(f"{number.name} is not stated, or adds parts to its device: it has no gradient")
-        return np.array(slopes)
-
-    def _at_rest(self) -> np.ndarray:
-        """Derivatives of the initial values at the operating point (m, p)."""
-        value, begun = self.value.copy(), self.result.begun
-        for k, wave in self.run.sources.items():
-            value[k] *= wave.value(0.0)
-        value[self.run.switching.places] = np.where(begun.closed[:, None], *self.ohms)
-        return change_at_rest(begun, Changes(value, self.devices), self.held)
-
-
-def _row_of(device: object) -> tuple[float, ...]:
-    assert isinstance(device, SmoothDevice)
-    return device.row()
 
 
 class At(NamedTuple):
@@ -217,18 +79,31 @@ class ImplicitSensitivities:
     ----------
     result : ImplicitResult
     functionals : sequence of Functional
-    of : Directions
+    names : sequence of str
+        Of all directions but the last.
 
     Attributes
     ----------
+    of : Directions
+    weight : (q, p) float array
+        Derivatives of `Companion.weight`.
+    turns : (r, n, p) float array
+        Of coupled inductors, the independent ones first (`circuitsim.circuit.couplings.Windings`).
     values, by : (f,), (f, p) float arrays
         The functionals and their derivatives.
     """
 
-    def __init__(self, result: ImplicitResult, functionals: Sequence[Functional], of: Directions) -> None:
-        self.result, self.run, self.functionals, self.of = result, result.run, functionals, of
-        self.companion, self.p = result.run.companion, of.value.shape[1]
-        own, watch = self.companion, self.run.watch
+    def __init__(self, result: ImplicitResult, functionals: Sequence[Functional], names: Sequence[str]) -> None:
+        self.result, self.run, self.functionals = result, result.run, functionals
+        own, watch, switched = result.run.companion, result.run.watch, result.run.switching.places
+        self.companion, self.p, windings = own, len(names) + 1, own.windings
+        of = self.of = Directions(own.own, result.begun, switched, self.run.sources, windings, names, self.p)
+        self.weight, core = of.value[own.storing], np.zeros((own.place.size, self.p))
+        self.turns = np.zeros((own.place.size, of.mutual.shape[1], self.p))
+        for j in np.flatnonzero(of.mutual.any(axis=(1, 2))).tolist():
+            assert windings is not None
+            core[:, j], self.turns[:, :, j] = windings.change(of.mutual[j])
+        self.weight[own.place] = core
         self.tangents = Tangents(own.circuit, own.storing[own.capacitor])
         self.sizes = Sizes(*(size if size > 1e-200 else 1.0 for size in (watch.volts, watch.amperes)))
         self.values, self.by = np.zeros(len(functionals)), np.zeros((len(functionals), self.p))
@@ -252,10 +127,10 @@ class ImplicitSensitivities:
 
     def go(self) -> None:
         """Take all steps."""
-        own, of, coupled = self.companion, self.of, self.companion.windings
-        x = np.array([own.states(level) for level in of.level.T]).T
+        own, coupled = self.companion, self.companion.windings
+        x = np.array([own.states(level) for level in self.of.initial(self.changes).T]).T
         if coupled is not None:
-            x[own.place] += np.tensordot(self.result.begun.level[coupled.coils], of.turns, (0, 1))
+            x[own.place] += np.tensordot(self.result.begun.level[coupled.coils], self.turns, (0, 1))
         at, point = At(np.zeros(self.p), x, x, x, x), None
         for n, start in enumerate(self.starts[:-1]):
             if start.jumps:
@@ -328,7 +203,7 @@ class ImplicitSensitivities:
         before[own.diodes] = now.diodes
         value, capacitor = tangents.changes_at(point.solved, self.changes), own.capacitor[:, None]
         weight, slope = own.weight[:, None], point.slope[:, None]
-        share = by_g / g - of.weight / weight
+        share = by_g / g - self.weight / weight
         value[own.storing] = column[own.storing][:, None] * np.where(capacitor, share, -share)
         value[own.series[own.series >= 0]] = -by_g / g**2
         value[own.base] = base
@@ -337,7 +212,7 @@ class ImplicitSensitivities:
         value[places] = np.where(now.switches[:, None], *of.ohms)
         laws = self._transformers(point)
         _, drops, currents = found = tangents.change(point.solved, column, before, value, self.sizes, laws)
-        slopes = np.where(capacitor, currents[own.storing], drops[own.storing]) / weight - slope * of.weight / weight
+        slopes = np.where(capacitor, currents[own.storing], drops[own.storing]) / weight - slope * self.weight / weight
         x = base + g * slopes + slope * by_g
         _, first, second, *_ = own.own.arrays()
         current = currents[: first.size].copy()
@@ -346,7 +221,7 @@ class ImplicitSensitivities:
         current[own.storing[~own.capacitor]] = x[~own.capacitor]
         if own.windings is not None:
             coils = own.windings.coils
-            current[own.storing[own.place]] -= np.tensordot(point.current[coils], of.turns, (0, 1))
+            current[own.storing[own.place]] -= np.tensordot(point.current[coils], self.turns, (0, 1))
             current[coils] = own.windings.inverse @ current[coils]
         rows = self._rows(found.potentials[first] - found.potentials[second], current)
         return At(time, x, slopes, rows, np.array([drops[own.diodes], currents[own.diodes]]))
@@ -354,13 +229,13 @@ class ImplicitSensitivities:
     def _transformers(self, point: Point) -> dict[int, np.ndarray]:
         """Derivatives of the transformers' voltages and currents by their turns and by the cores' inductances, by
         element."""
-        own, windings, of = self.companion, self.companion.windings, self.of
+        own, windings = self.companion, self.companion.windings
         if windings is None:
             return {}
         r, slope = windings.independent, point.slope[own.place]
-        volts = np.tensordot(windings.inductance[:r] * slope, of.turns, 1)
-        volts += np.triu(windings.turns, 1)[:r].T @ (slope[:, None] * of.weight[own.place])
-        amperes = -np.tensordot(point.current[windings.coils], of.turns, (0, 1))
+        volts = np.tensordot(windings.inductance[:r] * slope, self.turns, 1)
+        volts += np.triu(windings.turns, 1)[:r].T @ (slope[:, None] * self.weight[own.place])
+        amperes = -np.tensordot(point.current[windings.coils], self.turns, (0, 1))
         both = *zip(own.series.tolist(), volts), *zip(own.beside.tolist(), amperes)
         return {k: by for k, by in both if k >= 0}
 
@@ -445,7 +320,7 @@ def implicit_sensitivities(
     together, found = max(1, min(TOGETHER, LARGEST // len(companion.circuit))), list[np.ndarray]()
     for k in range(0, max(len(names), 1), together):
         some = names[k : k + together]
-        own = ImplicitSensitivities(result, functionals, Directions(result, some, len(some) + 1))
+        own = ImplicitSensitivities(result, functionals, some)
         own.go()
         found.append(own.by[:, :-1])
     return own.values, np.hstack(found)

@@ -1,21 +1,27 @@
-"""Differentiable parameters of waveforms, each as an imaginary step of the problem's data (complex-step derivative)."""
+"""Numbers by which waveforms have gradients: the derivatives of a circuit's data by each of them.
+
+Exact runs take them as imaginary steps of their data (complex-step derivative), implicit ones as they are.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.parameters import part_slopes
-from circuitsim.circuit.elements import CURRENT, VOLTAGE
+from circuitsim.analysis.parameters import part_slopes, quotient
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.couplings import Windings, windings_of
+from circuitsim.circuit.elements import CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.parameters import SWITCH, Parameter, Sort, parameter
-from circuitsim.circuit.waveforms import Constant
+from circuitsim.circuit.waveforms import Constant, Waveform
 from circuitsim.errors import UsageError
-from circuitsim.time_domain.beginning import Beginning
+from circuitsim.models.smooth import SmoothDevice
+from circuitsim.time_domain.beginning import Beginning, Start
 from circuitsim.time_domain.formula_sources import check_by_source
-from circuitsim.time_domain.modes import Role
-from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.result import Origin
+from circuitsim.time_domain.tangents import Changes, change_at_rest
 
 STEP = 1e-30
 """Imaginary step; its square is below rounding of any value of a circuit."""
@@ -23,7 +29,167 @@ NAMES = (
     "waveforms have gradients by R, C, L (not zero) and sources, by D1.vfwd and the like, by vt, vh, ron and roff of "
     "switches (S1.vt), couplings k(L1,L2) and initial values (C1.ic)"
 )
-IDEAL = " is of ideally coupled inductors, by which runs of the method implicit alone have gradients"
+
+
+class Directions:
+    """The circuit's data, differentiated by p numbers.
+
+    Parameters
+    ----------
+    circuit : Circuit
+    start : Start
+        Initial conditions.
+    switched : (s,) int array
+        Switches.
+    waves : mapping of int to Waveform
+        Of sources.
+    windings : Windings or None
+        Its n coupled inductors.
+    names : sequence of str
+        Of the first numbers: an element; a source: the factor on its waveform (without one: its value); ``D1.vfwd``,
+        ``S1.vt``, ``k(L1,L2)``, ``C1.ic``, ``v(out)`` of a held node. Nothing depends on the others.
+    p : int
+
+    Attributes
+    ----------
+    value : (m, p) float array
+        Of elements that are neither devices nor coupled inductors, Ω, F, H, V, A, gains; of sources with a waveform the
+        factor on it.
+    devices : list
+        See `Changes`.
+    mutual : (p, n, n) float array
+        Of the inductances `Windings.mutual`.
+    ohms, thresholds : (2, s, p) float arrays
+        Resistances of closed and open switches; their thresholds and hystereses.
+    level : (m, p) float array
+        Stated initial values.
+    held : dict of str to (p,) float array
+        Values held by ``.ic``, by name in lower case.
+
+    Raises
+    ------
+    UsageError
+        An unknown name, or a parameter without a gradient.
+    """
+
+    def __init__(
+        self,
+        circuit: Circuit,
+        start: Start,
+        switched: np.ndarray,
+        waves: Mapping[int, Waveform],
+        windings: Windings | None,
+        names: Sequence[str],
+        p: int,
+    ) -> None:
+        self.circuit, self.start, self.switched, self.waves = circuit, start, switched.tolist(), waves
+        self.windings, self.coils = windings, [] if windings is None else windings.coils.tolist()
+        self.value, self.level = np.zeros((2, len(circuit), p))
+        self.devices = list[tuple[int, int, np.ndarray]]()
+        self.mutual = np.zeros((p, len(self.coils), len(self.coils)))
+        self.ohms, self.thresholds = np.zeros((2, 2, switched.size, p))
+        self.held = {name.lower(): np.zeros(p) for name in start.held}
+        for j, name in enumerate(names):
+            self._add(j, name)
+
+    def _add(self, j: int, name: str) -> None:
+        """Make the number with a name the j-th."""
+        number = parameter(self.circuit, name)
+        if number is None:
+            raise refused(name, "is not a number of the circuit")
+        sort, k, key = number.sort, (*number.elements, -1)[0], number.key.lower()
+        kind, _, _, given, _ = self.circuit.arrays()
+        stated = self.start.begins is Beginning.STATED
+        if sort is Sort.ELEMENT:
+            self._of_element(j, k, name)
+        elif sort is Sort.COUPLING:
+            self.mutual[j] = self._of_coupling(number)
+        elif sort is Sort.DEVICE:
+            self.devices.append((j, k, self._slopes(k, number)))
+        elif sort is Sort.SWITCH and k in self.switched:
+            which = SWITCH.index(key)
+            (self.thresholds if which < 2 else self.ohms)[which % 2, self.switched.index(k), j] = 1.0
+        elif sort is Sort.HELD and key in self.held:
+            if stated:
+                raise refused(name, "is not held in a run with uic, which begins at initial values (C1.ic)")
+            self.held[key][j] = 1.0
+        elif sort is Sort.INITIAL and ELEMENTS[kind[k]].letter in "LC" and given[k] > 0.0:
+            element = self.circuit.names[k].lower()
+            if stated:
+                self.level[k, j] = 1.0
+            elif kind[k] == INDUCTOR and element in self.held:
+                self.held[element][j] = 1.0
+            else:
+                raise refused(name, "has no effect (the run begins at the operating point)")
+        else:
+            raise refused(name, "is not a number of the circuit")
+
+    def _of_element(self, j: int, k: int, name: str) -> None:
+        kind, given = self.circuit.arrays().kind[k], self.circuit.arrays().value[k]
+        source = kind in (VOLTAGE, CURRENT) or k in self.circuit.laws
+        varies = bool(ELEMENTS[kind].parameter) and k not in self.switched and not np.isnan(given)
+        if not varies or (given == 0.0 and not source):
+            raise refused(name, "has no such value")
+        if source:
+            check_by_source(self.waves.values(), name)
+        if k not in self.coils:
+            self.value[k, j] = 1.0
+            return
+        assert self.windings is not None
+        own, mutual = self.coils.index(k), self.windings.mutual  # M = k √(L₁ L₂) at fixed k
+        self.mutual[j, own] = 0.5 * mutual[own] / mutual[own, own]
+        self.mutual[j] += self.mutual[j].T
+
+    def _of_coupling(self, number: Parameter) -> np.ndarray:
+        """The derivative of the inductances (n, n) by a coupling factor."""
+        windings, (a, b) = self.windings, (self.coils.index(k) if k in self.coils else -1 for k in number.elements)
+        if windings is None or min(a, b) < 0 or a == b or windings.mutual[a, b] == 0.0:
+            raise refused(number.name, "couples nothing")
+        found = np.zeros(windings.mutual.shape)
+        found[a, b] = found[b, a] = np.sqrt(windings.mutual[a, a] * windings.mutual[b, b])
+        if not windings.keeps_rank(found):
+            raise refused(number.name, "is an ideal coupling: what a smaller one stores has no gradient")
+        return found
+
+    def _slopes(self, k: int, number: Parameter) -> np.ndarray:
+        """Derivatives of the values of a device's parts; of a smooth device's row."""
+        device, slopes = self.circuit.devices[k], None
+        own = device.parameters().get(number.key)
+        if own is not None and isinstance(device, SmoothDevice):
+            slopes = quotient(device, number.key, own, _row_of, 1.0)
+        elif own is not None:
+            slopes = part_slopes(device, number.key, own, 1.0)
+        if slopes is None:
+            raise refused(number.name, "is not stated, or adds parts to its device")
+        return np.array(slopes)
+
+    def initial(self, changes: Changes, before: np.ndarray | None = None) -> np.ndarray:
+        """Derivatives of the initial values (m, p): as stated, or at the operating point.
+
+        Parameters
+        ----------
+        changes : Changes
+            Of the circuit whose operating point it is, with the factors on its sources.
+        before : (elements,) bool array, optional
+            See `change_at_rest`.
+        """
+        if self.start.point is None:
+            return self.level
+        value = changes.value.copy()
+        for k, wave in self.waves.items():
+            value[k] *= wave.value(0.0)
+        value[self.switched] = np.where(self.start.closed[:, None], *self.ohms)
+        return change_at_rest(self.start, changes._replace(value=value), self.held, before)
+
+
+def refused(name: str, why: str) -> UsageError:
+    """The error of a number without a gradient."""
+    return UsageError(f"{name} {why}: {NAMES}")
+
+
+def _row_of(device: object) -> tuple[float, ...]:
+    assert isinstance(device, SmoothDevice)
+    return device.row()
 
 
 class Stepped(NamedTuple):
@@ -39,10 +205,6 @@ class Stepped(NamedTuple):
         As `Problem.rows`.
     ohms, thresholds : (2, switches) complex arrays
         Closed and open, Ω; on and off, V or A.
-    initial : (q,) complex array
-        Initial capacitor voltages and inductor currents, if stated, V and A.
-    held : dict of str to complex
-        Values held by ``.ic``.
     """
 
     value: np.ndarray
@@ -50,145 +212,58 @@ class Stepped(NamedTuple):
     rows: np.ndarray
     ohms: np.ndarray
     thresholds: np.ndarray
-    initial: np.ndarray
-    held: dict[str, complex]
 
 
-def stepped(origin: Origin, name: str) -> Stepped:
-    """The data with a step of one parameter.
+class ExactDirections(Directions):
+    """The data of an exact run, differentiated; see `Directions`.
 
-    Parameters
+    Attributes
     ----------
-    origin : Origin
-    name : str
-        An element; a source: the factor on its waveform (a DC source: its value); ``D1.vfwd``, ``S1.vt``,
-        ``k(L1,L2)``, ``C1.ic``, ``v(out)`` of a held node.
-
-    Raises
-    ------
-    UsageError
-        An unknown name, or a parameter whose change would add or remove a part of the circuit.
+    elementary : (m, p) float array
+        Of the elementary elements' values; of sources with a waveform the factor on it.
+    steps : list of Stepped
+        One per name; without names one without a step.
     """
-    problem = origin.problem
-    found, own = unstepped(origin), parameter(problem.terminals.circuit, name)
-    own = own or parameter(problem.circuit, name)  # a part of a device
-    if own is None or (own.sort is Sort.HELD and own.key not in origin.start.held):
-        raise _refuse(name, " is not a number of the circuit")
-    if own.sort is Sort.HELD and origin.start.begins is Beginning.STATED:
-        raise _refuse(name, " is not held in a run with uic, which begins at initial values (C1.ic)")
-    if own.sort is Sort.HELD:
-        found.held[own.key] += 1j * STEP
-    elif own.sort is Sort.ELEMENT:
-        _of_element(problem, found, own.elements[0], name)
-    elif own.sort is Sort.DEVICE:
-        _of_device(problem, found, own)
-    elif own.sort is Sort.COUPLING:
-        _of_coupling(problem, found, own)
-    else:
-        _of_part(origin, found, own)
-    return found
+
+    def __init__(self, origin: Origin, names: Sequence[str]) -> None:
+        problem = self.problem = origin.problem
+        circuit = problem.terminals.circuit
+        waves = {k: w for k, w in zip(problem.sources.tolist(), problem.waveforms) if not isinstance(w, Constant)}
+        windings, p = windings_of(problem.circuit, problem.couplings), max(len(names), 1)
+        for name in names:
+            number = parameter(circuit, name)
+            if number is not None and number.key == "" and problem.ideally_coupled[list(number.elements)].any():
+                raise refused(name, "is of ideally coupled inductors, by which only implicit runs have gradients")
+        super().__init__(circuit, origin.start, problem.switched, waves, windings, names, p)
+        self.elementary = np.zeros((problem.parts.value.size, p))
+        self.elementary[: len(circuit)] = self.value
+        for j, k, slopes in self.devices:
+            self.elementary[list(problem.device_parts[k]), j] = slopes
+        added = (problem.circuit.arrays().kind == RESISTOR) & (problem.own.value == 0.0)
+        for j in np.flatnonzero(self.elementary[: added.size][added].any(axis=0)).tolist():
+            raise refused(names[j], "is zero, and its change adds a resistance")
+        self.elementary[self.coils] = np.diagonal(self.mutual, 0, 1, 2).T
+        self.steps = [self._step(j) for j in range(p)]
+
+    def _step(self, j: int) -> Stepped:
+        problem, supply, (vt, vh) = self.problem, self.problem.supply(), self.thresholds[:, :, j]
+        change, coupling, rows = 1j * STEP * self.elementary[:, j], problem.parts.coupling, problem.rows.astype(complex)
+        for row, k in zip(rows, problem.sources.tolist()):
+            row += change[k] * (row if k in self.waves else np.eye(row.size)[-1])
+        if coupling is not None:
+            places = np.ix_(self.coils, self.coils)
+            coupling = coupling.astype(complex)
+            coupling[places] += np.where(coupling[places] != 0.0, 1j * STEP * self.mutual[j], 0.0)
+        thresholds = np.array([supply.on + 1j * STEP * (vt + vh), supply.off + 1j * STEP * (vt - vh)])
+        ohms = supply.ohms.reshape(2, -1) + 1j * STEP * self.ohms[:, :, j]
+        return Stepped(problem.parts.value + change, coupling, rows, ohms, thresholds)
+
+    def states(self, before: np.ndarray) -> np.ndarray:
+        """Derivatives of the initial states (p, q); ``before`` (elements,): conducting diodes there."""
+        level = np.zeros(self.elementary.shape)
+        found = self.initial(Changes(self.elementary[: before.size]), before)
+        level[: len(found)] = found
+        return np.asarray(self.problem.states_of(level)[self.problem.storing].T)
 
 
-def unstepped(origin: Origin) -> Stepped:
-    """All data, without a step."""
-    problem = origin.problem
-    rows, switches = problem.supply(), problem.switches
-    coupling = problem.parts.coupling
-    return Stepped(
-        problem.parts.value.astype(complex),
-        None if coupling is None else coupling.astype(complex),
-        problem.rows.astype(complex),
-        np.array([[s.on for s in switches], [s.off for s in switches]], dtype=complex).reshape(2, -1),
-        np.array([rows.on, rows.off], dtype=complex),
-        np.zeros(problem.storing.size, dtype=complex),
-        {key: complex(level) for key, level in origin.start.held.items()},
-    )
-
-
-def _refuse(name: str, why: str = "") -> UsageError:
-    return UsageError(f"{name}{why}: {NAMES}")
-
-
-def _of_element(problem: Problem, found: Stepped, k: int, name: str) -> None:
-    sources = problem.sources.tolist()
-    if k in sources and problem.circuit.columns()[0][k] in (VOLTAGE, CURRENT):
-        check_by_source(problem.waveforms, name)
-        _of_source(problem, found, sources.index(k), 1.0, factor=True)
-        return
-    if problem.ideally_coupled[k]:
-        raise _refuse(name, IDEAL)
-    usable = k in problem.resistors.tolist() or k in problem.storing.tolist()
-    if not usable or k in problem.switched or problem.own.value[k] == 0.0:
-        raise _refuse(name, " has no such value")
-    found.value[k] += 1j * STEP
-    if found.coupling is not None:
-        # M = k √(L₁ L₂) at fixed k.
-        share = 0.5j * STEP / problem.own.value[k]
-        found.coupling[k] *= 1.0 + share
-        found.coupling[:, k] *= 1.0 + share
-
-
-def _of_source(problem: Problem, found: Stepped, row: int, slope: float, factor: bool) -> None:
-    """A step of a constant source's value, or of the factor on a waveform."""
-    if isinstance(problem.waveforms[row], Constant):
-        found.rows[row, -1] += 1j * slope * STEP
-    elif factor:
-        found.rows[row] *= 1.0 + 1j * STEP
-
-
-def _of_coupling(problem: Problem, found: Stepped, own: Parameter) -> None:
-    (a, b), name = own.elements, own.name
-    if problem.ideally_coupled[[a, b]].any():
-        raise _refuse(name, IDEAL)
-    if found.coupling is None or problem.parts.coupling is None or problem.parts.coupling[a, b] == 0.0:
-        raise _refuse(name, " couples nothing")
-    step = 1j * STEP * np.sqrt(problem.own.value[a] * problem.own.value[b])
-    found.coupling[a, b] += step
-    found.coupling[b, a] += step
-
-
-def _of_device(problem: Problem, found: Stepped, own: Parameter) -> None:
-    """A step of a device's parameter, as steps of its parts' values."""
-    (place,), name = own.elements, own.name
-    device = problem.terminals.circuit.devices[place]
-    slopes = None if own.value != own.value else part_slopes(device, own.key, own.value, 1.0)
-    if slopes is None:
-        raise _refuse(name, " is not stated, or adds parts to its device")
-    sources, resistors = problem.sources.tolist(), problem.resistors.tolist()
-    for k, slope in zip(problem.device_parts[place], slopes):
-        if slope == 0.0:
-            continue
-        if k in resistors:
-            found.value[k] += 1j * slope * STEP
-        elif k in sources and problem.circuit.columns()[0][k] in (VOLTAGE, CURRENT):
-            _of_source(problem, found, sources.index(k), slope, factor=False)
-        else:
-            raise _refuse(name, " is zero, and its change adds a resistance")
-
-
-def _of_part(origin: Origin, found: Stepped, own: Parameter) -> None:
-    """A number of a switch, or an initial voltage or current."""
-    problem, (k,) = origin.problem, own.elements
-    switched = problem.switched.tolist()
-    if own.sort is Sort.SWITCH and k in switched:
-        place, which = switched.index(k), SWITCH.index(own.key)
-        if which >= 2:
-            found.ohms[which - 2, place] += 1j * STEP
-        else:
-            found.thresholds[:, place] += 1j * STEP * np.array([1.0, (1.0, -1.0)[which]])
-    elif own.sort is Sort.INITIAL and (k in problem.storing or problem.parts.role[k] == Role.WINDING):
-        element = problem.circuit.names[k].lower()
-        named = next((key for key in origin.start.held if key.lower() == element), None)
-        if origin.start.begins is Beginning.STATED:
-            levels = np.zeros(problem.parts.role.size)
-            levels[k] = STEP
-            found.initial.imag += problem.states_of(levels)[problem.storing]
-        elif named is not None and problem.own.role[k] in (Role.INDUCTOR, Role.WINDING):
-            found.held[named] += 1j * STEP
-        else:
-            raise _refuse(own.name, " has no effect (the run begins at the operating point)")
-    else:
-        raise _refuse(own.name, " is not a number of the circuit")
-
-
-__all__ = ["NAMES", "STEP", "Stepped", "stepped", "unstepped"]
+__all__ = ["STEP", "Directions", "ExactDirections", "Stepped"]

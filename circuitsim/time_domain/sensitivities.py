@@ -22,7 +22,7 @@ from circuitsim.time_domain.functionals import EventTime, EventValue, Functional
 from circuitsim.time_domain.jumps import constraint, projection, storage
 from circuitsim.time_domain.library import ordered, ordered_square
 from circuitsim.time_domain.modes import mode_of
-from circuitsim.time_domain.numbers import STEP, Stepped, unstepped
+from circuitsim.time_domain.numbers import STEP, ExactDirections, Stepped
 from circuitsim.time_domain.result import Jump, Origin, Segments
 
 GRAZING = 1e-12
@@ -82,7 +82,7 @@ class Sensitivities:
         strict: bool = False,
     ) -> None:
         self.problem, self.segments, self.stop, self.strict = origin.problem, segments, stop, strict
-        self.steps, self.functionals = steps or [unstepped(origin)], functionals
+        self.steps, self.functionals = steps or ExactDirections(origin, ()).steps, functionals
         self.names, self.weights = [*weights], [*weights.values()]
         self.modes = segments.modes
         self.q, self.s = self.modes.storing.shape[2], len(self.problem.system)
