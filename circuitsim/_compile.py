@@ -16,7 +16,7 @@ import importlib
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +51,6 @@ _PROCESSOR = " ".join(
     )
 ).encode()
 """The target processor."""
-
-_SHARED = tuple(Path(__file__).parent / name for name in ("_graphs.py", "_jit.py", "_pointers.py", "_vectors.py"))
 
 _RUNTIME = "NRT_"
 _OURS = "10circuitsim"
@@ -257,13 +255,12 @@ def _emit(part: Any, nogil: bool) -> Any:
 
 
 class _Cache(FunctionCache):
-    """Compiled code on disk, keyed by the contents of all sources in the kernel's folder and of those that it names."""
+    """Compiled code on disk, keyed by what the kernel is made of."""
 
-    def __init__(self, py_func: Any) -> None:
-        super().__init__(py_func)
-        own = Path(py_func.__code__.co_filename).parent
-        sources = made_of((*_sources(own), *getattr(py_func, "sources", ())), numba.__version__.encode(), _PROCESSOR)
-        self._files = KernelFiles(Path(self._cache_path), self._impl.filename_base, sources)
+    @cached_property
+    def _files(self) -> KernelFiles:
+        sources = made_of(self._py_func, numba.__version__.encode(), _PROCESSOR)
+        return KernelFiles(Path(self._cache_path), self._impl.filename_base, sources)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load compiled code, and the two modules of numba that machine code refers to by name.
@@ -291,12 +288,6 @@ class _Cache(FunctionCache):
 
     def _key(self, sig: Any, codegen: Any) -> tuple[object, ...]:
         return tuple(self._index_key(sig, codegen))
-
-
-@cache
-def _sources(folder: Path) -> tuple[Path, ...]:
-    """The sources in a folder, whose kernels call each other, and the shared ones."""
-    return (*sorted(folder.glob("*.py")), *_SHARED)
 
 
 class Kernel(CPUDispatcher):

@@ -1,4 +1,4 @@
-"""On-disk cache of compiled kernels, keyed by the content of their sources and verified before use.
+"""On-disk cache of compiled kernels, keyed by what they are made of and verified before use.
 
 A file's name contains a digest of the sources' contents, the processor and the compiler's version, and a digest of the
 argument types; its first bytes are a digest of this name and of the code. A file of other sources or another processor
@@ -12,14 +12,21 @@ import contextlib
 import glob
 import hashlib
 import pickle
-from collections.abc import Iterable
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
+import numpy as np
+
 from circuitsim._files import atomic_write
+from circuitsim.engine.small import pointers
 
 ENDING = ".kernel"
+
+SHARED = tuple(str(Path(__file__).with_name(name)) for name in ("_jit.py", "_pointers.py", "_vectors.py"))
+"""Sources of what numba inserts into kernels instead of calling it."""
 
 DIGEST = 32
 """Bytes of a SHA-256 digest."""
@@ -80,11 +87,43 @@ def _digest(*parts: bytes) -> bytes:
 
 
 @cache
-def contents(path: Path) -> bytes:
+def contents(path: str) -> bytes:
     """Digest of a file's content, read once per process."""
-    return hashlib.sha256(path.read_bytes()).digest()
+    return hashlib.sha256(Path(path).read_bytes()).digest()
 
 
-def made_of(paths: Iterable[Path], *more: bytes) -> bytes:
-    """Digest of the names and contents of sources, and of further data."""
-    return _digest(*(part for path in paths for part in (path.name.encode(), contents(path))), *more)
+def made_of(kernel: Any, *more: bytes) -> bytes:
+    """Digest of what a kernel is made of (`reached`) and of further data."""
+    functions, constants = reached(kernel)
+    sources = sorted({function.__code__.co_filename for function in functions})
+    parts = [(Path(path).name.encode(), contents(path)) for path in (*sources, *SHARED)]
+    return _digest(*(part for pair in parts for part in pair), *map(str.encode, sorted(constants)), *more)
+
+
+def reached(function: Any) -> tuple[list[FunctionType], set[str]]:
+    """A kernel and the functions that it calls, directly or not, as Python functions; and what its machine code depends
+    on besides: ``name = value`` of each constant and the fields of each class."""
+    found: dict[FunctionType, None] = {}
+    constants: set[str] = set()
+    left = [("", function)]
+    while left:
+        name, one = left.pop()
+        one = getattr(one, "py_func", one)
+        if isinstance(one, FunctionType) and one not in found and one.__module__ != pointers.__name__:
+            found[one] = None
+            names = set(_names(one.__code__)) & one.__globals__.keys()
+            left += [(name, one.__globals__[name]) for name in sorted(names)]
+            left += [("", cell.cell_contents) for cell in one.__closure__ or ()]
+        elif isinstance(one, (int, float, str, tuple, np.generic)):
+            constants.add(f"{name} = {one!r}")
+        elif isinstance(one, type):
+            constants.add(f"{name} = {getattr(one, '_fields', None)}")
+    return list(found), constants
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """The global names that code uses, and those of functions defined in it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)

@@ -289,7 +289,7 @@ def _resolved(
     """`certify` in one pass if the potentials resolve every drop and all equations hold, else None."""
     worst, relative, at_node = np.zeros(7), np.zeros(7), np.zeros((2, arrays.n_nodes))
     kind, first, second, zeroable, value = map(read_only, (*arrays[:4], value))
-    if not kernel(resolved_violations, kind.size, bitwise_stable=True)(
+    if not kernel(resolved_violations, kind.size)(
         kind, first, second, zeroable, value, voltages, low, currents, drops, 1e-3 * tolerance, at_node, worst, relative
     ):
         return None

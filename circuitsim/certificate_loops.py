@@ -112,7 +112,7 @@ def loop_violations(
     rank = rank[np.argsort(arrays.value[rank], kind="stable")]
     order = np.concatenate([np.flatnonzero(fixed), np.flatnonzero(conducting), rank])
     tree = _Tree(arrays.n_nodes, first, second, order)
-    kernel(loop_sums, unclear.size, bitwise_stable=True)(
+    kernel(loop_sums, unclear.size)(
         unclear,
         first,
         second,
@@ -157,7 +157,7 @@ class _Tree:
         edge[below] = taken
         self.parent, self.edge, self.root = parent.astype(np.int64), edge, component.astype(np.int64)
         self.depth = np.zeros(n + 1, dtype=np.int64)
-        kernel(depths, n, bitwise_stable=True)(above[0][1:].astype(np.int64), self.parent, self.depth)
+        kernel(depths, n)(above[0][1:].astype(np.int64), self.parent, self.depth)
 
 
 def depths(order, parent, depth):

@@ -11,7 +11,7 @@ from circuitsim.circuit.elements import INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import elementary, expanded
 from circuitsim.controlled.stand_in import stand_in
 from circuitsim.errors import Location, NoSteadyStateError, Problem
-from circuitsim.kernels import COMPILED, keep_memory
+from circuitsim.kernels import MANY, keep_memory
 from circuitsim.program import Structure, analyse, check_bounded, feasible_program, quadratic_program
 from circuitsim.program.components import component_labels, strong_labels
 
@@ -67,7 +67,7 @@ class Inspection(NamedTuple):
 
 def inspect_circuit(circuit: Circuit) -> Inspection:
     """Analyse a circuit without solving it."""
-    if len(circuit) > COMPILED:
+    if len(circuit) > MANY:
         keep_memory()
     expansion = expanded(circuit)
     structure = analyse(elementary(stand_in(expansion.circuit)))

@@ -1,113 +1,140 @@
-"""Loops over arrays, interpreted for small circuits and compiled for large ones.
+"""Kernels: Python functions on numpy arrays, interpreted for little work and compiled for much.
 
-A kernel is a Python function on numpy arrays. Small circuits call it directly and never wait for numba; beyond
-`COMPILED` nodes or edges, or after `OFTEN` in small calls, its compiled form is loaded from the cache on disk. A kernel
-that no cache has is compiled once a process has given it more than `INTERPRETED` items. Both forms agree to 1e-12.
+Importing numba takes half a second, which a small circuit is not worth; compiling a kernel that no cache on disk has
+takes seconds. A process therefore interprets each kernel until the work that it has done is worth the other form. Both
+forms agree to 1e-12.
 """
 
 from __future__ import annotations
 
-import sys
+import logging
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
-from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from circuitsim import _graphs
+from circuitsim.engine.small import pointers
+
+LOADING = 2_000_000
+"""Work that a process does interpreted (about half a second) before it imports numba and loads compiled kernels."""
+
+SOON = 320_000
+"""Work of one kernel before its compiled form is loaded by a process that has loaded others."""
+
+COMPILATION = 24_000_000
+"""Work that one kernel does interpreted, or is expected to do (about as long as its compilation), before it is compiled
+if no cache has it."""
+
+NOTED = 0.25
+"""Fraction of `COMPILATION` after which a note recommends to compile kernels ahead."""
+
+PRODUCT, SHORT, TERM, ITEM, UNKNOWN, NODE = 1, 8, 60, 80, 1_000, 1_200
+"""Work on a product of two numbers and on one in a kernel that compiles fast; on a node, or a twentieth of a device, in
+a step of Newton's method; on a node or an edge of a graph; on an unknown of a stage; on a node of a small circuit."""
+
+MANY = 400
+"""Nodes or edges beyond which algorithms for large circuits pay."""
 
 KEPT = 31 << 20
 """Size, in bytes, of a freed array after which the C library keeps the memory of smaller ones: the maximum that glibc
 honours."""
 
-COMPILED = 400
-"""Number of nodes or edges beyond which loading compiled kernels (half a second) is cheaper than interpreting."""
-
-INTERPRETED = 300_000
-"""Items that a process gives to one interpreted kernel (about as long as a compilation) before it is compiled."""
-
-OFTEN = 100_000
-"""Items of small calls of one kernel after which loading its compiled form is cheaper than interpreting."""
-
-SOON = 4_000
-"""`OFTEN` if numba is loaded already."""
-
-_patience = INTERPRETED
-_items: Counter[Callable[..., Any]] = Counter()
-_loaded: set[Callable[..., Any]] = set()
+_work: Counter[Callable[..., Any]] = Counter()
+_ready: dict[Callable[..., Any], Callable[..., Any]] = {}  # compiled forms in use
+_missed: dict[Callable[..., Any], int] = {}  # work at the last look for a kernel in the cache
+_registered: set[Callable[..., Any]] = set()
 
 
-def kernel(function: Callable[..., Any], size: int, bitwise_stable: bool = False) -> Callable[..., Any]:
-    """``function`` itself for few items, its compiled form for many.
+def kernel(function: Callable[..., Any], size: int, cost: int = ITEM, ahead: float = 0.0) -> Callable[..., Any]:
+    """The form of ``function`` to call for work on ``size`` items; ``ahead`` items are expected to follow.
 
-    A ``bitwise_stable`` kernel is also compiled for few items, after many calls or once other kernels are loaded.
+    Parameters
+    ----------
+    function : callable
+        A function that numba can compile; so are all functions of this package that it calls.
+    size : int
+        Number of items: nodes, edges, unknowns, products of two numbers.
+    cost : float
+        Work on one item, about a quarter of a microsecond interpreted.
+    ahead : float
+        Number of further items expected.
+
+    Returns
+    -------
+    callable
+        ``function`` itself, without numpy's warnings, or its compiled form.
     """
-    if size <= COMPILED and not bitwise_stable:
-        return function
-    compiles = wanted(function, size)
-    _items[function] += size
-    if not compiles:
-        return function
-    if not (_items[function] > _patience or _at_hand(function)):
-        return function
-    _loaded.add(function)
-    return _compiled(function)
+    ready = _ready.get(function)
+    if ready is not None:
+        return ready
+    _work[function] += cost * size
+    done = _work[function]
+    if (done <= SOON) if _ready else (_work.total() <= LOADING):
+        return plain(function)
+    if done + cost * ahead <= COMPILATION and not _at_hand(function):
+        if done > NOTED * COMPILATION:
+            _note_interpretation()
+        return plain(function)
+    return _ready.setdefault(function, compiled(function))
 
 
-def compile_all() -> None:
-    """From now on, compile every kernel of more than `COMPILED` items at its first use."""
-    global _patience
-    _patience = 0
+def count(function: Callable[..., Any], size: int, cost: int = ITEM) -> None:
+    """Count work whose size is known only afterwards; `kernel` is called with size 0 before."""
+    _work[function] += cost * size
 
 
-def wanted(function: Callable[..., Any], size: int) -> bool:
-    """Whether `kernel` looks for the compiled form of a ``bitwise_stable`` kernel."""
-    return size > COMPILED or loaded() or _items[function] + size > _often()
-
-
-def _often() -> int:
-    return SOON if "numba" in sys.modules else OFTEN
-
-
-def loaded() -> bool:
-    """Whether this process has loaded compiled kernels."""
-    return bool(_loaded)
+def compile_at_once() -> None:
+    """From now on, compile every kernel at its first call."""
+    global LOADING, SOON, COMPILATION
+    LOADING = SOON = COMPILATION = -1
 
 
 @cache
-def register() -> None:
-    """Let compiled kernels call the graph primitives."""
-    register_module(_graphs)
+def plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The interpreted kernel; it returns infinities and NaN without warnings, like compiled code."""
+    return np.errstate(all="ignore")(function)
 
 
 @cache
-def register_module(module: ModuleType) -> None:
-    """Let compiled kernels call the functions of a module, which remain ordinary Python."""
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The compiled form of a kernel, whose callees are compiled with it."""
     from numba.extending import register_jitable
 
-    for function in vars(module).values():
-        if isinstance(function, FunctionType) and function.__module__ == module.__name__:
-            register_jitable(function)
+    from circuitsim import _pointers
+    from circuitsim._jit import jit
+    from circuitsim._kernel_cache import reached
+
+    _pointers.register_kept(pointers.kept)
+    _pointers.register(pointers.pointer, pointers.retain)
+    for one in reached(function)[0]:
+        if one not in _registered:
+            _registered.add(one)
+            register_jitable(one)
+    made: Callable[..., Any] = jit(fastmath=False)(function)
+    return made
 
 
-@cache
 def _at_hand(function: Callable[..., Any]) -> bool:
-    """Whether the cache on disk had the kernel at the first call."""
+    """Whether compiled code of a kernel is in this process or in the cache, which is searched each time the work has
+    doubled."""
     from circuitsim._jit import cached
 
-    return cached(_compiled(function))
+    if _work[function] < 2 * _missed.get(function, 0):
+        return False
+    found = cached(compiled(function))
+    if not found:
+        _missed[function] = _work[function]
+    return found
 
 
 @cache
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    from circuitsim._jit import jit
-
-    register()
-    register_module(sys.modules[function.__module__])
-    compiled: Callable[..., Any] = jit(fastmath=False)(function)
-    return compiled
+def _note_interpretation() -> None:
+    """Recommend compilation, once per process."""
+    logging.getLogger("circuitsim.compilation").warning(
+        "note: running uncompiled code; run circuitsim warm-up once (about two minutes) to speed this up"
+    )
 
 
 @cache

@@ -27,10 +27,10 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import solve_linear
-from circuitsim.engine.small.kernels import small_kernel
+from circuitsim.engine.small.active_set import respond_samples
 from circuitsim.engine.steady_state import linear_states
 from circuitsim.errors import CircuitError, TopologyError, UnboundedError, UsageError
-from circuitsim.kernels import keep_memory
+from circuitsim.kernels import keep_memory, kernel
 from circuitsim.newton.steps import CURRENT as AMPERES
 from circuitsim.newton.steps import DISTANCE
 from circuitsim.newton.steps import VOLTAGE as VOLTS
@@ -317,7 +317,7 @@ class BatchSolver:
         def small(begin: int, end: int) -> None:
             step = end - begin if self.smooth is None else 1
             for s in range(begin, end, step):
-                kernel(plan, *columns, tangent(s), into, s, s + step, closed, v, current)
+                respond(plan, *columns, tangent(s), into, s, s + step, closed, v, current)
 
         def large(begin: int, end: int) -> None:
             factored, before = None, None
@@ -333,7 +333,7 @@ class BatchSolver:
             for k, (p, r) in enumerate(self.outputs.tolist()):
                 into[:, p] += injected[:, k]
                 into[:, r] -= injected[:, k]
-            (plan, columns), kernel = ready.small.plan(), small_kernel("respond_samples", n * count)
+            (plan, columns), respond = ready.small.plan(), kernel(respond_samples, n * count)
             _side_by_side(small, count, n, threads)
         else:
             kind = ready.circuit.arrays().kind

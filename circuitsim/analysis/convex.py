@@ -20,7 +20,7 @@ from circuitsim.circuit.table import checked_value
 from circuitsim.engine.network import Resistances, Wiring
 from circuitsim.engine.steady_state import SteadyState, steady_state
 from circuitsim.errors import ConvergenceError
-from circuitsim.kernels import COMPILED, keep_memory
+from circuitsim.kernels import MANY, keep_memory
 from circuitsim.program import QuadraticProgram, Structure, analyse, check_bounded, feasible_program, quadratic_program
 from circuitsim.solvers import Exact, Solution, Solver, choose
 
@@ -149,7 +149,7 @@ class Prepared:
 
     def _general(self, value: np.ndarray, why: str, on: np.ndarray, guess: np.ndarray) -> OperatingPoint:
         """The result of the active-set engine from the conducting diodes ``on`` and the currents ``guess``."""
-        if value.size > COMPILED:
+        if value.size > MANY:
             keep_memory()
         circuit = self.circuit.with_column(value)
         structure = self.structure

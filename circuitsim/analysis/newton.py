@@ -19,8 +19,9 @@ from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR
 from circuitsim.circuit.expansion import Expansion
 from circuitsim.errors import ConvergenceError, NoOperatingPointError
+from circuitsim.kernels import TERM, kernel
 from circuitsim.models.smooth import SmoothDevice
-from circuitsim.newton.kernels import newton_kernel
+from circuitsim.newton import laws
 from circuitsim.newton.laws import charging, numbered_rows
 from circuitsim.newton.port_resistance import mean_resistance
 from circuitsim.program.components import component_labels
@@ -182,7 +183,8 @@ def project(
 ) -> State:
     """Project (voltage, current) of each device along its load line onto its curve; ``guess``: junction voltages, V."""
     state = State(np.empty((4, guess.size)), guess.copy())
-    newton_kernel("project", 20 * guess.size)(smooth.rows, voltage, current, resistance, state.junctions, state.points)
+    find = kernel(laws.project, guess.size, TERM)
+    find(smooth.rows, voltage, current, resistance, state.junctions, state.points)
     return state
 
 

@@ -18,8 +18,8 @@ from circuitsim.analysis import port_flows as flows
 from circuitsim.analysis.port_flows import Branches
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
-from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Wiring
+from circuitsim.kernels import kernel
 from circuitsim.program.structure import Structure
 from circuitsim.solvers.protocol import Factored, LinearSolver
 

@@ -20,12 +20,27 @@ from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.table import read_only
 from circuitsim.engine.small.active_set import CLEAN, MAX_ITERATIONS, REFINED, Outcome
 from circuitsim.engine.small.elimination import UPDATES, Plan
-from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.engine.small.least_norm import carry_away
 from circuitsim.engine.small.loops import CARRIES, IDLE, ON_LOOP
-from circuitsim.engine.small.single import ALL, LOOPS, MEMORY, NO_GUESS, NUMBERS, PROVE, REST, SIGNED, part, unpack
+from circuitsim.engine.small.single import (
+    ALL,
+    LOOPS,
+    MEMORY,
+    NO_GUESS,
+    NUMBERS,
+    PROVE,
+    REST,
+    SIGNED,
+    loops_once,
+    part,
+    prepare,
+    refine_once,
+    solve_once,
+    unpack,
+)
 from circuitsim.engine.spanning import sums_of_drops
 from circuitsim.errors import Problem
+from circuitsim.kernels import NODE, kernel
 from circuitsim.program.components import unchangeable
 
 COARSE = 1e-3
@@ -101,7 +116,7 @@ class SmallCircuitSolver:
         guess = NO_GUESS if currents is None else read_only(currents)
         memory, out, drops = self.take(), np.empty(self.size), None
         out[: value.size] = value  # a copy, which protects the caller's array and earlier results
-        status, worst = small_kernel("solve_once", self._nodes)(*memory, guess, MAX_ITERATIONS, not free, out)
+        status, worst = kernel(solve_once, self._nodes, NODE)(*memory, guess, MAX_ITERATIONS, not free, out)
         allowed = MARGIN * self.tolerance
         certified = worst <= allowed and (status == _CONVERGED or (free and status in (_NONUNIQUE, _SINGULAR)))
         loops = status == _NONUNIQUE and not free
@@ -110,7 +125,7 @@ class SmallCircuitSolver:
         if not certified and (status in REFINED or (free and status == Outcome.CANCELLING_NONUNIQUE)):
             drops = np.empty(value.size)
             what = REST if loops else ALL
-            worst = small_kernel("refine_once", self._nodes)(*memory, out, drops, what, NO_GUESS)
+            worst = kernel(refine_once, self._nodes, NODE)(*memory, out, drops, what, NO_GUESS)
             if loops and worst < np.inf:
                 worst = self._share(memory, out, drops)
             certified = worst <= allowed
@@ -123,16 +138,16 @@ class SmallCircuitSolver:
     def _share(self, memory: tuple[np.ndarray, np.ndarray], out: np.ndarray, drops: np.ndarray | None) -> float:
         """Choose the currents in loops of diodes, after a refinement if there are ``drops``; returns the largest
         relative residual, infinite on failure."""
-        good, ends, need = small_kernel("loops_once", self._nodes)(*memory, out)
+        good, ends, need = kernel(loops_once, self._nodes)(*memory, out)
         carried = carry_away(ends, None, need) if good else None
         if carried is None:
             return np.inf
         carried.flags.writeable = False
         worst: float
         if drops is None:
-            _, worst = small_kernel("solve_once", self._nodes)(*memory, carried, PROVE, True, out)
+            _, worst = kernel(solve_once, self._nodes, NODE)(*memory, carried, PROVE, True, out)
         else:
-            worst = small_kernel("refine_once", self._nodes)(*memory, out, drops, LOOPS, carried)
+            worst = kernel(refine_once, self._nodes, NODE)(*memory, out, drops, LOOPS, carried)
         return worst
 
     def allow_negative_resistors(self) -> None:
@@ -300,5 +315,5 @@ def small_circuit_solver(circuit: Circuit, tolerance: float) -> SmallCircuitSolv
         return TOO_LARGE
     # Writable copies, so that the kernels are compiled for one array type only.
     columns = kind.copy(), first.copy(), second.copy(), value.copy()
-    packed = small_kernel("prepare", n_nodes)(*columns, n_nodes, np.zeros(n_nodes, dtype=bool), UPDATES)
+    packed = kernel(prepare, n_nodes, NODE)(*columns, n_nodes, np.zeros(n_nodes, dtype=bool), UPDATES)
     return SmallCircuitSolver(circuit, tolerance, packed) if packed.size else TOO_DENSE

@@ -16,10 +16,10 @@ from circuitsim.circuit.table import read_only
 from circuitsim.engine.small.active_set import FEW
 from circuitsim.engine.small.single import NO_GUESS
 from circuitsim.errors import Problem
+from circuitsim.kernels import TERM, kernel
 from circuitsim.models import Region
 from circuitsim.models.smooth import SmoothDevice
-from circuitsim.newton.kernels import newton_kernel
-from circuitsim.newton.steps import CURRENT, DISTANCE, INNER, KEPT, NEAR, NO_DEVICE, TOUCH, VOLTAGE
+from circuitsim.newton.steps import CURRENT, DISTANCE, INNER, KEPT, NEAR, NO_DEVICE, TOUCH, VOLTAGE, newton_once
 
 
 class SmallNewton:
@@ -67,7 +67,7 @@ class SmallNewton:
         own, out, memory = np.empty((KEPT, smooth.rest.size)), np.empty(self.small.size), self.small.take()
         own[TOUCH], own[TOUCH + 1 : TOUCH + 5] = state.junctions, state.points
         out[: column.size] = column
-        steps, worst = newton_kernel("newton_once", self._nodes + 20 * smooth.rest.size)(
+        steps, worst = kernel(newton_once, self._nodes + 20 * smooth.rest.size, TERM)(
             *memory, guess, self._places, self._role, smooth.rows, own, self.small.tolerance, out
         )
         self.small.give(memory)

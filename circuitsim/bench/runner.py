@@ -27,11 +27,11 @@ from circuitsim._files import naming
 from circuitsim.analysis.solve import solve
 from circuitsim.bench.competitors import NGSPICE, OURS, NoAnswer, create, missing
 from circuitsim.bench.families import FAMILIES, make
-from circuitsim.certificate import EQUATIONS
+from circuitsim.certificate import EQUATIONS, worst_violations
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
-from circuitsim.engine.small.kernels import load, small_kernel
 from circuitsim.errors import CircuitError, UsageError
+from circuitsim.kernels import compile_at_once, kernel
 from circuitsim.program import Structure, analyse
 from circuitsim.program.components import block_labels, component_labels
 from circuitsim.program.flow import forest_flow, spanning_forest
@@ -92,7 +92,7 @@ def _judged(structure: Structure, value: np.ndarray, voltages: np.ndarray, tight
     worst, relative = np.empty(len(EQUATIONS)), np.empty(len(EQUATIONS))
     with np.errstate(all="ignore"):
         current = _currents(structure, value, voltages, tight)
-        small_kernel("worst_violations", n_nodes)(
+        kernel(worst_violations, n_nodes)(
             kind,
             first,
             second,
@@ -271,7 +271,7 @@ def measure(case: Case, budget: float) -> dict[str, Any]:
     }
     try:
         if case.competitor == OURS:
-            _load(FAMILIES[case.family].convex_program)
+            compile_at_once()
         adapter = create(case.competitor)
         for tolerance in adapter.tolerances:
             adapter.build(circuit, tolerance)
@@ -294,16 +294,6 @@ def measure(case: Case, budget: float) -> dict[str, Any]:
         states = [*(point.currents[arrays.kind == DIODE] > 0.0), *(r.conducting for r in point.regions.values())]
         row["conducting"] = float(np.mean(states)) if states else 0.0
     return row | {"memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
-
-
-def _load(convex_program: bool) -> None:
-    """Load compiled kernels, which count as installed."""
-    from circuitsim.controlled.kernels import controlled_kernel
-    from circuitsim.newton.kernels import newton_kernel
-
-    load()
-    for kernel in () if convex_program else (controlled_kernel, newton_kernel):
-        kernel.load()
 
 
 def _judge(circuit: Circuit, convex_program: bool) -> Callable[[np.ndarray], Verified]:

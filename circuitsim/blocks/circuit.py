@@ -37,10 +37,10 @@ from circuitsim.circuit.amplifiers import without_amplifiers
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import expanded
 from circuitsim.errors import NoEnergyError, UsageError
+from circuitsim.kernels import TERM, kernel
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.roles import Roles
-from circuitsim.newton.co_content import NODES, WEIGHTS
-from circuitsim.newton.kernels import newton_kernel
+from circuitsim.newton.co_content import NODES, WEIGHTS, co_content_differences, responses_of_laws
 
 KINK = 1e-9
 """A diode whose current and voltage are within this fraction of their scales is at a kink."""
@@ -397,8 +397,8 @@ class CircuitBlock:
         if smooth is not None and self._laws.rows:
             u, i = map(np.array, zip(*(self._junctions(smooth, *end) for end in (above, below))))
             by_row = np.empty(smooth.rows.shape)
-            kernel = newton_kernel("co_content_differences", 50 * u.size)
-            kernel(smooth.rows, np.array(NODES), np.array(WEIGHTS), u, i, weight, by_row)
+            differences = kernel(co_content_differences, 50 * u.size, TERM)
+            differences(smooth.rows, np.array(NODES), np.array(WEIGHTS), u, i, weight, by_row)
         return self._derivatives(change, level, weight, by_row)
 
     def _derivatives(
@@ -467,8 +467,8 @@ class CircuitBlock:
         smooth, by_row = self._present.smooth, np.zeros((0, 0))
         if smooth is not None and self._laws.rows:
             u, by_row = self._junctions(smooth, v, current)[0], np.empty(smooth.rows.shape)
-            kernel = newton_kernel("responses_of_laws", u.size)
-            kernel(smooth.rows, u, self._drops(adjoint[0], smooth.rest), weight, by_row)
+            respond = kernel(responses_of_laws, u.size, TERM)
+            respond(smooth.rows, u, self._drops(adjoint[0], smooth.rest), weight, by_row)
         return self._derivatives(adjoint, (v, current), weight, by_row), self._by_values(self._inputs, adjoint, adjoint)
 
 

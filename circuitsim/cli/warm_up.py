@@ -63,16 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compile the kernels, with one line per command on stderr, and print the seconds."""
-    from circuitsim.controlled.kernels import controlled_kernel
-    from circuitsim.engine.small.kernels import load
-    from circuitsim.newton.kernels import newton_kernel
-    from circuitsim.time_domain.kernels import time_kernel
-    from circuitsim.time_domain.stage_kernels import stage_kernel
+    from circuitsim.kernels import compile_at_once
 
     begin = time.perf_counter()
-    load()
-    for family in (controlled_kernel, newton_kernel, time_kernel, stage_kernel):
-        family.load()
+    compile_at_once()
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         _write_files()
         for k, line in enumerate(COMMANDS, 1):

@@ -12,8 +12,9 @@ from circuitsim.certificate import Certificate, certify
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.circuit.table import read_only
-from circuitsim.controlled.kernels import controlled_kernel
+from circuitsim.controlled.held_laws import laws_held
 from circuitsim.controlled.law_arrays import LawArrays
+from circuitsim.kernels import kernel
 
 
 def certify_controlled(
@@ -40,7 +41,7 @@ def certify_controlled(
     """
     kind, value = arrays.kind.copy(), arrays.value.copy()
     worst = np.zeros((2, 2))
-    controlled_kernel("laws_held", kind.size)(laws, read_only(arrays.value), voltages, low, currents, drops, worst)
+    kernel(laws_held, kind.size)(laws, read_only(arrays.value), voltages, low, currents, drops, worst)
     at = laws.element
     kind[at] = np.where(laws.current, CURRENT, VOLTAGE)
     # A nullor has any voltage; its equation is that its control vanishes.

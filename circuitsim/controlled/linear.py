@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from circuitsim.controlled.corrections import corrected
 from circuitsim.controlled.equations import Equations
-from circuitsim.controlled.kernels import controlled_kernel
+from circuitsim.kernels import kernel
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -263,7 +264,7 @@ class Factor:
             The matrix is singular to working precision.
         """
         terms, high, low, residual = self.terms, np.zeros(right.size), np.zeros(right.size), np.empty(right.size)
-        correct = controlled_kernel("corrected", right.size)
+        correct = kernel(corrected, right.size)
         change, before = self.rough(right) if rough is None else rough, math.inf
         for turn in range(CORRECTIONS + 1):
             if not np.isfinite(change).all():

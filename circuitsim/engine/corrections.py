@@ -14,9 +14,9 @@ import math
 import numpy as np
 
 from circuitsim.engine import tree
-from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network, forest_of
 from circuitsim.engine.tree import CLOSES, RESOLUTION, Tree
+from circuitsim.kernels import kernel
 from circuitsim.program.components import block_labels, by_node
 from circuitsim.solvers.protocol import ACCURACY
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from circuitsim.engine import steps, tree
 from circuitsim.engine.corrections import OVERALL
-from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import LinearPoint
 from circuitsim.engine.tree import CLOSES
+from circuitsim.kernels import kernel
 
 
 class Violations(NamedTuple):

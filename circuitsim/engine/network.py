@@ -12,7 +12,7 @@ from circuitsim.circuit.elements import VOLTAGE
 from circuitsim.engine.spanning import grow
 from circuitsim.engine.steps import Topology
 from circuitsim.engine.tree import Branches, Tree
-from circuitsim.kernels import COMPILED
+from circuitsim.kernels import MANY
 from circuitsim.program import Structure
 from circuitsim.program.components import block_labels, component_labels
 from circuitsim.solvers.linear import Dense, NodalPattern, Supernodal
@@ -204,7 +204,7 @@ class Wiring:
         derived = self.structure.derived
         ends = derived.ends
         a, b = np.concatenate([ends.a, ends.tail]), np.concatenate([ends.b, ends.head])
-        large = self.compiled or self.structure.arrays.kind.size > COMPILED
+        large = self.compiled or self.structure.arrays.kind.size > MANY
         return NodalPattern(derived.n, a, b, ends.r.size, derived.grounded, large)
 
     @cached_property

@@ -13,8 +13,8 @@ import numpy as np
 
 from circuitsim._graphs import choose_forest
 from circuitsim.engine import steps
-from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network
+from circuitsim.kernels import kernel
 from circuitsim.solvers.linear import NodalPattern
 from circuitsim.solvers.protocol import ACCURACY, Factored
 

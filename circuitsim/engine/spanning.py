@@ -8,8 +8,8 @@ from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.table import read_only
 from circuitsim.engine import tree
-from circuitsim.engine.kernels import kernel
 from circuitsim.engine.tree import Branches, Tree
+from circuitsim.kernels import kernel
 
 
 def grow(n: int, first: np.ndarray, second: np.ndarray, roots: np.ndarray, edges: np.ndarray) -> Tree:

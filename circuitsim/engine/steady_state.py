@@ -17,7 +17,6 @@ from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR
 from circuitsim.engine import nodal, potentials, steps, tree
 from circuitsim.engine.active_set import on_potentials, solve_active_set
 from circuitsim.engine.double_double import add
-from circuitsim.engine.kernels import kernel
 from circuitsim.engine.kkt import forward_voltages, resolved_voltages, sources_alone, voltages_between
 from circuitsim.engine.network import Network, forest_of, network
 from circuitsim.engine.refinement import LinearPoint, solve_linear
@@ -25,7 +24,7 @@ from circuitsim.engine.small.active_set import NOISE
 from circuitsim.engine.small.least_norm import carry_away
 from circuitsim.engine.tree import CLOSES, RESOLUTION
 from circuitsim.errors import ConvergenceError
-from circuitsim.kernels import COMPILED
+from circuitsim.kernels import MANY, kernel
 from circuitsim.program.components import block_labels, component_labels, unchangeable
 from circuitsim.program.structure import analyse_arrays
 from circuitsim.solvers.linear import Supernodal
@@ -101,7 +100,7 @@ def loop_currents(net: Network, carried: Carried, tight: np.ndarray) -> Loops:
         left[0] = 0.0
         found = carry_away(np.array((number[first], number[second])), one_way, left)
     if found is None:
-        found = _least_norm(number, first, second, one_way, need, net.first.size > COMPILED)
+        found = _least_norm(number, first, second, one_way, need, net.first.size > MANY)
     # Rounding to below zero counts as zero, since a diode's current can only grow.
     size = np.abs(need[0])
     np.maximum.at(size, first, np.abs(found))

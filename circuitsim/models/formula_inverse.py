@@ -86,7 +86,3 @@ def by_parameters(p: Any, u: Any, out: Any) -> None:
     for k in range(p.size):
         out[k] = 0.0
     out[4] = junction(p, u)[0] / p[4]
-
-
-HELPERS = (between, inverse)
-"""Functions that compiled kernels call besides `junction` and `by_parameters`."""

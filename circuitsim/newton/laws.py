@@ -52,17 +52,15 @@ def _either_filled(number: int, derivatives: Callable[..., None], rest: Callable
     return by_parameters
 
 
-def _chain(functions: Sequence[Callable[..., Any]], either: Callable[..., Any]) -> list[Callable[..., Any]]:
-    """Nest the dispatchers; the last one selects among all functions."""
-    chain = [functions[-1]]
+def _chain(functions: Sequence[Callable[..., Any]], either: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that selects among all functions, by nested dispatchers."""
+    chosen = functions[-1]
     for number in range(len(functions) - 2, -1, -1):
-        chain.append(either(number, functions[number], chain[-1]))
-    return chain
+        chosen = either(number, functions[number], chosen)
+    return chosen
 
 
-CHAIN, DERIVATIVE_CHAIN = _chain(JUNCTIONS, _either), _chain(DERIVATIVES, _either_filled)
-
-law, by_parameters = CHAIN[-1], DERIVATIVE_CHAIN[-1]
+law, by_parameters = _chain(JUNCTIONS, _either), _chain(DERIVATIVES, _either_filled)
 """``law(p, u)``: current, A, and slope, S, of a junction at the voltage u, V; the last entry of the row p is the number
 of the characteristic. ``by_parameters(p, u, out)``: derivatives of the current by the entries of p."""
 
@@ -102,10 +100,6 @@ def project(rows, v, i, r, u, points):
 
 
 __all__ = [
-    "CHAIN",
-    "DERIVATIVES",
-    "DERIVATIVE_CHAIN",
-    "JUNCTIONS",
     "by_parameters",
     "charging",
     "law",

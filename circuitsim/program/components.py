@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim._graphs import find, unite
-from circuitsim.kernels import COMPILED, kernel, loaded
+from circuitsim._graphs import unite
+from circuitsim.kernels import kernel
 
 
 def component_labels(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -27,13 +27,8 @@ def component_labels(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     -------
     (n,) int64 array
     """
-    if max(n, a.size) <= COMPILED and not loaded():
-        leader = list(range(n))  # interpreted, lists are faster
-        for u, v in zip(a.tolist(), b.tolist()):
-            unite(leader, u, v)
-        return np.array([find(leader, u) for u in range(n)], dtype=np.int64)
     parent = np.arange(n)
-    kernel(_join, a.size + n, bitwise_stable=True)(*map(np.ascontiguousarray, (a, b)), parent)
+    kernel(_join, a.size + n)(*map(np.ascontiguousarray, (a, b)), parent)
     return parent
 
 
@@ -64,8 +59,6 @@ def by_node(n: int, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     ptr = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(ends, minlength=n), out=ptr[1:])
-    if max(n, ends.size) <= COMPILED:
-        return ptr, np.argsort(ends, kind="stable")
     position = np.empty(ends.size, dtype=np.int64)
     kernel(_place, max(n, ends.size))(ends, ptr[:-1].copy(), position)
     return ptr, position
@@ -93,7 +86,7 @@ def strong_labels(n: int, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
     ptr, position = by_node(n, tail)
     label = np.full(n, -1, dtype=np.int64)
     work = [np.full(n, -1, dtype=np.int64) for _ in range(5)]
-    kernel(_tarjan, max(n, tail.size), bitwise_stable=True)(ptr, head[position], label, *work)
+    kernel(_tarjan, max(n, tail.size))(ptr, head[position], label, *work)
     return label
 
 
@@ -152,9 +145,7 @@ def block_labels(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     label = np.full(a.size, -1, dtype=np.int64)
     work = [np.full(n, -1, dtype=np.int64) for _ in range(4)]
     stack = np.empty(a.size, dtype=np.int64)
-    kernel(_hopcroft_tarjan, max(n, a.size), bitwise_stable=True)(
-        ptr, position % max(a.size, 1), a, b, label, *work, stack
-    )
+    kernel(_hopcroft_tarjan, max(n, a.size))(ptr, position % max(a.size, 1), a, b, label, *work, stack)
     return label
 
 

@@ -33,7 +33,7 @@ class RootedForest(NamedTuple):
 def spanning_forest(n: int, tail: np.ndarray, head: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Those of ``edges`` that form a spanning forest, taken in order; nodes are 0…n."""
     kept = np.empty(min(n, edges.size), dtype=np.int64)
-    count = kernel(choose_forest, max(n, edges.size), bitwise_stable=True)(n + 1, tail, head, edges, kept)
+    count = kernel(choose_forest, max(n, edges.size))(n + 1, tail, head, edges, kept)
     return kept[:count]
 
 
@@ -45,7 +45,7 @@ def rooted(n: int, tail: np.ndarray, head: np.ndarray, scale: np.ndarray) -> Roo
     f = tail.size
     node, parent, edge, root, queue = (np.empty(n + 1, np.int64) for _ in range(5))
     tracks = Tracks(np.empty(n + 2, np.int64), np.empty(n + 1, np.int64), np.empty(2 * f, np.int64), queue)
-    grow = kernel(grow_forest, max(n, f), bitwise_stable=True)
+    grow = kernel(grow_forest, max(n, f))
     found = grow(n + 1, f, tail, head, int(np.argmax(scale)), scale, tracks, node, parent, edge, root)
     node, parent, edge = node[:found], parent[:found], edge[:found]
     tree = root[node]
@@ -64,7 +64,7 @@ def forest_flow(n: int, tail: np.ndarray, head: np.ndarray, need: np.ndarray, sc
     flow = np.zeros(tail.size)
     if tail.size:
         rest = need.copy()
-        eliminate = kernel(_eliminate_leaves, max(n, tail.size), bitwise_stable=True)
+        eliminate = kernel(_eliminate_leaves, max(n, tail.size))
         eliminate(*rooted(n, tail, head, scale), tail, rest, flow)
     return flow
 

@@ -49,10 +49,11 @@ from circuitsim.controlled.law_arrays import LawArrays, law_arrays
 from circuitsim.controlled.linear import Pair
 from circuitsim.engine.small.pointers import Pinned
 from circuitsim.errors import UsageError
+from circuitsim.kernels import UNKNOWN, kernel
 from circuitsim.models.junction_diode import BASE, CJO, RATE, TT, charge, junction
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.large_stages import LargeStages
-from circuitsim.time_domain.stage_kernels import stage_kernel
+from circuitsim.time_domain.stages_kernel import solve_stages
 
 if TYPE_CHECKING:
     from circuitsim.analysis.controlled import PreparedControlled
@@ -216,7 +217,7 @@ class StagesAtOnce:
         anew, made.length = made.length != begin.share, begin.share
         slopes, out = np.empty((len(column) + 1, begin.x.size)), self._filled(len(column))
         slopes[: first + 1] = begin.slopes
-        done, solved = stage_kernel("solve_stages", made.system.eq.size * len(values))(
+        done, solved = kernel(solve_stages, made.system.eq.size * len(values), UNKNOWN)(
             made.pinned,
             self._laws,
             self._states,

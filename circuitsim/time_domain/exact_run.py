@@ -17,12 +17,25 @@ from circuitsim.circuit.elements import VOLTAGE as VOLTAGE_SOURCE
 from circuitsim.circuit.waveforms import Waveform
 from circuitsim.engine.small.pointers import Pinned
 from circuitsim.errors import ConvergenceError, InfeasibleError, NoOperatingPointError, UnboundedError
+from circuitsim.kernels import LOADING, PRODUCT, count, kernel
 from circuitsim.time_domain.beginning import Beginning, Start, start
 from circuitsim.time_domain.jumps import jump
-from circuitsim.time_domain.kernels import PATIENCE, time_kernel
 from circuitsim.time_domain.library import Library
-from circuitsim.time_domain.loop import CORNERS, DONE, ENDLESS, FAST, JUMP, MODE, NO_SET, ROOM, SOURCES, WINDOW
-from circuitsim.time_domain.mode_selection import NOISE
+from circuitsim.time_domain.loop import (
+    CORNERS,
+    DONE,
+    ENDLESS,
+    FAST,
+    JUMP,
+    MODE,
+    NO_SET,
+    ROOM,
+    SOURCES,
+    WINDOW,
+    advance,
+    advance_decays,
+)
+from circuitsim.time_domain.mode_selection import NOISE, signs
 from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.part_states import STATE, nothing_carried
 from circuitsim.time_domain.problem import Problem
@@ -30,6 +43,7 @@ from circuitsim.time_domain.proof import RESIDUE
 from circuitsim.time_domain.result import Changes, Energies, Jump, Origin, Segments
 from circuitsim.time_domain.roots import ORDERS, POINTS
 from circuitsim.time_domain.run_state import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, TRIES, WANTED, Record, Run
+from circuitsim.time_domain.scales import sizes
 from circuitsim.time_domain.windows import (
     CURRENT,
     DELIVERED,
@@ -194,10 +208,10 @@ class ExactRun:
             ENDLESS: self._endless,
             NO_SET: self._no_set,
         }
-        name = "advance_decays" if self.library.decaying else "advance"
+        run = advance_decays if self.library.decaying else advance
         while True:
             library, state = self.library, self.state
-            code = time_kernel(name, 0, self._ahead())(
+            code = kernel(run, 0, PRODUCT, self._ahead())(
                 *library.pinned[: 1 + library.decaying],
                 library.count,
                 library.inside,
@@ -209,7 +223,7 @@ class ExactRun:
             )
             work = self._work()
             self.worked += work
-            time_kernel.count(name, work)
+            count(run, work, PRODUCT)
             if state.number[TIME] != self.jumped_at:
                 self.jumps_here, self.jumped_at = 0, float(state.number[TIME])
             if code == DONE:
@@ -229,7 +243,7 @@ class ExactRun:
     def _ahead(self) -> float:
         """Estimated work until the end, extrapolated; 0 before there is enough of it."""
         time = float(self.state.number[TIME])
-        return self.worked * (self.stop / time - 1.0) if self.worked > PATIENCE and time > 0.0 else 0.0
+        return self.worked * (self.stop / time - 1.0) if self.worked > LOADING and time > 0.0 else 0.0
 
     def _work(self) -> int:
         """Approximate number of products of two numbers in the segments of the last call, and in the windows tried."""
@@ -292,7 +306,7 @@ class ExactRun:
         self.jumps_here += 1
         new, delivered, sets = jump(problem, state.x, state.w, self._now())
         size = np.zeros(state.x.size)
-        time_kernel("sizes", self.fixed.weights.size + size.size)(state, self.fixed, size)
+        kernel(sizes, self.fixed.weights.size + size.size, PRODUCT)(state, self.fixed, size)
         if (np.abs(new - state.x) > least * size).any():
             lost = delivered + problem.stored(state.x) - problem.stored(new)
             state.number[DELIVERED] += delivered
@@ -320,7 +334,7 @@ class ExactRun:
             (mode.source_cuts, UnboundedError, "drive a net current that has no path", "in parallel"),
         ):
             order, sign, free = np.zeros(len(rows), np.int64), np.zeros(len(rows)), np.zeros(len(rows), bool)
-            time_kernel("signs", ORDERS * rows.size)(
+            kernel(signs, ORDERS * rows.size, PRODUCT)(
                 self.problem.system,
                 np.ascontiguousarray(rows.real.T),
                 self.state.w,

@@ -15,11 +15,11 @@ import numpy as np
 
 from circuitsim.engine.small.pointers import Pinned
 from circuitsim.errors import ConvergenceError
-from circuitsim.kernels import keep_memory
+from circuitsim.kernels import PRODUCT, SHORT, keep_memory, kernel
 from circuitsim.time_domain.decays import Decays
 from circuitsim.time_domain.exponentials import PRODUCTS as EXPONENTIAL
-from circuitsim.time_domain.exponentials import STEPS, TERMS
-from circuitsim.time_domain.kernels import time_kernel
+from circuitsim.time_domain.exponentials import STEPS, TERMS, node_exponentials
+from circuitsim.time_domain.mode_rows import entered
 from circuitsim.time_domain.modes import UNCOUPLED, Mode, Role, normal_tree, shared_of
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.roots import POINTS, SHARES
@@ -176,7 +176,7 @@ class Library:
     def _enter(self, conducting: np.ndarray, at: int) -> None:
         """Create mode number ``at``."""
         m, n = self.supply.role.size, len(self.problem.system) + self.supply.of.storing.size
-        enter = time_kernel("entered", m * (m + WORK * n) + (ROTATIONS * n**3 if self.decaying else 0))
+        enter = kernel(entered, m * (m + WORK * n) + (ROTATIONS * n**3 if self.decaying else 0), PRODUCT)
         net = self._tree(conducting)[0] if self.supply.of.turns.size else UNWIRED
         if not enter(self._supplied, conducting, net, NOTHING, False, at, *self.pinned):
             # What current sources in the tree and voltage sources outside of it need.
@@ -195,7 +195,7 @@ class Library:
         length, matrix = np.ldexp(1.0, self.exponent - halvings), self.modes.system[mode]
         radius = float(self.modes.radius[mode])
         squared = EXPONENTIAL + math.log2(max(radius * length, 1.0))
-        find = time_kernel("node_exponentials", int(squared) * POINTS * len(matrix) ** 3)
+        find = kernel(node_exponentials, int(squared) * POINTS * len(matrix) ** 3, SHORT)
         find(matrix, radius, length * SHARES, self.inside[self.windows])
         self.modes.window[mode, halvings] = self.windows
         self.windows += 1

@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.kernels import PRODUCT, kernel
 from circuitsim.time_domain import trees
-from circuitsim.time_domain.kernels import time_kernel
-from circuitsim.time_domain.mode_kernels import Given, Waves
+from circuitsim.time_domain.mode_kernels import Given, Waves, equations
 from circuitsim.time_domain.trees import FREE, WINDING, C, L, R, Wiring
 
 CANCELLED = 1e-12
@@ -189,7 +189,7 @@ def normal_tree(parts: Parts, role: np.ndarray) -> Wiring:
     """
     order = np.argsort(np.where(role == Role.RESISTOR, parts.value.real, 0.0), kind="stable")
     work = len(Role) * role.size + parts.n_nodes * role.size
-    net = time_kernel("wired", work)(parts.n_nodes, parts.first, parts.second, role, order)
+    net = kernel(trees.wired, work, PRODUCT)(parts.n_nodes, parts.first, parts.second, role, order)
     made = Wiring(*net)
     return with_transformers(made, role, parts.turns) if parts.turns.size and Role.WINDING in role else made
 
@@ -233,7 +233,7 @@ def mode_of(
         parts.turns,
     )
     work = 16 * net.cut.size + 4 * voltage.size
-    time_kernel("equations", work)(net, role, of, shared_of(net, role), waves, dependent, (loops, cuts))
+    kernel(equations, work, PRODUCT)(net, role, of, shared_of(net, role), waves, dependent, (loops, cuts))
     return Mode(states, waves.system, voltage, current, dependent, loops, cuts)
 
 

@@ -16,8 +16,10 @@ from circuitsim.analysis.probes import VALUE, Formula, Probe, all_probes, parse_
 from circuitsim.errors import UsageError
 from circuitsim.formats.result import Result, verdict
 from circuitsim.formats.table import Table
+from circuitsim.kernels import SHORT, kernel
+from circuitsim.time_domain import exponentials
 from circuitsim.time_domain.decay_series import ORDER
-from circuitsim.time_domain.kernels import time_kernel
+from circuitsim.time_domain.decays import evaluate_decays
 from circuitsim.time_domain.library import Library, Modes, products
 from circuitsim.time_domain.roots import POINTS
 from circuitsim.units import format_quantity
@@ -160,7 +162,7 @@ def evaluate(segments: Segments, times: np.ndarray) -> tuple[np.ndarray, np.ndar
     library = segments.library
     if library.decaying:
         work = times.size * modes.voltage.shape[1] * (ORDER + elements)
-        time_kernel("evaluate_decays", work)(
+        kernel(evaluate_decays, work, SHORT)(
             library.inside,
             modes.window[0],
             library.exponent,
@@ -174,7 +176,7 @@ def evaluate(segments: Segments, times: np.ndarray) -> tuple[np.ndarray, np.ndar
         )
         return voltage.T, current.T, where
     n, steps = modes.system.shape[1], modes.radius[segments.mode[where]] * (times - segments.start[where])
-    time_kernel("evaluate", products(n, steps) + n * voltage.size)(
+    kernel(exponentials.evaluate, products(n, steps) + n * voltage.size, SHORT)(
         modes.system,
         modes.radius,
         modes.voltage,

@@ -26,8 +26,9 @@ from circuitsim.analysis.solve import prepared
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.engine.small.active_set import MAX_ITERATIONS, Outcome
-from circuitsim.engine.small.kernels import small_kernel
+from circuitsim.engine.small.single import solve_once
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, TopologyError, UsageError
+from circuitsim.kernels import NODE, kernel
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.deviations import SIGMAS, Distribution
 from circuitsim.points import Journal, computed, digest
@@ -157,10 +158,10 @@ class Worker:
         out[:, :m] = small.value
         out[:, self.places] = values
         guess, (packed, numbers) = self.nominal.currents, small.memory()
-        kernel = small_kernel("solve_once", n * small._nodes)
+        solve = kernel(solve_once, n * small._nodes, NODE)
         status, worst = np.empty(n, np.int64), np.empty(n)
         for s in range(n):
-            status[s], worst[s] = kernel(packed, numbers, guess, MAX_ITERATIONS, True, out[s])
+            status[s], worst[s] = solve(packed, numbers, guess, MAX_ITERATIONS, True, out[s])
         good = (status == Outcome.CONVERGED) & (worst <= self.job.tolerance)
         with np.errstate(invalid="ignore", over="ignore"):  # of uncertified samples
             found = self.reader.columns(out[:, small.voltages], out[:, small.currents]) + 0.0

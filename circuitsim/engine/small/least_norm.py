@@ -14,8 +14,9 @@ import numpy as np
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
 from circuitsim.engine.small.active_set import MAX_ITERATIONS, REFINED
 from circuitsim.engine.small.elimination import UPDATES
-from circuitsim.engine.small.kernels import small_kernel
-from circuitsim.engine.small.single import ALL, NO_GUESS, NUMBERS
+from circuitsim.engine.small.loops import add_pass
+from circuitsim.engine.small.single import ALL, NO_GUESS, NUMBERS, prepare, refine_once, solve_once
+from circuitsim.kernels import NODE, kernel
 
 PASSES = 8
 """Maximum number of passes over the currents of loops; each resolves twelve more decades."""
@@ -55,7 +56,7 @@ def carry_away(ends: np.ndarray, one_way: np.ndarray | None, need: np.ndarray) -
         found = _least_norm(key, idle.tobytes(), marks, rest)
         if found is None:
             return None
-        if not small_kernel("add_pass", need.size)(flat, one_way, need, found, carried, rest):
+        if not kernel(add_pass, need.size)(flat, one_way, need, found, carried, rest):
             break
         idle = one_way & (carried <= 0.0)
     return carried
@@ -88,7 +89,7 @@ def _unit(ends: bytes, one_way: bytes, fed: bytes) -> _Unit | None:
     kind[diodes], value[diodes], a[diodes], b[diodes] = DIODE, np.nan, middle, second[d]
     b[d] = middle
     kind[sources], value[sources], b[sources] = CURRENT, 0.0, f
-    packed = small_kernel("prepare", n)(kind, a, b, value, n, np.zeros(n, np.bool_), UPDATES)
+    packed = kernel(prepare, n, NODE)(kind, a, b, value, n, np.zeros(n, np.bool_), UPDATES)
     return _Unit(packed, [], value, f, n, d.size) if packed.size else None
 
 
@@ -106,10 +107,10 @@ def _least_norm(ends: bytes, one_way: bytes, fed: bytes, need: np.ndarray) -> np
     out = np.empty(end + size + 15 + unit.diodes)
     out[:size] = unit.value
     out[size - unit.fed.size : size] = need[unit.fed]
-    status, worst = small_kernel("solve_once", n)(*memory, NO_GUESS, MAX_ITERATIONS, True, out)
+    status, worst = kernel(solve_once, n, NODE)(*memory, NO_GUESS, MAX_ITERATIONS, True, out)
     # Potentials may be open where only idle diodes fix a node, but with a resistor in each edge its current is unique.
     if not worst <= ACCURATE and status in REFINED:
-        worst = small_kernel("refine_once", n)(*memory, out, np.empty(size), ALL, NO_GUESS)
+        worst = kernel(refine_once, n, NODE)(*memory, out, np.empty(size), ALL, NO_GUESS)
     unit.spare.append(memory)
     found: np.ndarray = out[end : end + len(one_way)]
     return found if worst <= ACCURATE else None

@@ -6,17 +6,15 @@ the factor; row structure of the supernodes, the list of updates between them, a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
 from circuitsim._jit import jit
-from circuitsim.kernels import register_module
-from circuitsim.solvers import minimum_degree
+from circuitsim.kernels import compiled
 from circuitsim.solvers.laplacian import graph
 from circuitsim.solvers.laplacian.graph import breadth_first, mean_reach, relabel
+from circuitsim.solvers.minimum_degree import minimum_degree
 
 FAR = 0.2
 """Mean distance of neighbours' numbers, relative to the number of nodes, above which nodes are renumbered first: poor
@@ -36,20 +34,13 @@ def fill_reducing(ptr: np.ndarray, idx: np.ndarray) -> np.ndarray:
     ndarray of int64, shape (n,)
         ``order[k]`` is the node eliminated k-th.
     """
-    order = _compiled()
+    order = compiled(minimum_degree)
     if mean_reach(ptr, idx) <= FAR:
         return order(ptr, idx)
     near = breadth_first(ptr, idx)
     place = np.empty_like(near)
     place[near] = np.arange(near.size)
     return near[order(*relabel(ptr, idx, near, place))]
-
-
-@cache
-def _compiled() -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    register_module(minimum_degree)
-    compiled: Callable[[np.ndarray, np.ndarray], np.ndarray] = jit()(minimum_degree.minimum_degree)
-    return compiled
 
 
 @jit()
