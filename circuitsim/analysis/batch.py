@@ -18,6 +18,7 @@ import numpy as np
 from circuitsim.analysis.batch_solution import BatchSolution, samples_of
 from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.newton import OPEN, NewtonOptions, Ports, Smooth, Start, iterate, tangents
+from circuitsim.analysis.port_network import PortNetwork, independent_sources
 from circuitsim.analysis.small_circuit import LazyOperatingPoint, SmallCircuitSolver
 from circuitsim.analysis.smooth_proof import proof
 from circuitsim.analysis.smooth_small import SmallNewton, Solved
@@ -28,7 +29,6 @@ from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import solve_linear
 from circuitsim.engine.small.active_set import respond_samples
-from circuitsim.engine.steady_state import linear_states
 from circuitsim.errors import CircuitError, TopologyError, UnboundedError, UsageError
 from circuitsim.kernels import keep_memory, kernel
 from circuitsim.newton.steps import CURRENT as AMPERES
@@ -217,23 +217,23 @@ class BatchSolver:
         rows: tuple[np.ndarray, ...],
         threads: int | None,
     ) -> None:
-        """Fill in samples of a linear circuit from its one factor, where that proves them."""
+        """Fill in samples of a linear circuit, as columns of one factor, where that certifies them."""
+        structure, arrays = ready.structure, ready.structure.arrays._replace(value=shared)
+        if structure.forest.closing.size or structure.references.size or not structure.derived.grounded:
+            return
         keep_memory()
         v, current, error, iterations = rows
-        net = _network(ready, shared)
-        factored = net.laplacian.factor(net.diodes)
+        nothing = np.zeros(0, dtype=np.int64)
+        network = PortNetwork(ready.wiring, arrays, independent_sources(arrays), nothing.reshape(0, 2), nothing)
 
         def some(begin: int, end: int) -> None:
             columns = np.tile(shared, (end - begin, 1))
             columns[:, sources] = x[begin:end]
             with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-                nets = [_network(ready, column) for column in columns]
-                for s, net, found in zip(range(begin, end), nets, linear_states(nets, factored)):
-                    if found is not None:
-                        arrays = net.structure.arrays
-                        state = found.voltages, found.current, found.drop
-                        error[s] = certify(arrays, arrays.value, *state, self.tolerance, found.low).worst
-                        v[s], current[s], iterations[s] = *state[:2], found.iterations
+                found = network.states(columns[:, network.sources].T)
+                for s, value, volts, low, amperes, drops in zip(range(begin, end), columns, *(a.T for a in found)):
+                    error[s] = certify(arrays, value, volts, amperes, drops, self.tolerance, low).worst
+                    v[s], current[s], iterations[s] = volts, amperes, 2
 
         _side_by_side(some, len(x), v.shape[1], threads)
 

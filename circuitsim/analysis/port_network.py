@@ -20,6 +20,7 @@ from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.engine.network import Wiring
 from circuitsim.kernels import kernel
+from circuitsim.program.precise import two_sum
 from circuitsim.program.structure import Structure
 from circuitsim.solvers.protocol import Factored, LinearSolver
 
@@ -204,7 +205,9 @@ class PortNetwork:
         self._add_currents(drive, at_net, at_size)
         value, magnitude = np.zeros((2, *drive.shape))
         self._voltages(x, offset, value, magnitude)
-        self._delivered(at_net, at_size, value, magnitude)
+        port = self.tree_port[self.tree_port < self.n_ports]
+        value[port] = self._delivered(at_net)[self.tree_port < self.n_ports]
+        magnitude[port] = self._delivered(at_size, magnitudes=True)[self.tree_port < self.n_ports]
         flow, volts = largest[0], largest[1] + np.abs(offset).max(axis=0)
         magnitude = np.maximum(magnitude, WEAK * np.where(self.is_voltage[:, None], flow, volts))
         return Reading(value, magnitude, SAFETY * bound)
@@ -230,7 +233,36 @@ class PortNetwork:
             np.add.at(injected, end[driven], share[driven])
         return self._solved(injected)[:-1] + share[self.is_voltage & ~fixed].sum(axis=0)
 
+    def states(self, drive: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Potentials, their low-order parts, V (n_nodes, c), currents, A, and drops, V (m, c), of all elements for the
+        drives (ports, c), corrected once by the residuals of Kirchhoff's current law."""
+        _, x, offset, injected = self.respond(drive)
+        (kind, first, second, value, _), r, far = self.arrays, self.resistors, self.branches
+        net, at_net = self._net_currents(far, x, offset)
+        change = self._solved(injected - net)
+        at_net += self._net_currents(self._held, change, np.zeros_like(offset))[1]
+        self._add_currents(drive, at_net, np.zeros_like(at_net))
+        current = np.zeros((kind.size, drive.shape[1]))
+        between = (x[far.a] - x[far.b]) + (offset[far.at_a] - offset[far.at_b])
+        current[r] = far.g[:, None] * (between + (change[far.a] - change[far.b]))
+        current[self.structure.voltage_edges] = -self._delivered(at_net)
+        fed = self.sources[~self.is_voltage[: self.sources.size]]
+        current[fed] = drive[: self.sources.size][~self.is_voltage[: self.sources.size]]
+        v, rounding = two_sum(x[self.structure.coordinate], offset[self.row])
+        low = rounding + change[self.structure.coordinate]
+        drop = (v[first] - v[second]) + (low[first] - low[second])
+        drop[r] = value[r, None] * current[r]
+        drop[self.structure.voltage_edges] = np.append(drive, np.zeros((1, drive.shape[1])), axis=0)[self.tree_port]
+        return v, low, current, drop
+
     # ------------------------------------------------------------------ parts of a response
+    def _net_currents(self, branches: Branches, x: np.ndarray, offset: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Currents that resistors draw from super-nodes and from grouped nodes, A."""
+        net, size = np.zeros_like(x), np.zeros_like(x)
+        at_net, at_size = np.zeros_like(offset), np.zeros_like(offset)
+        kernel(flows.net_currents, branches.a.size * x.shape[1])(branches, x, offset, net, size, at_net, at_size)
+        return net, at_net
+
     def _solved(self, injected: np.ndarray) -> np.ndarray:
         if not self.structure.n:
             return np.zeros_like(injected)
@@ -250,10 +282,7 @@ class PortNetwork:
 
     def _taken(self, offset: np.ndarray) -> np.ndarray:
         """Currents (n + 1, c), A, drawn by resistors from super-nodes of potential zero with these offsets."""
-        taken, x, size = np.zeros((3, self.structure.n + 1, offset.shape[1]))
-        at, held = np.zeros((2, *offset.shape)), self._held
-        kernel(flows.net_currents, held.a.size * offset.shape[1])(held, x, offset, taken, size, *at)
-        return taken
+        return self._net_currents(self._held, np.zeros((self.structure.n + 1, offset.shape[1])), offset)[0]
 
     def _injected(self, drive: np.ndarray) -> np.ndarray:
         """Currents that current drives inject into super-nodes (n + 1, c), A."""
@@ -281,17 +310,17 @@ class PortNetwork:
             np.abs(x[coordinate[a]]) + np.abs(x[coordinate[b]]) + np.abs(offset[row[a]]) + np.abs(offset[row[b]])
         )
 
-    def _delivered(self, at_net: np.ndarray, at_size: np.ndarray, value: np.ndarray, size: np.ndarray) -> None:
-        """Currents of voltage sources: what the nodes beyond them draw, accumulated up the trees of sources."""
+    def _delivered(self, at_net: np.ndarray, magnitudes: bool = False) -> np.ndarray:
+        """Currents of voltage constraints (edges, c), A: what the nodes beyond them draw, accumulated up their trees;
+        ``magnitudes`` ignores signs."""
         forest, row = self.structure.forest, self.row
+        found = np.zeros((self.structure.voltage_edges.size, at_net.shape[1]))
         for start, stop in zip(forest.level[-2::-1], forest.level[:0:-1]):
             nodes = forest.order[start:stop]
-            port = self.tree_port[forest.edge[nodes]]
-            source = port < self.n_ports
-            value[port[source]] = (forest.sign[nodes][:, None] * at_net[row[nodes]])[source]
-            size[port[source]] = at_size[row[nodes]][source]
-            for total in (at_net, at_size):
-                np.add.at(total, row[forest.parent[nodes]], total[row[nodes]])
+            sign = np.ones(nodes.size) if magnitudes else forest.sign[nodes]
+            found[forest.edge[nodes]] = sign[:, None] * at_net[row[nodes]]
+            np.add.at(at_net, row[forest.parent[nodes]], at_net[row[nodes]])
+        return found
 
 
 def independent_sources(arrays: CircuitArrays) -> np.ndarray:

@@ -89,22 +89,6 @@ def plain(circuits: Circuits, conducting: np.ndarray, patience: int, limit: int)
         conducting = step.following
 
 
-def on_potentials(net: Network, closed: np.ndarray, limit: int, factored: Factored | None = None) -> nodal.Start | None:
-    """The result of plain steps on node voltages in doubles; None where these do not apply. For the arguments see
-    `solve_active_set`; ``factored``, the nodal matrix at any set, is consumed."""
-    if limit < 1:
-        raise ConvergenceError("the iteration limit is zero")
-    if not nodal.suits(net):
-        return None
-    circuits, conducting = Potentials(net, factored), np.searchsorted(net.diodes, closed)
-    if not closed.size and limit > 1 and net.laplacian.direct:
-        conducting = circuits.conducting(circuits.guess().current)
-    step, ended = plain(circuits, conducting, PLAIN, limit)
-    if not ended:
-        step, ended = multipliers(circuits, circuits, step, limit)
-    return circuits.start(step, ended)
-
-
 def multipliers(voltages: Potentials, circuits: Circuits, step: Step, limit: int) -> tuple[Step, bool]:
     """The safeguard: proximal steps on the diode currents, each followed by a few plain steps.
 
@@ -291,7 +275,6 @@ def solve_active_set(
     guess: np.ndarray,
     anchor: np.ndarray,
     limit: int,
-    start: nodal.Start | None = None,
     factored: Factored | None = None,
 ) -> tuple[LinearPoint, int]:
     """The steady state from the conducting diodes ``closed``, and the linear circuits solved.
@@ -307,8 +290,6 @@ def solve_active_set(
         Potentials that components without a path to ground are kept close to, V.
     limit : int
         Maximum number of linear circuits before the dual method takes over, which may solve more (`solve_dual`).
-    start : nodal.Start, optional
-        Result of `on_potentials`, if available.
     factored : Factored, optional
         The nodal matrix at any set; consumed.
 
@@ -317,12 +298,20 @@ def solve_active_set(
     ConvergenceError
         The dual method failed too, or ``limit`` is zero.
     """
-    start, done = on_potentials(net, closed, limit, factored) if start is None else start, 0
-    if start is not None:
-        closed, guess, factored, done = start.closed, start.currents(net), start.factored, start.iterations
+    if limit < 1:
+        raise ConvergenceError("the iteration limit is zero")
+    conducting, done, doubles = np.searchsorted(net.diodes, closed), 0, nodal.suits(net)
+    if doubles:
+        circuits = Potentials(net, factored)
+        if not closed.size and limit > 1 and net.laplacian.direct:
+            conducting = circuits.conducting(circuits.guess().current)
+        step, ended = plain(circuits, conducting, PLAIN, limit)
+        if not ended:
+            step, _ = multipliers(circuits, circuits, step, limit)
+        conducting, guess, factored, done = step.following, circuits.currents(), circuits.factored, circuits.count
     refined = Refined(net, guess, anchor, factored, done)
-    step, ended = plain(refined, np.searchsorted(net.diodes, closed), REFINED, done + limit)
-    if start is None and not ended:
+    step, ended = plain(refined, conducting, REFINED, done + limit)
+    if not (doubles or ended):
         _, ended = multipliers(Potentials(net), refined, step, limit)
     if not ended:
         refined.point, dual = solve_dual(net, np.flatnonzero(refined.point.closed), refined.point.current, limit)

@@ -38,19 +38,3 @@ def multiply(a, b, b_low):
     low += a * b_low
     high = p + low
     return high, low - (high - p)
-
-
-def accumulate(a, a_low, b, b_low):
-    """The sum of two pairs, accurate to 2⁻⁵³ of the low parts, which may have any size."""
-    s = a + b
-    t = s - a
-    return s, a_low + (((a - (s - t)) + (b - t)) + b_low)
-
-
-def divide(a, a_low, b, inverse):
-    """The quotient of a pair and a double b with ``inverse`` 1/b, accurate to about 2⁻¹⁰⁰ of itself."""
-    q = a * inverse
-    p, p_low = multiply(b, q, 0.0)
-    low = (((a - p) - p_low) + a_low) * inverse
-    high = q + low
-    return high, low - (high - q)

@@ -28,44 +28,6 @@ EQUAL = 1e-13
 """Ends of a diode that differ by less than this fraction of their potentials count as equal."""
 
 
-class End(NamedTuple):
-    """The conducting diodes ``on`` (d,), and the ``state`` of an iteration with its potentials."""
-
-    on: np.ndarray
-    state: steps.State
-
-
-class Start(NamedTuple):
-    """Starting point of the refined iterations.
-
-    Attributes
-    ----------
-    closed : int array
-        Conducting diodes, the largest current first.
-    v : (n_nodes,) float array
-        Node voltages, V.
-    factored : Factored or None
-        The nodal matrix of the last iteration.
-    iterations : int
-        Linear circuits solved.
-    end : End or None
-        The final state of the iteration if it has no violation.
-    """
-
-    closed: np.ndarray
-    v: np.ndarray
-    factored: Factored
-    iterations: int
-    end: End | None
-
-    def currents(self, net: Network) -> np.ndarray:
-        """Branch currents of the resistors (m,), A."""
-        plan, current = net.resistances.wiring.topology, np.zeros(net.first.size)
-        drop = self.v[plan.resistor_first] - self.v[plan.resistor_second]
-        current[plan.resistor] = drop * net.resistances.siemens
-        return current
-
-
 ROUGH = 1e-4
 """Relative residual requested from iterative linear solvers while many diodes are in the wrong state."""
 FEW = 0.02
@@ -181,7 +143,7 @@ class Potentials:
     """
 
     def __init__(self, net: Network, factored: Factored | None = None) -> None:
-        self.net, self.count, self._factored, self._budget = net, 0, factored, _Accuracy(net)
+        self.net, self.count, self.factored, self._budget = net, 0, factored, _Accuracy(net)
         self.plan = plan = net.resistances.wiring.topology
         self._state = steps.new_state(plan, net.resistances.siemens, net.resistances.strength)
         self._on, self.offset, self._v = np.zeros(net.diodes.size, dtype=bool), *np.zeros((2, net.n_nodes))
@@ -209,8 +171,8 @@ class Potentials:
             if fresh:
                 self.count += 1
                 shorts = net.branch[net.diodes[on]]
-                self._factored = net.laplacian.factor(shorts[shorts >= 0], self._factored)
-                state.change[:] = self._factored.solve(state.change[:-1], self._budget.next(state))
+                self.factored = net.laplacian.factor(shorts[shorts >= 0], self.factored)
+                state.change[:] = self.factored.solve(state.change[:-1], self._budget.next(state))
             else:
                 state.change[:] = 0.0
             kernel(steps.finish_at_hand, net.first.size)(plan, self.injected, self.offset, state, on, v, CLEAR)
@@ -271,11 +233,12 @@ class Potentials:
             self._v,
         )
 
-    def start(self, step: Step, ended: bool) -> Start:
-        """The starting point of refined steps after ``step``; ``ended``: it has no violation."""
-        assert self._factored is not None
-        end = End(self._on, self._state) if ended else None
-        return Start(self.net.diodes[step.following], self._v, self._factored, self.count, end)
+    def currents(self) -> np.ndarray:
+        """Branch currents of the resistors after the last step (m,), A."""
+        net, plan, current = self.net, self.plan, np.zeros(self.net.first.size)
+        drop = self._v[plan.resistor_first] - self._v[plan.resistor_second]
+        current[plan.resistor] = drop * net.resistances.siemens
+        return current
 
     def guess(self) -> Guess:
         """Douglas–Rachford steps (Lions & Mercier 1979), each one substitution with the same factor."""

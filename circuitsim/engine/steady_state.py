@@ -14,8 +14,8 @@ import numpy as np
 
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR
-from circuitsim.engine import nodal, potentials, steps, tree
-from circuitsim.engine.active_set import on_potentials, solve_active_set
+from circuitsim.engine import tree
+from circuitsim.engine.active_set import solve_active_set
 from circuitsim.engine.double_double import add
 from circuitsim.engine.kkt import forward_voltages, resolved_voltages, sources_alone, voltages_between
 from circuitsim.engine.network import Network, forest_of, network
@@ -27,8 +27,6 @@ from circuitsim.errors import ConvergenceError
 from circuitsim.kernels import MANY, kernel
 from circuitsim.program.components import block_labels, component_labels, unchangeable
 from circuitsim.program.structure import analyse_arrays
-from circuitsim.solvers.linear import Supernodal
-from circuitsim.solvers.protocol import Factored
 
 SMALL = 1_000
 """Maximum number of elements on loops for the small driver; larger circuits are rarely sparse enough."""
@@ -51,33 +49,7 @@ class Loops(NamedTuple):
     unique: np.ndarray
 
 
-class Carried(NamedTuple):
-    """Branch currents, except those in loops without resistance.
-
-    Attributes
-    ----------
-    current, current_low : (m,) float arrays
-        A, as sums of two doubles.
-    least : float or (m,) float array
-        The minimum scale of each, A.
-    """
-
-    current: np.ndarray
-    current_low: np.ndarray
-    least: float | np.ndarray
-
-    @property
-    def scale(self) -> np.ndarray:
-        """Sums of currents below `RESOLUTION` of the largest of these, A, are rounding (m,)."""
-        return np.maximum(np.abs(self.current), self.least)
-
-    @classmethod
-    def of(cls, point: LinearPoint) -> Carried:
-        """From a refined circuit: pairs of doubles resolve currents relative to the largest in their blocks."""
-        return cls(point.current, point.current_low, np.append(point.in_block, 0.0)[point.block])
-
-
-def loop_currents(net: Network, carried: Carried, tight: np.ndarray) -> Loops:
+def loop_currents(net: Network, point: LinearPoint, tight: np.ndarray) -> Loops:
     """The currents in loops of fixed voltages and the diodes ``tight``, whose ends are equal."""
     alone = net.fixed is net.structure.voltage_edges and not net.structure.forest.closing.size
     edges = tight if alone and not tight.size else np.concatenate([net.fixed, tight])
@@ -86,7 +58,7 @@ def loop_currents(net: Network, carried: Carried, tight: np.ndarray) -> Loops:
     elements = edges[np.bincount(label)[label] > 1] if edges.size else edges
     if not elements.size:
         return Loops(elements, np.zeros(0), np.ones(0, dtype=bool))
-    need, off = _missing(net, carried, elements)
+    need, off = _missing(net, point, elements)
     nodes, ends = np.unique(np.concatenate([net.first[elements], net.second[elements]]), return_inverse=True)
     first, second = ends[: elements.size], ends[elements.size :]
     one_way = np.zeros(net.first.size, dtype=bool)
@@ -110,19 +82,21 @@ def loop_currents(net: Network, carried: Carried, tight: np.ndarray) -> Loops:
     return Loops(elements, found, unique)
 
 
-def _missing(net: Network, carried: Carried, elements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _missing(net: Network, point: LinearPoint, elements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Net current into each node of ``elements`` from all others, A, as sums of two doubles (2, n_nodes), zero where it
     is rounding; and the rounding of the high part (n_nodes,), A."""
     at_loops = np.zeros(net.n_nodes, dtype=bool)
     at_loops[net.first[elements]] = at_loops[net.second[elements]] = True
-    others = (at_loops[net.first] | at_loops[net.second]) & (carried.current != 0.0)
+    others = (at_loops[net.first] | at_loops[net.second]) & (point.current != 0.0)
     others[elements] = False
     high, low, largest = np.zeros((3, net.n_nodes))
     e = np.flatnonzero(others)
+    # Pairs of doubles resolve currents relative to the largest in their blocks.
+    scale = np.maximum(np.abs(point.current), np.append(point.in_block, 0.0)[point.block])
     kernel(_gather, net.first.size)(
-        e, net.first, net.second, carried.current, carried.current_low, carried.scale, high, low, largest
+        e, net.first, net.second, point.current, point.current_low, scale, high, low, largest
     )
-    size, off = np.abs(carried.current[e]), np.spacing(np.abs(high))
+    size, off = np.abs(point.current[e]), np.spacing(np.abs(high))
     for ends in (net.first[e], net.second[e]):
         np.maximum.at(off, ends, RESOLUTION * size)
     return np.where(np.abs(high) < RESOLUTION * largest, 0.0, (high, low)), off
@@ -212,18 +186,10 @@ class SteadyState(NamedTuple):
 
 def steady_state(net: Network, closed: np.ndarray, guess: np.ndarray, anchor: np.ndarray, limit: int) -> SteadyState:
     """The steady state found from the conducting diodes ``closed``; see `solve_active_set` for the arguments."""
-    factored = net.resistances.take_factor()
-    start = on_potentials(net, closed, limit, factored)
-    if start is not None:
-        found = _proven(net, start)
-        if found is not None:
-            net.resistances.keep_factor(start.factored)
-            return found
-        start = start._replace(end=None)  # large for large circuits
-    point, iterations = solve_active_set(net, closed, guess, anchor, limit, start, factored)
+    point, iterations = solve_active_set(net, closed, guess, anchor, limit, net.resistances.take_factor())
     net.resistances.keep_factor(point.factored)
     point, forward, tight = _with_closed_loops(net, point)
-    loops = loop_currents(net, Carried.of(point), net.diodes[tight])
+    loops = loop_currents(net, point, net.diodes[tight])
     current, unique = _with_loops(net, point.current.copy(), loops)
     drop = _drops(net, point, forward, tight, current)
     end = _with_potentials(net, point, drop)
@@ -231,92 +197,6 @@ def steady_state(net: Network, closed: np.ndarray, guess: np.ndarray, anchor: np
     free = np.concatenate([net.structure.currents, np.flatnonzero(kind == CAPACITOR)])
     drop[free] = voltages_between(net, end, free)
     return _in_range(net, SteadyState(current, drop, end.v, end.v_low, unique, iterations, point.converged))
-
-
-def linear_states(nets: list[Network], factored: Factored) -> list[SteadyState | None]:
-    """The steady states of a circuit without diodes for several sets of sources, as columns of one solve; None where
-    corrected potentials do not prove them."""
-    one, on = nets[0], np.zeros(0, dtype=bool)
-    plan, made = one.resistances.wiring.topology, one.resistances
-    if not (_whole(one) and one.grounded and one.structure.resistors.size):
-        return [None] * len(nets)
-    state, need = steps.new_state(plan, made.siemens, made.strength), np.empty((len(nets), plan.n))
-    offset, v = np.zeros((2, one.n_nodes))
-    for k, net in enumerate(nets):
-        kernel(steps.offsets, plan.tree_node.size)(plan, net.structure.arrays.kind, net.first, net.emf, offset)
-        kernel(steps.start, v.size)(plan, nodal.source_currents(net), offset, state, on, v)
-        need[k] = state.change[:-1]
-    found = []
-    for net, x in zip(nets, np.ascontiguousarray(factored.solve(need.T).T)):
-        state.x[:] = x
-        found.append(_Doubled(net, state, on))
-        need[len(found) - 1] = found[-1].left
-    changes = np.ascontiguousarray(factored.solve(need.T).T)
-    return [pairs.corrected(change, 2) for pairs, change in zip(found, changes)]
-
-
-def _whole(net: Network) -> bool:
-    """Whether there are no loops of fixed voltages and no parts without ground."""
-    return not (net.structure.forest.closing.size or net.structure.references.size)
-
-
-def _proven(net: Network, start: nodal.Start) -> SteadyState | None:
-    """The steady state from potentials in doubles, corrected once; None if that does not prove it."""
-    end = start.end
-    if end is None or not _whole(net) or not isinstance(net.laplacian, Supernodal):
-        return None
-    found = _Doubled(net, end.state, end.on)
-    if not found.rounding < np.inf:
-        return None
-    change = start.factored.solve(found.left)[end.state.forest.last]
-    return found.corrected(change, start.iterations + 1)
-
-
-class _Doubled:
-    """Potentials and currents of a circuit as pairs of doubles, from the potentials ``state.x`` of its super-nodes and
-    with the diodes ``on`` conducting.
-
-    Attributes
-    ----------
-    left : (n,) float array
-        Residual currents at the super-nodes, A.
-    rounding : float
-        Bound on their rounding, A; infinite where a diode conducts backwards.
-    """
-
-    def __init__(self, net: Network, state: steps.State, on: np.ndarray) -> None:
-        structure, self._plan, m = net.structure, net.resistances.wiring.topology, net.first.size
-        self._net, self._state, self._on = net, state, on
-        self._elements = potentials.Elements(
-            structure.arrays.kind, net.first, net.second, net.ohms, net.emf, net.source, net.sources, net.diodes
-        )
-        high, low, left = np.empty((2, net.n_nodes)), np.empty((2, net.n_nodes)), np.empty((2, self._plan.n + 1))
-        self._pairs = potentials.Pairs(
-            high[0], low[0], net.source.copy(), np.zeros(m), high[1], low[1], left[0], left[1]
-        )
-        self.left = left[0, :-1]
-        self.rounding = kernel(potentials.residual_currents, m)(self._plan, self._elements, state, on, self._pairs)
-
-    def corrected(self, change: np.ndarray, iterations: int) -> SteadyState | None:
-        """The steady state after changing the super-node voltages by ``change``, V; None if that does not prove it."""
-        net, pairs, m = self._net, self._pairs, self._net.first.size
-        drop, tight = np.empty(m), np.empty(net.diodes.size, dtype=bool)
-        total = kernel(potentials.correct, m)(
-            self._plan,
-            self._elements,
-            self._state,
-            self._on,
-            change[self._plan.coordinate],
-            self.rounding,
-            pairs,
-            drop,
-            tight,
-        )
-        if not total < np.inf:
-            return None
-        carried = Carried(pairs.current, pairs.current_low, 4.0 * total / RESOLUTION)
-        current, unique = _with_loops(net, pairs.current, loop_currents(net, carried, net.diodes[tight]))
-        return _in_range(net, SteadyState(current, drop, pairs.v, pairs.v_low, unique, iterations, True))
 
 
 def _with_loops(net: Network, current: np.ndarray, loops: Loops) -> tuple[np.ndarray, np.ndarray]:
