@@ -18,7 +18,6 @@ import numpy as np
 from circuitsim.analysis.batch_solution import BatchSolution, samples_of
 from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.newton import OPEN, NewtonOptions, Ports, Smooth, Start, iterate, tangents
-from circuitsim.analysis.port_network import PortNetwork, independent_sources
 from circuitsim.analysis.small_circuit import LazyOperatingPoint, SmallCircuitSolver
 from circuitsim.analysis.smooth_proof import proof
 from circuitsim.analysis.smooth_small import SmallNewton, Solved
@@ -27,6 +26,7 @@ from circuitsim.certificate import certify
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.engine.network import Network
+from circuitsim.engine.port_network import PortNetwork, independent_sources
 from circuitsim.engine.refinement import solve_linear
 from circuitsim.engine.small.active_set import respond_samples
 from circuitsim.errors import CircuitError, TopologyError, UnboundedError, UsageError

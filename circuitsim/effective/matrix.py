@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 from scipy.sparse import csc_array, hstack
 
-from circuitsim.analysis.port_network import EPSILON, PortNetwork, independent_sources
 from circuitsim.analysis.probes import FORMS, Probe, parse_probes
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE, RESISTOR
 from circuitsim.engine.network import Wiring
+from circuitsim.engine.port_network import EPSILON, PortNetwork, independent_sources
 from circuitsim.errors import ConvergenceError, TopologyError, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table

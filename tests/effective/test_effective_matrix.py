@@ -9,7 +9,7 @@ import pytest
 from linear_oracle import exact_matrix, random_circuit
 
 from circuitsim import Circuit, ConvergenceError, CrossbarLayer, TopologyError, UsageError, effective_matrix, loads
-from circuitsim.analysis.port_network import WEAK
+from circuitsim.engine.port_network import WEAK
 
 
 def _asked(circuit: Circuit, rng: np.random.Generator) -> tuple[list[str], list[str | tuple[str, str]]]:

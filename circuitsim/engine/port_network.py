@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis import port_flows as flows
-from circuitsim.analysis.port_flows import Branches
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
+from circuitsim.engine import port_flows as flows
 from circuitsim.engine.network import Wiring
+from circuitsim.engine.port_flows import Branches
 from circuitsim.kernels import kernel
 from circuitsim.program.precise import two_sum
 from circuitsim.program.structure import Structure
