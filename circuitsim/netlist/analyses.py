@@ -72,11 +72,11 @@ def merged(found: list[Token]) -> list[Token]:
         token, behind = found[k], found[k + 1 : k + 4]
         closed = len(behind) == 3 and behind[0].text == "(" and behind[1].kind == WORD and behind[2].text == ")"
         if token.kind == WORD and closed and behind[0].offset == token.end and not token.numeric:
-            words.append(Token(f"{token.text}:{behind[1].text}", token.offset, WORD, behind[2].end))
+            words.append(token._replace(text=f"{token.text}:{behind[1].text}", end=behind[2].end))
             k += 4
             continue
         if token.kind == MARK and token.text == "=" and (not words or words[-1].word != "data"):
-            raise CardError("syntax", "'=' does not belong here", token.offset)
+            raise CardError("syntax", "'=' does not belong here", token)
         if token.kind != MARK:
             words.append(token)
         k += 1
@@ -111,23 +111,22 @@ def output(card: Card, word: str, at: int) -> Output:
         if text[at].isspace() or text[at] == ",":
             at += 1
         elif formula := _FORMULA.match(text, at):
-            token = delimited(text, formula.end() - 1)
+            token = delimited(card, formula.end() - 1)
             requests.append("{" + token.text + "}")
             at = text.find(")", token.end) + 1 or len(text)
         elif text[at] in "{'":
-            token = delimited(text, at)
+            token = delimited(card, at)
             requests.append("{" + token.text + "}")
             at = token.end
         elif found := _OPTION.match(text, at):
             if found[1].lower() not in OPTIONS:
-                raise CardError(
-                    "syntax", f"{word} has no option {short(found[1])!r}", at, f"known: {', '.join(OPTIONS)}"
-                )
+                message = f"{word} has no option {short(found[1])!r}"
+                raise CardError("syntax", message, card.at(at), f"known: {', '.join(OPTIONS)}")
             at = found.end()
         elif found := _WIDTH.match(text, at):
             at = found.end()  # the axis limits of ngspice's .plot
         else:
-            end = _end_of_word(text, at)
+            end = _end_of_word(card, at)
             requests.append(text[at:end])
             at = end
     if requests and requests[0].lower() in dialect.PRINTED:
@@ -135,9 +134,9 @@ def output(card: Card, word: str, at: int) -> Output:
     return Output(word[1:], analysis, tuple(requests), card.place())
 
 
-def _end_of_word(text: str, at: int) -> int:
+def _end_of_word(card: Card, at: int) -> int:
     """Offset of the end of the word at ``at``: a blank or comma outside parentheses."""
-    depth, start = 0, at
+    text, depth, start = card.text, 0, at
     while at < len(text):
         depth += (text[at] == "(") - (text[at] == ")")
         if depth == 0 and (text[at].isspace() or text[at] == ","):
@@ -146,7 +145,7 @@ def _end_of_word(text: str, at: int) -> int:
             return at + 1
         at += 1
     if depth > 0:
-        raise CardError("syntax", "unmatched '('", start, "close it on this card")
+        raise CardError("syntax", "unmatched '('", card.at(start), "close it on this card")
     return at
 
 
@@ -206,7 +205,7 @@ class Analyses:
 
     def one(self) -> Analysis | None:
         """The request on the current card; None if it is not supported."""
-        card, start = self.card, self.card.start
+        card, start = self.card, self.card.offset
         word = self.word = card.text[start : start + 10].split()[0].split("(")[0].lower()
         place, after = card.place(start), start + len(word)
         if word == ".op":
@@ -235,7 +234,7 @@ class Analyses:
             return DcSweep(ranges, place)
         if len(ranges) > 1:
             message = f".step varies {short(ranges[0].name)} and {short(ranges[1].name)}"
-            raise CardError("syntax", message, found[0].offset, "write a .step card for each")
+            raise CardError("syntax", message, found[0], "write a .step card for each")
         return Step(ranges[0], place)
 
     def initial_values(self, found: list[Token]) -> InitialValues | None:
@@ -249,14 +248,13 @@ class Analyses:
                 self.reporter.warning(
                     "analysis",
                     ".ic takes node voltages and inductor currents; this entry is ignored",
-                    card,
-                    found[0].offset,
+                    found[0],
                     INITIAL,
                 )
                 return None
             name, value = found[2], found[5]
             if value.kind == MARK:
-                raise CardError("syntax", ".ic: a number is missing", value.offset, INITIAL)
+                raise CardError("syntax", ".ic: a number is missing", value, INITIAL)
             try:
                 if texts[0] == "v":
                     voltages[circuit.node_names[circuit.node_index(name.text)]] = self.number(value)
@@ -266,8 +264,7 @@ class Analyses:
                 self.reporter.warning(
                     "analysis",
                     f".ic: the circuit has no {short(name.text)}; the entry is ignored",
-                    card,
-                    name.offset,
+                    name,
                     "circuitsim solve lists nodes and elements",
                 )
             found = found[6:]
@@ -284,27 +281,22 @@ class Analyses:
         modes = [k for k, request in enumerate(requests) if request.lower() in ("ac", "dc")]
         wanted = requests[: modes[0]] if modes else requests
         if modes and requests[modes[0]].lower() == "dc" and len(requests) > modes[0] + 1:
-            at = card.text.find(requests[modes[0] + 1], card.start + len(word))
+            at = card.at(card.text.find(requests[modes[0] + 1], card.offset + len(word)))
             raise CardError("syntax", f".sens: {short(requests[modes[0] + 1])!r} does not belong here", at)
         if not wanted or (modes and requests[modes[0]].lower() == "ac"):
-            self.reporter.warning(
-                "analysis",
-                ".sens: only sensitivities of the operating point are computed",
-                card,
-                card.start,
-                ".sens v(out) i(V1)",
-            )
+            message = ".sens: only sensitivities of the operating point are computed"
+            self.reporter.warning("analysis", message, card, ".sens v(out) i(V1)")
         return SensitivityRequest(wanted, place)
 
-    def number(self, token: Token, card: Card | None = None) -> float:
-        """The value of a token of the card, or of another one."""
-        return self.evaluator.value(value_of(token, card or self.card, self.scope), self.environment)
+    def number(self, token: Token) -> float:
+        """The value of a token."""
+        return self.evaluator.value(value_of(token, self.scope), self.environment)
 
     def temperatures(self) -> tuple[float, ...]:
         """The values of ``.temp``, °C."""
         if not self.words:
             raise CardError("syntax", ".temp needs a temperature", self.card.last, ".temp 27")
-        return tuple(checked_temperature(self.number(t), t.offset) for t in self.words)
+        return tuple(checked_temperature(self.number(t), t) for t in self.words)
 
     # ------------------------------------------------------------------ .dc and .step
     def scale(self) -> str:
@@ -324,7 +316,7 @@ class Analyses:
             raise CardError("syntax", f"{self.word} needs a name and values", self.card.last, f"{self.word} {FORMS}")
         token = words.pop(0)
         name, vary = self.meant(token, parameter, kind)
-        at = words[0].offset if words else self.card.last
+        at = words[0] if words else self.card.last
         second = self.scale()
         if scale and second:
             raise CardError("syntax", f"{self.word}: {second!r} is the second scale", at, "leave one of them out")
@@ -341,7 +333,7 @@ class Analyses:
             raise CardError("syntax", f"{self.word} list has no values", self.card.last, "list v1 v2 …")
         if len(words) > limits.SWEEP_POINTS:
             many = f"{self.word} has more than {limits.SWEEP_POINTS:,} points"
-            raise CardError("limit", many, words[0].offset, "list fewer values")
+            raise CardError("limit", many, words[0], "list fewer values")
         self.words.clear()
         return array("d", [self.number(token) for token in words]), ()
 
@@ -360,7 +352,7 @@ class Analyses:
             return logarithmic(start, stop, step, base), ()
         except ValueError as error:
             hint = "write start, stop, points" if base else "the step must lead from start to stop"
-            raise CardError("analysis", f"{short(name)}: {error}", words[2].offset, hint) from None
+            raise CardError("analysis", f"{short(name)}: {error}", words[2], hint) from None
 
     def meant(self, token: Token, parameter: bool = False, kind: Token | None = None) -> Varied:
         """Resolve a name: ``R1``, ``R1:r``, a parameter of the deck (marked by ``PARAM``) or of a model (its type may
@@ -372,30 +364,30 @@ class Analyses:
             Nothing that can vary has this name.
         """
         name, _, own = token.text.partition(":")
-        scope, circuit, at = self.scope, self.circuit, token.offset
+        scope, circuit = self.scope, self.circuit
         if kind is not None:
             model = scope.find_model(name.lower())
             if model is None or model.type != kind.text.upper():
                 message = f"{self.word}: {short(kind.text)!r} is not the type of a model {short(name)!r}"
-                raise CardError("syntax", message, kind.offset, f"{self.word} {FORMS}")
+                raise CardError("syntax", message, kind, f"{self.word} {FORMS}")
         if own:
-            return self.own(name, own, at)
+            return self.own(name, own, token)
         if name in circuit and not parameter:
             if not ELEMENTS[circuit.columns()[0][circuit.element_index(name)]].parameter:
                 message = f"{self.word} sweeps {short(name)}, which has no value to sweep"
-                raise CardError("analysis", message, at, "sweep a source, a resistor or a parameter")
+                raise CardError("analysis", message, token, "sweep a source, a resistor or a parameter")
             return name, name
         if name.lower() in scope.parameters:
             return name, PARAMETER + name
         if parameter:
             message = f"{self.word}: no parameter is called {short(name)!r}"
-            raise CardError("parameter", message, at, f"define it: .param {short(name)}=…")
+            raise CardError("parameter", message, token, f"define it: .param {short(name)}=…")
         if name.lower() in TEMPERATURE_WORDS:
             return TEMPERATURE, TEMPERATURE
         message = f"{self.word} sweeps {short(name)}, which is not in the circuit"
-        raise CardError("analysis", message, at, "name a source, a resistor or a parameter")
+        raise CardError("analysis", message, token, "name a source, a resistor or a parameter")
 
-    def own(self, name: str, parameter: str, at: int) -> Varied:
+    def own(self, name: str, parameter: str, at: Token) -> Varied:
         """``R1:r``, ``D1:vfwd``, or the parameter of a model, which varies in all its elements."""
         circuit, word = self.circuit, f"{name}:{parameter}"
         if name in circuit:
@@ -427,12 +419,12 @@ class Analyses:
             raise CardError("syntax", message, card.last, f".dc {FORMS}")
         if not words:
             raise CardError("analysis", ".step names nothing to vary", card.last, f".step {FORMS}")
-        first = words[0].offset
-        if words[0].word == "data":
+        first = words[0]
+        if first.word == "data":
             return (self.table(),)
         found: list[Range] = []
         while words:
-            at = words[0].offset
+            at = words[0]
             one = self.range()
             if one.vary == TEMPERATURE:
                 checked_temperature(min(one.values), first)
@@ -444,9 +436,8 @@ class Analyses:
                 raise CardError("analysis", f"{word} sweeps {short(again[0])} twice", at, "name two sources")
             found.append(one)
         if math.prod(len(one.values) for one in found) > limits.SWEEP_POINTS:
-            raise CardError(
-                "limit", f"{word} has more than {limits.SWEEP_POINTS:,} points", first, "take a larger step"
-            )
+            message = f"{word} has more than {limits.SWEEP_POINTS:,} points"
+            raise CardError("limit", message, first, "take a larger step")
         return tuple(found)
 
     def table(self) -> Range:
@@ -456,10 +447,10 @@ class Analyses:
         if table is None:
             known = ", ".join(short(t.name.text) for t in list(self.tables.values())[:8])
             hint = f"the deck has: {known}" if known else "write it: .data NAME r1 r2 …"
-            raise CardError("analysis", f"{self.word}: there is no such table", words[:2][-1].offset, hint)
+            raise CardError("analysis", f"{self.word}: there is no such table", words[:2][-1], hint)
         varied = [self.meant(token)[1] for token in table.columns]
         names = [(name,) if isinstance(name, str) else name for name in varied]
-        numbers = [self.number(token, table.card) for token in table.values]
+        numbers = [self.number(token) for token in table.values]
         rows = (numbers[k : k + len(names)] for k in range(0, len(numbers), len(names)))
         values = [tuple(x for x, own in zip(row, names) for _ in own) for row in rows]
         return Range(table.name.text, tuple(name for own in names for name in own), values)
@@ -474,7 +465,7 @@ class Analyses:
             if token.kind == WORD and word in ("uic", "noop", "startup", "steady", "nodiscard", "step"):
                 modifiers.add(word)
                 if word not in ("uic", "startup"):
-                    self.reporter.gather("no-effect", ".tran: %s has no effect", card, token.offset, word)
+                    self.reporter.gather("no-effect", ".tran: %s has no effect", token, word)
                 continue
             numbers.append(self.number(token))
         if not 1 <= len(numbers) <= 4:
@@ -488,16 +479,12 @@ class Analyses:
             raise CardError(
                 "range",
                 ".tran needs 0 ≤ start < stop and non-negative steps",
-                words[0].offset,
+                words[0],
                 ".tran step stop [start]",
             )
         if memory(self.circuit):
-            self.reporter.warning(
-                "tran",
-                ".tran: only the operating point is computed; circuitsim tran runs it",
-                card,
-                card.start,
-            )
+            message = ".tran: only the operating point is computed; circuitsim tran runs it"
+            self.reporter.warning("tran", message, card)
         place = card.place()
         return Transient(step, stop, start, place, "uic" in modifiers, "startup" in modifiers, longest)
 
@@ -506,12 +493,12 @@ class Analyses:
         """``.ac dec|oct|lin points first last``, or ``.ac list f1 f2 …``."""
         card, words = self.card, self.words
         if words and words[0].word == "data":
-            self.reporter.warning("ac", ".ac data=… is not supported; the operating point is solved", card, card.start)
+            self.reporter.warning("ac", ".ac data=… is not supported; the operating point is solved", card)
             return OperatingPointRequest(card.place())
         example = ".ac dec 10 1 1MEG, or .ac list 50 1k"
         spacings = {spacing.value: spacing for spacing in Spacing}
         spacing = spacings.get(words[0].word) if words else None
-        at = words[0].offset if words else card.last
+        at = words[0] if words else card.last
         if spacing is None:
             raise CardError("syntax", ".ac needs dec, oct, lin or list, and frequencies", at, example)
         numbers = [self.number(token) for token in words[1:]]
@@ -527,16 +514,13 @@ class Analyses:
             raise CardError(
                 "range", ".ac needs frequencies in ascending order, above 0 for decades and octaves", at, example
             )
-        self.reporter.warning(
-            "ac", ".ac: only the operating point is computed; circuitsim ac runs it", card, card.start
-        )
+        self.reporter.warning("ac", ".ac: only the operating point is computed; circuitsim ac runs it", card)
         return SmallSignal(spacing, points, tuple(numbers), card.place())
 
 
 def undeclared(card: Card, scope: Scope) -> tuple[Token, Token] | None:
     """The parameter of a ``.step param`` card that has no ``.param``, and its first value; None otherwise."""
-    start = card.start
-    words = [t for t in tokens(card, start + len(".step")) if t.kind != MARK]
+    words = [t for t in tokens(card, card.offset + len(".step")) if t.kind != MARK]
     words = [t for t in words if t.kind != WORD or (t.word not in BASES and t.word != "list")]
     if len(words) < 3 or words[0].word not in PARAMETER_WORDS or words[1].word in scope.parameters:
         return None

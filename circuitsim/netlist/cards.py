@@ -14,7 +14,7 @@ import sys
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from circuitsim import _bundled
 from circuitsim.errors import Location, NetlistError, Problem
@@ -263,18 +263,39 @@ class Card:
 
     def place(self, offset: int | None = None, callers: tuple[str, ...] = ()) -> Location:
         """The location of the character at ``offset``; without it of the first that is not blank."""
-        line, column = self.where(self.start if offset is None else offset)
+        line, column = self.where(self.offset if offset is None else offset)
         return self.source.place(line, column, callers)
 
-    @property
-    def last(self) -> int:
-        """Offset of the last character."""
-        return max(len(self.text) - 1, 0)
+    def at(self, offset: int) -> Token:
+        """The place of the character at ``offset``."""
+        return Token("", offset, MARK, offset, self)
 
     @property
-    def start(self) -> int:
+    def card(self) -> Card:
+        """Itself: a card is a `Place`."""
+        return self
+
+    @property
+    def offset(self) -> int:
         """Offset of the first character that is not blank."""
         return len(self.text) - len(self.text.lstrip())
+
+    @property
+    def last(self) -> Token:
+        """The last character."""
+        return self.at(max(len(self.text) - 1, 0))
+
+
+class Place(Protocol):
+    """A place in a deck: a card, a token or an expression; the offset is in the text of the card."""
+
+    @property
+    def card(self) -> Card:
+        """The card."""
+
+    @property
+    def offset(self) -> int:
+        """The offset."""
 
 
 def uncommented(line: str) -> str:
@@ -389,14 +410,11 @@ _BRACE = re.compile(r"[{}]")
 
 
 class CardError(Exception):
-    """An error on a card, at an offset of its text."""
+    """An error at a place of a deck; that of an operation in an expression is added later."""
 
-    code: Any = None
-    """The expression at fault, which may be on another card (`ExpressionError`)."""
-
-    def __init__(self, kind: str, message: str, offset: int, hint: str = "") -> None:
+    def __init__(self, kind: str, message: str, at: Place | None = None, hint: str = "") -> None:
         super().__init__(message)
-        self.kind, self.message, self.offset, self.hint = kind, message, offset, hint
+        self.kind, self.message, self.at, self.hint = kind, message, at, hint
 
 
 class Token(NamedTuple):
@@ -406,6 +424,7 @@ class Token(NamedTuple):
     offset: int
     kind: str
     end: int
+    card: Card
 
     @property
     def word(self) -> str:
@@ -418,33 +437,30 @@ class Token(NamedTuple):
         return self.text[:1].isdecimal() or self.text[:1] in ("+", "-", ".")
 
 
-def tokens(card: Card, start: int = 0) -> list[Token]:
-    """The tokens of ``card`` from ``start`` on.
+def tokens(card: Card, start: int = 0, stop: int | None = None) -> list[Token]:
+    """The tokens of ``card`` from ``start`` on, up to ``stop``.
 
     Raises
     ------
     CardError
         An unmatched brace or quote; no blank between a name and an expression.
     """
-    text, found, length = card.text, [], len(card.text)
-    position, glued = start, -1
-    while position < length:
-        match = _NEXT.match(text, position)
-        if match is None:
-            break
+    text, found, position, glued = card.text, [], start, -1
+    length = len(text) if stop is None else stop
+    while (match := _NEXT.match(text, position, length)) is not None:
         at = match.start(match.lastindex or 0)
         if match.lastindex == 1:
-            token = Token(match.group(1), at, WORD, match.end())
+            token = Token(match.group(1), at, WORD, match.end(), card)
         elif match.lastindex == 2:
-            token = Token(match.group(2), at, MARK, match.end())
+            token = Token(match.group(2), at, MARK, match.end(), card)
         else:
-            token = delimited(text, at)
+            token = delimited(card, at)
         if token.kind != MARK:
             if at == glued:
                 raise CardError(
                     "syntax",
                     "no blank between a name and an expression",
-                    at,
+                    card.at(at),
                     "insert a blank; names cannot be computed",
                 )
             glued = token.end
@@ -453,22 +469,22 @@ def tokens(card: Card, start: int = 0) -> list[Token]:
     return found
 
 
-def delimited(text: str, at: int) -> Token:
+def delimited(card: Card, at: int) -> Token:
     """The expression or string that begins with the brace or quote at ``at``."""
-    mark = text[at]
+    text, mark = card.text, card.text[at]
     if mark == "{":
         depth = 0
         for brace in _BRACE.finditer(text, at):
             depth += 1 if brace.group() == "{" else -1
             if depth == 0:
-                return Token(text[at + 1 : brace.start()], at + 1, EXPRESSION, brace.end())
-        raise CardError("syntax", "unmatched '{'", at, "close the expression on this card")
+                return Token(text[at + 1 : brace.start()], at + 1, EXPRESSION, brace.end(), card)
+        raise CardError("syntax", "unmatched '{'", card.at(at), "close the expression on this card")
     if mark == "}":
-        raise CardError("syntax", "unmatched '}'", at)
+        raise CardError("syntax", "unmatched '}'", card.at(at))
     close = text.find(mark, at + 1)
     if close < 0:
-        raise CardError("syntax", f"unmatched {mark}", at, "close the quote on this card")
-    return Token(text[at + 1 : close], at + 1, EXPRESSION if mark == "'" else STRING, close + 1)
+        raise CardError("syntax", f"unmatched {mark}", card.at(at), "close the quote on this card")
+    return Token(text[at + 1 : close], at + 1, EXPRESSION if mark == "'" else STRING, close + 1, card)
 
 
 class Words:
@@ -477,10 +493,10 @@ class Words:
     Readers take what they use; words left at the end of a card are refused (`finish`).
     """
 
-    __slots__ = ("end", "pairs", "words")
+    __slots__ = ("pairs", "words")
 
-    def __init__(self, words: list[Token], pairs: list[tuple[Token, Token]], end: int) -> None:
-        self.words, self.pairs, self.end = words, pairs, end
+    def __init__(self, words: list[Token], pairs: list[tuple[Token, Token]]) -> None:
+        self.words, self.pairs = words, pairs
 
     def take(self, count: int | None = None) -> list[Token]:
         """Take up to ``count`` positional words, or all."""
@@ -506,7 +522,7 @@ def finish(card: Card) -> None:
     left = [] if words is None else [*words.words, *(key for key, _ in words.pairs)]
     for token in sorted(left, key=lambda token: token.offset):
         name = card.text.split(None, 1)[0]
-        raise CardError("syntax", f"{short(name)}: {short(token.text)!r} does not belong here", token.offset)
+        raise CardError("syntax", f"{short(name)}: {short(token.text)!r} does not belong here", token)
 
 
 def fields(card: Card, found: list[Token], repeated: bool = False) -> Words:
@@ -526,15 +542,15 @@ def fields(card: Card, found: list[Token], repeated: bool = False) -> Words:
     while k < len(plain):
         token = plain[k]
         if token.kind == MARK:
-            raise CardError("syntax", "an '=' without a name before it", token.offset)
+            raise CardError("syntax", "an '=' without a name before it", token)
         if k + 1 < len(plain) and plain[k + 1].kind == MARK:
             if token.kind != WORD:
-                raise CardError("syntax", "an '=' without a name before it", plain[k + 1].offset)
+                raise CardError("syntax", "an '=' without a name before it", plain[k + 1])
             if k + 2 == len(plain) or plain[k + 2].kind == MARK:
-                raise CardError("syntax", f"{short(token.text)}= without a value", plain[k + 1].offset)
+                raise CardError("syntax", f"{short(token.text)}= without a value", plain[k + 1])
             if not repeated and token.word in known:
                 message = f"{short(token.text)}= is given twice on this card"
-                raise CardError("duplicate", message, token.offset, "leave one out")
+                raise CardError("duplicate", message, token, "leave one out")
             known.add(token.word)
             pairs.append((token, plain[k + 2]))
             k += 3
@@ -543,12 +559,12 @@ def fields(card: Card, found: list[Token], repeated: bool = False) -> Words:
             while token.word in LISTS and k < len(plain) and plain[k - 1].end + 1 in commas:
                 order += 1
                 if token.word == "tc":
-                    pairs.append((Token(f"tc{order}", plain[k].offset, WORD, plain[k].end), plain[k]))
+                    pairs.append((plain[k]._replace(text=f"tc{order}", kind=WORD), plain[k]))
                 k += 1
         else:
             words.append(token)
             k += 1
-    card.words = Words(words, pairs, len(card.text))
+    card.words = Words(words, pairs)
     return card.words
 
 
@@ -573,34 +589,31 @@ class Reporter:
     def __init__(self) -> None:
         self._errors: dict[Any, tuple[tuple[int, ...], Problem]] = {}
         self._warnings: dict[Any, tuple[tuple[int, ...], Problem]] = {}
-        self._gathered: dict[tuple[str, str], tuple[Card, int, str, list[str]]] = {}
+        self._gathered: dict[tuple[str, str], tuple[Place, str, list[str]]] = {}
 
     def error(
         self,
         kind: str,
         message: str,
-        card: Card,
-        offset: int | None = None,
+        at: Place,
         hint: str = "",
         names: Iterable[str] = (),
         callers: tuple[str, ...] = (),
     ) -> None:
-        """One error at ``offset`` of ``card`` (its first character if not given).
+        """One error.
 
         Raises
         ------
         NetlistError
             Too many errors to continue.
         """
-        self._put(self._errors, kind, message, card, offset, hint or HINTS.get(kind, ""), names, callers)
+        self._put(self._errors, kind, message, at, hint or HINTS.get(kind, ""), names, callers)
         if len(self._errors) >= limits.PROBLEMS:
             self.finish()
 
-    def warning(
-        self, kind: str, message: str, card: Card, offset: int | None = None, hint: str = "", names: Iterable[str] = ()
-    ) -> None:
-        """One warning at ``offset`` of ``card``."""
-        self._put(self._warnings, kind, message, card, offset, hint, names, ())
+    def warning(self, kind: str, message: str, at: Place, hint: str = "", names: Iterable[str] = ()) -> None:
+        """One warning."""
+        self._put(self._warnings, kind, message, at, hint, names, ())
 
     @contextmanager
     def at(
@@ -615,16 +628,15 @@ class Reporter:
     def failure(self, error: CardError, card: Card, names: Iterable[str] = (), callers: tuple[str, ...] = ()) -> None:
         """Report an error of a card at its place; an error in an expression may be on another card (a parameter, a
         function)."""
-        at = error.code.card if error.code is not None else card
-        if at is not card:
-            line, _ = card.where(card.start)
+        at = error.at or card
+        if (at.card.source, at.card.line) != (card.source, card.line):
+            line, _ = card.where(card.offset)
             callers = (f"used at {card.source.name}:{line}", *callers)
-        self.error(error.kind, error.message, at, error.offset, error.hint, names, callers)
+        self.error(error.kind, error.message, at, error.hint, names, callers)
 
-    def gather(self, kind: str, message: str, card: Card, offset: int, name: str, hint: str = "") -> None:
+    def gather(self, kind: str, message: str, at: Place, name: str, hint: str = "") -> None:
         """Record a note or warning shared by many elements: reported once, with the first place and the names."""
-        names = self._gathered.setdefault((kind, message), (card, offset, hint, []))[3]
-        names.append(name)
+        self._gathered.setdefault((kind, message), (at, hint, []))[2].append(name)
 
     def place_warning(self, problem: Problem, order: tuple[int, ...] = ()) -> None:
         """A warning that carries its own location."""
@@ -632,7 +644,7 @@ class Reporter:
 
     def place_error(self, problem: Problem, card: Card) -> None:
         """An error that carries its own location, met while ``card`` was read."""
-        order = (*card.source.order, *card.where(card.start))
+        order = (*card.source.order, *card.where(card.offset))
         self._errors.setdefault((order, problem.kind, problem.message), (order, problem))
 
     @property
@@ -654,10 +666,10 @@ class Reporter:
         """
         if self._errors:
             raise NetlistError([p for _, p in sorted(self._errors.values(), key=lambda e: e[0])])
-        for (kind, message), (card, offset, hint, names) in self._gathered.items():
+        for (kind, message), (at, hint, names) in self._gathered.items():
             listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
             text = message.replace("%s", listed)
-            self._put(self._warnings, kind, text, card, offset, hint, names[:20], ())
+            self._put(self._warnings, kind, text, at, hint, names[:20], ())
         self._gathered = {}
         everything = [p for _, p in sorted(self._warnings.values(), key=lambda e: e[0])]
         warnings = tuple(p for p in everything if p.kind not in NOTE_KINDS)
@@ -668,18 +680,16 @@ class Reporter:
         table: dict[Any, tuple[tuple[int, ...], Problem]],
         kind: str,
         message: str,
-        card: Card,
-        offset: int | None,
+        at: Place,
         hint: str,
         names: Iterable[str],
         callers: tuple[str, ...],
     ) -> None:
-        at = card.start if offset is None else offset
-        order = (*card.source.order, *card.where(at))
+        order = (*at.card.source.order, *at.card.where(at.offset))
         key = (order, kind, message)
         if key not in table:
             shown = tuple(short(name) for name in names)
-            table[key] = (order, Problem(kind, message, card.place(at, callers), hint, shown))
+            table[key] = (order, Problem(kind, message, at.card.place(at.offset, callers), hint, shown))
 
 
 def fatal(kind: str, message: str, file: str, hint: str = "") -> NetlistError:

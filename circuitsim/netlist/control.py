@@ -46,10 +46,9 @@ PARAMETERS = {
 class Alteration(NamedTuple):
     """``alter name parameter = value``."""
 
-    card: Card
+    at: Token
     name: str
     parameter: str
-    offset: int
     value: float
 
 
@@ -78,7 +77,7 @@ class Script:
         CardError
             An error that its card would raise.
         """
-        start = card.start
+        start = card.offset
         word = card.text[start : start + 40].split(None, 1)[0].lower()
         after = start + len(word)
         if word == "end" and self.depth:
@@ -86,21 +85,19 @@ class Script:
             return
         if word in LOOPS:
             self.depth += 1
-            self.idle(card, start, word)
+            self.idle(card, word)
         elif self.depth:
-            self.warn_or_note(card, start, word, "in a loop or condition")
+            self.warn_or_note(card, word, "in a loop or condition")
         elif word in ANALYSES:
             self.solved = True
             if word in CARDS:
                 self.request(card, start, word)
             elif word != "run":
-                self.idle(card, start, word)
-            else:
-                return
+                self.idle(card, word)
         elif word in OUTPUTS:
             self.output(card, start, after, word)
         elif self.solved or not self.changed(card, after, word):
-            self.warn_or_note(card, start, word, "after the first analysis" * self.solved)
+            self.warn_or_note(card, word, "after the first analysis" * self.solved)
 
     def changed(self, card: Card, after: int, word: str) -> bool:
         """Take ``alter``, ``let`` of a number and ``set temp``; returns whether the command was one of these."""
@@ -109,9 +106,8 @@ class Script:
             value = self.number(card, found.start(4), found[4])
             if value is None:
                 return False
-            self.alterations.append(
-                Alteration(card, found[1], (found[2] or found[3] or "").lower(), found.start(4), value)
-            )
+            at, parameter = card.at(found.start(4)), (found[2] or found[3] or "").lower()
+            self.alterations.append(Alteration(at, found[1], parameter, value))
             return True
         if word == "let" and (found := _LET.match(text, after)):
             value = self.number(card, found.start(2), found[2])
@@ -119,8 +115,7 @@ class Script:
                 self.values[found[1].lower()] = value
             return value is not None
         if word in ("set", "option") and (found := _TEMPERATURE.match(text, after)):
-            token = Token(found[1], found.start(1), WORD, found.end(1))
-            self.reader.options["set temp"] = card, token
+            self.reader.options["set temp"] = Token(found[1], found.start(1), WORD, found.end(1), card)
             return True
         return False
 
@@ -154,40 +149,34 @@ class Script:
         if wanted:
             self.reader.requests.append(dotted(card, start, f".{word} {' '.join(wanted)}"))
         if len(wanted) < len(text.split()) or not wanted:
-            self.idle(card, start, word, " of anything but v(), i(), @name[]")
+            self.idle(card, word, " of anything but v(), i(), @name[]")
 
-    def warn_or_note(self, card: Card, start: int, word: str, where: str) -> None:
+    def warn_or_note(self, card: Card, word: str, where: str) -> None:
         """Report a command that is not executed."""
         if word not in CHANGES:
-            self.idle(card, start, word)
+            self.idle(card, word)
             return
-        message = f"{short(card.text[start:].strip())} of .control is not executed" + f": it is {where}" * bool(where)
+        message = f"{short(card.text.strip())} of .control is not executed" + f": it is {where}" * bool(where)
         hint = "the circuit keeps its earlier values; write the value on the element's card"
-        self.reader.reporter.warning("control", message, card, start, hint)
+        self.reader.reporter.warning("control", message, card, hint)
 
-    def idle(self, card: Card, start: int, word: str, what: str = "") -> None:
+    def idle(self, card: Card, word: str, what: str = "") -> None:
         """Note a command without effect."""
-        self.reader.reporter.gather("skipped", f"{short(word)}{what} in .control is not executed", card, start, word)
+        self.reader.reporter.gather("skipped", f"{short(word)}{what} in .control is not executed", card, word)
 
     def alter(self, top: Scope) -> None:
         """Apply the values of ``alter`` to the deck's elements."""
-        for alteration in self.alterations:
-            card, name, parameter, offset, value = alteration
+        for at, name, parameter, value in self.alterations:
             position = top.index.get(name.lower(), -1)
             kind = top.kind[position] if position >= 0 else None
-            stated = top.stated.get(position, ElementCard(card, offset))
+            stated = top.stated.get(position, ElementCard(at))
             constant = stated.source is None
             if kind not in PARAMETERS or not constant or (parameter and parameter not in PARAMETERS[kind]):
-                self.warn_or_note(card, card.start, "alter", "")
+                self.warn_or_note(at.card, "alter", "")
                 continue
-            top.stated[position] = stated._replace(card=card, offset=offset, value=value, bare=False)
-            self.reader.reporter.gather(
-                "altered",
-                "%s: alter in .control sets the value before the first analysis",
-                card,
-                card.start,
-                f"{short(name)} = {exact(value)}",
-            )
+            top.stated[position] = stated._replace(at=at, value=value, bare=False)
+            message = "%s: alter in .control sets the value before the first analysis"
+            self.reader.reporter.gather("altered", message, at.card, f"{short(name)} = {exact(value)}")
 
 
 def dotted(card: Card, start: int, text: str) -> Card:

@@ -26,7 +26,7 @@ from circuitsim.circuit.elements import (
     VOLTAGE,
 )
 from circuitsim.netlist import dialect
-from circuitsim.netlist.cards import MARK, WORD, Card, CardError, Token, delimited, fields, tokens
+from circuitsim.netlist.cards import MARK, WORD, Card, CardError, Place, Token, delimited, fields, tokens
 from circuitsim.netlist.expression import CALL, PUSH, SIGNAL, Code, Signal
 from circuitsim.netlist.parts import ElementReader, Reader
 from circuitsim.netlist.scope import ControlledSource, Count, ElementCard, constant, of_token, whole_formula
@@ -71,8 +71,8 @@ class Section(NamedTuple):
         return self.name.word
 
 
-def sections(text: str, at: int) -> list[Section]:
-    """The sections of ``text`` from ``at`` on; each ends where the next begins.
+def sections(card: Card, at: int) -> list[Section]:
+    """The sections of ``card`` from ``at`` on; each ends where the next begins.
 
     Raises
     ------
@@ -80,19 +80,19 @@ def sections(text: str, at: int) -> list[Section]:
         An unmatched brace or quote.
     """
     found: list[re.Match[str]] = []
-    depth = 0
+    text, depth = card.text, 0
     while at < len(text):
         key = _KEY.match(text, at) if depth == 0 else None
         if key is not None:
             found.append(key)
             at = key.end()
         elif text[at] in "{'\"":
-            at = delimited(text, at).end
+            at = delimited(card, at).end
         else:
             depth += (text[at] == "(") - (text[at] == ")")
             at = _STEP.match(text, at).end()  # type: ignore[union-attr]
     stops = [*(key.start() for key in found[1:]), len(text)]
-    names = [Token(key[1] or key[2], key.start(), WORD, key.end(key.lastindex or 0)) for key in found]
+    names = [Token(key[1] or key[2], key.start(), WORD, key.end(key.lastindex or 0), card) for key in found]
     return [Section(name, key.end(), stop) for name, key, stop in zip(names, found, stops)]
 
 
@@ -115,7 +115,7 @@ class SourceCard(ElementReader):
         heads: list[Token] = []
         self.after = 0
         while len(heads) < 3 and (found := _HEAD.match(card.text, self.after)) is not None:
-            heads.append(Token(found.group(1), found.start(1), WORD, found.end(1)))
+            heads.append(Token(found.group(1), found.start(1), WORD, found.end(1), card))
             self.after = found.end(1)
         self.name, self.letter, self.shown = heads[0], heads[0].text[0].lower(), short(heads[0].text)
         reader.check_name(self.name)
@@ -136,14 +136,14 @@ class SourceCard(ElementReader):
         text, card, letter, after = self.card.text, self.card, self.letter, self.after
         word = _HEAD.match(text, after)
         if word is not None and word[1].lower() in dialect.SOURCES:
-            raise self.refused(word.start(1), "is", *dialect.SOURCES[word[1].lower()])
-        stated = sections(text, after)
+            raise self.refused(card.at(word.start(1)), "is", *dialect.SOURCES[word[1].lower()])
+        stated = sections(card, after)
         formulas = [section for section in stated if section.word in _NAMES and (section.word != "r" or letter == "b")]
         if formulas:
             if len(formulas) > 1:
                 message = f"{self.shown} has a second formula"
-                raise CardError("syntax", message, formulas[1].name.offset, "leave one of them out")
-            before = tokens(self.cut(min(section.name.offset for section in stated)), after)
+                raise CardError("syntax", message, formulas[1].name, "leave one of them out")
+            before = tokens(card, after, min(section.name.offset for section in stated))
             words = [token for token in before if token.kind != MARK]
             self.formula(words, formulas[0], self.details([one for one in stated if one is not formulas[0]]))
             return
@@ -151,7 +151,7 @@ class SourceCard(ElementReader):
             raise CardError(
                 "unsupported" if "=" in text else "syntax",
                 f"{self.shown} needs V=… or I=…",
-                after,
+                card.at(after),
                 "Bname first second V={2*v(a,b)}; other forms are not affine",
             )
         poly = _POLY.match(text, after)
@@ -161,32 +161,28 @@ class SourceCard(ElementReader):
         else:
             self.linear()
 
-    def put(self, kind: int, fixable: bool, law: Code, offset: int, **stated: Any) -> None:
+    def put(self, kind: int, fixable: bool, law: Code, at: Place, **stated: Any) -> None:
         """Append an element of a kind with a formula, possibly as an independent source."""
         own = kind
         if fixable:
             own = VOLTAGE if kind in (AFFINE_VOLTAGE, BY_VOLTAGE_E) else CURRENT
         source = ControlledSource(kind, law, fixable)
-        self.scope.state(own, self.name.text, *self.nodes, ElementCard(self.card, offset, source=source, **stated))
+        self.scope.state(own, self.name.text, *self.nodes, ElementCard(at, source=source, **stated))
 
-    def cut(self, end: int) -> Card:
-        """The card up to ``end``."""
-        return Card(self.card.source, self.card.line, self.card.text[:end], self.card.pieces)
-
-    def refused(self, offset: int, verb: str, what: str, why: str) -> CardError:
+    def refused(self, at: Token, verb: str, what: str, why: str) -> CardError:
         """The error for a known but unsupported form."""
-        return CardError("unsupported", f"{self.shown} {verb} {what}, which is not supported", offset, why)
+        return CardError("unsupported", f"{self.shown} {verb} {what}, which is not supported", at, why)
 
     def formula(self, words: list[Token], section: Section, details: dict[str, Count]) -> None:
         """Parse a source or resistor given by a formula."""
         word, letter = section.word, self.letter
         if word not in _FORMULAS[letter]:
-            raise CardError("syntax", f"{self.shown} has no {short(word)}=", section.name.offset)
+            raise CardError("syntax", f"{self.shown} has no {short(word)}=", section.name)
         if word == "laplace":
-            raise self.refused(section.name.offset, "has", *dialect.OF_SOURCES[word])
+            raise self.refused(section.name, "has", *dialect.OF_SOURCES[word])
         if words:
             message = f"{self.shown}: {short(words[0].text)!r} does not belong here"
-            raise CardError("syntax", message, words[0].offset, _FORM)
+            raise CardError("syntax", message, words[0], _FORM)
         m = details.pop("m", None)
         multiplier = 1.0 if m is None else m.value
         if word == "table":
@@ -198,7 +194,7 @@ class SourceCard(ElementReader):
             raise CardError(
                 "unsupported",
                 f"{self.shown}: {'the resistance depends on the solution' if code.signals else 'R= takes only m='}",
-                code.start,
+                code,
                 "build its I–V curve from diodes" if code.signals else "write a resistor",
             )
         for signal in code.signals:
@@ -208,13 +204,11 @@ class SourceCard(ElementReader):
         current = letter in "fg" or word == "i"
         kind = RESISTOR if word == "r" else CURRENT if current else VOLTAGE
         if word == "r" or (letter in "beg" and not code.signals and not details):  # a plain element
-            value = ElementCard(
-                self.card, code.start, constant(code), multiplier=1.0 if kind == VOLTAGE else multiplier
-            )
+            value = ElementCard(code, constant(code), multiplier=1.0 if kind == VOLTAGE else multiplier)
             self.scope.state(kind, self.name.text, *self.nodes, value)
             return
         law = AFFINE_CURRENT if current else AFFINE_VOLTAGE
-        self.put(law, letter in "beg", code, code.start, multiplier=multiplier, numbers=details)
+        self.put(law, letter in "beg", code, code, multiplier=multiplier, numbers=details)
 
     def of_terms(self, at: int, terms: Iterable[tuple[Value, Sequence[Signal], int]]) -> Code:
         """The formula Σ coefficient · product of signals, each at an offset."""
@@ -235,18 +229,18 @@ class SourceCard(ElementReader):
     def polygon(self, section: Section) -> Code:
         """``TABLE {formula} = (x1,y1) (x2,y2) …`` as the formula table(formula, x1, y1, …)."""
         if self.card.text[section.start] not in "{'":
-            raise self.refused(section.name.offset, "has", *dialect.OF_SOURCES["table"])
-        token = delimited(self.card.text, section.start)
-        code = of_token(token, self.card, self.scope, (), True)
-        found = tokens(self.cut(section.stop), token.end)
+            raise self.refused(section.name, "has", *dialect.OF_SOURCES["table"])
+        token = delimited(self.card, section.start)
+        code = of_token(token, self.scope, (), True)
+        found = tokens(self.card, token.end, section.stop)
         numbers = [t for t in found if t.kind != MARK]
         for mark in [t for t in found[1:] if t.kind == MARK and t.text == "="]:
-            raise CardError("syntax", f"{self.shown}: '=' does not belong between the points", mark.offset)
+            raise CardError("syntax", f"{self.shown}: '=' does not belong between the points", mark)
         for number in numbers:
             value = self.value(number)
             if isinstance(value, Code):
                 message = "the points of TABLE must be numbers"
-                raise CardError("unsupported", message, number.offset, "write the numbers")
+                raise CardError("unsupported", message, number, "write the numbers")
             code.program.append((PUSH, value, number.offset))
         code.program.append((CALL, ("table", 1 + len(numbers)), section.start))
         return code
@@ -255,17 +249,17 @@ class SourceCard(ElementReader):
         """The further numbers of a formula, by name."""
         details: dict[str, Count] = {}
         for section in stated:
-            word, at, shown = section.word, section.name.offset, short(section.name.text)
+            word, at, shown = section.word, section.name, short(section.name.text)
             if word in dialect.OF_SOURCES:
                 raise self.refused(at, "has", *dialect.OF_SOURCES[word])
-            found = tokens(self.cut(section.stop), section.start)
+            found = tokens(self.card, section.start, section.stop)
             if word not in _DETAILS or word in details:
                 message = f"{self.shown} {'repeats' if word in details else 'has no parameter'} {shown!r}"
                 raise CardError("syntax", message, at, f"known: {', '.join(sorted(_DETAILS))}")
             if len(found) != 1:
-                at = found[1].offset if found else at
+                at = found[1] if found else at
                 raise CardError("syntax", f"{self.shown}: {shown}= takes one number", at)
-            details[word] = Count(self.card, found[0].offset, self.value(found[0]))
+            details[word] = Count(found[0], self.value(found[0]))
         return details
 
     def linear(self) -> None:
@@ -273,26 +267,27 @@ class SourceCard(ElementReader):
         words = self.words
         if words.words and words.words[0].word in _OWN_NAMES:
             words.take(1)
-        at, letter = self.name.offset, self.letter
+        letter = self.letter
         if letter == "e" and words.words and words.words[0].word == "opamp":
             words.take(1)
-            self.put(NULLOR, False, self.of_terms(at, [(1.0, self.controls(1), at)]), at)
+            at = self.name.offset
+            self.put(NULLOR, False, self.of_terms(at, [(1.0, self.controls(1), at)]), self.name)
             return
         multiplier = self.multiplier()
         signals = self.controls(1)
         rest = [*words.take(), *(token for _, token in words.named())]
         if len(rest) != 1:
-            at = rest[1].offset if rest else self.card.last
-            raise CardError("syntax", f"{self.shown} needs one gain", at, "an expression goes in braces: {…}")
+            wrong = rest[1] if rest else self.card.last
+            raise CardError("syntax", f"{self.shown} needs one gain", wrong, "an expression goes in braces: {…}")
         at = rest[0].offset
         law = self.of_terms(at, [(self.value(rest[0]), signals, at)])
-        self.put(_PLAIN[letter], letter in "eg" and multiplier == 1.0, law, at, multiplier=multiplier)
+        self.put(_PLAIN[letter], letter in "eg" and multiplier == 1.0, law, rest[0], multiplier=multiplier)
 
     def multiplier(self) -> Value:
         """Take ``m=`` and refuse unsupported parameters; leaves ``gain=``."""
         for key, _ in self.words.pairs:
             if key.word in dialect.OF_SOURCES:
-                raise self.refused(key.offset, "has", *dialect.OF_SOURCES[key.word])
+                raise self.refused(key, "has", *dialect.OF_SOURCES[key.word])
         return self.pairs(("gain",))
 
     def controls(self, count: int) -> list[Signal]:
@@ -304,7 +299,7 @@ class SourceCard(ElementReader):
             raise CardError(
                 "syntax",
                 f"{self.shown} needs {what}",
-                given[-1].offset if given else self.card.last,
+                given[-1] if given else self.card.last,
                 "Ename out ref plus minus gain" if each == 2 else "Fname first second Vname gain",
             )
         if each == 1:
@@ -316,7 +311,8 @@ class SourceCard(ElementReader):
         """``POLY(n)``: one product of controls for each coefficient, in SPICE's order."""
         count, at = int(poly.group(1)), poly.end()
         if not 1 <= count <= 100:
-            raise CardError("range", f"POLY({short(poly.group(1))}): one to 100 controls", poly.start(1))
+            wrong = self.card.at(poly.start(1))
+            raise CardError("range", f"POLY({short(poly.group(1))}): one to 100 controls", wrong)
         multiplier = self.multiplier()
         signals = self.controls(count)
         terms = self.words.take()
@@ -331,4 +327,4 @@ class SourceCard(ElementReader):
         products = chain.from_iterable(combinations_with_replacement(signals, order) for order in count_from(0))
         law = self.of_terms(at, zip(numbers, products, places))
         kind = AFFINE_VOLTAGE if self.letter in "eh" else AFFINE_CURRENT
-        self.put(kind, not plain, law, at, multiplier=multiplier)
+        self.put(kind, not plain, law, law, multiplier=multiplier)

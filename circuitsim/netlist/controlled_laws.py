@@ -63,7 +63,7 @@ from circuitsim.netlist.functions import (
     joined,
     tape_of,
 )
-from circuitsim.netlist.scope import ElementCard, Frame
+from circuitsim.netlist.scope import ControlledSource, Frame, Placed
 from circuitsim.units import short
 
 MEET = 1e-12
@@ -352,14 +352,9 @@ def circuit_of(elaborator: Elaborator, title: str) -> Circuit:
     elaborator.expand()
     laws, out = classify(elaborator, title), elaborator.out
     elaborator.deviations = elaborator.draws.found()
-    for (name, _), (card, at) in elaborator.draws.cards.items():
-        elaborator.reporter.gather(
-            "nominal",
-            "random functions take their nominal values (%s); circuitsim montecarlo samples them",
-            card,
-            at,
-            f"{name}()",
-        )
+    for (name, _), at in elaborator.draws.cards.items():
+        message = "random functions take their nominal values (%s); circuitsim montecarlo samples them"
+        elaborator.reporter.gather("nominal", message, at, f"{name}()")
     elaborator.check_names()
     origins = Origins(out.lines, out.spans)
     circuit = Circuit.from_columns(title, out.columns(), out.names, out.node_names, origins, out.devices, laws)
@@ -381,27 +376,27 @@ def classify(elaborator: Elaborator, title: str) -> dict[int, Law]:
     """
     out, formulas, found = elaborator.out, elaborator.formulas, []
     sources = _Sources(elaborator, title)
-    for frame, k, position in out.sources:
-        stated, name = frame.scope.stated[k], out.names[position]
-        made, wrong = None, None
+    for own in out.sources:
+        made, wrong, position = None, None, own.position
         try:
-            made = sources.one(frame, stated, name, position)
+            made = sources.one(own)
         except CardError as error:
             wrong = error
         if position in sources.fixed and (wrong is not None or not elaborator.all_controlled):
             continue
         formulas.pop(position, None)
         if isinstance(wrong, ExpressionError):
-            wrong.message = f"{short(name)}: {wrong.message}"
+            wrong.message = f"{short(own.name)}: {wrong.message}"
         if wrong is not None:
-            elaborator.reporter.failure(wrong, stated.card, [name], frame.callers())
+            elaborator.reporter.failure(wrong, own.stated.at.card, [own.name], own.frame.callers())
         elif made is not None:
-            found.append((frame, stated, position, made))
-    for frame, stated, position, made in found:
+            found.append((own, made))
+    for own, made in found:
+        at = own.position
         if isinstance(made, Device):
-            out.kind[position], out.value[position], out.devices[position] = device_code(made), math.nan, made
+            out.kind[at], out.value[at], out.devices[at] = device_code(made), math.nan, made
         else:
-            out.laws[position] = sources.law(frame, stated, position, made)
+            out.laws[at] = sources.law(own, made)
     return dict(sorted(out.laws.items()))
 
 
@@ -435,7 +430,7 @@ class _Sources:
         """Names of elements and nodes, in lower case."""
         return {name.lower() for name in (*self.out.names, *self.out.nodes)}
 
-    def one(self, frame: Frame, stated: ElementCard, name: str, position: int) -> PiecewiseLinear | Device:
+    def one(self, own: Placed) -> PiecewiseLinear | Device:
         """The equation or device of a source, with the values of signals fixed by other sources if necessary.
 
         Raises
@@ -443,21 +438,21 @@ class _Sources:
         CardError
             It is neither.
         """
-        source = stated.source
+        source = own.stated.source
         assert source is not None
         try:
-            return self.of(source.law, frame, stated, name, position, {})
+            return self.of(own, source, {})
         except ExpressionError as error:
-            fixed = self.fixed_signals(source.law, frame) if error.kind == "unsupported" else {}
-            if position in self.fixed or not fixed:
+            fixed = self.fixed_signals(source.law, own.frame) if error.kind == "unsupported" else {}
+            if own.position in self.fixed or not fixed:
                 raise
-            made = self.of(source.law, frame, stated, name, position, fixed)
+            made = self.of(own, source, fixed)
         for signal in list(fixed):  # those with a gain that is any voltage or current still vary
-            rest = {own: value for own, value in fixed.items() if own != signal}
+            rest = {other: value for other, value in fixed.items() if other != signal}
             with suppress(ExpressionError):
-                made, fixed = self.of(source.law, frame, stated, name, position, rest), rest
-        formula = Formula(source.law, frame, self.elaborator.sources(frame, stated), tuple(fixed))
-        self.elaborator.frozen[position] = formula
+                made, fixed = self.of(own, source, rest), rest
+        formula = Formula(source.law, own.frame, self.elaborator.sources(own), tuple(fixed))
+        self.elaborator.frozen[own.position] = formula
         return made
 
     def fixed_signals(self, law: Code, frame: Frame) -> dict[Signal, float]:
@@ -471,63 +466,51 @@ class _Sources:
                     found[signal] = moment.signal(signal, formula)
         return found
 
-    def of(
-        self,
-        law: Code,
-        frame: Frame,
-        stated: ElementCard,
-        name: str,
-        position: int,
-        fixed: Mapping[Signal, float],
-    ) -> PiecewiseLinear | Device:
+    def of(self, own: Placed, source: ControlledSource, fixed: Mapping[Signal, float]) -> PiecewiseLinear | Device:
         """A law, or where an expression is not a sum of ramps a device, with the values of ``fixed`` signals; raises as
         `one`."""
-        source, evaluator = stated.source, self.elaborator.evaluator
-        assert source is not None
-        count, environment = self.elaborator.sources(frame, stated), frame.environment
+        evaluator, frame, stated, name = self.elaborator.evaluator, own.frame, own.stated, short(own.name)
+        count, environment = self.elaborator.sources(own), frame.environment
         try:
-            found = affine_value(law, environment, evaluator, fixed)
+            found = affine_value(source.law, environment, evaluator, fixed)
         except ExpressionError as error:
-            signs = self.signs(frame, source.kind, law, name, position, fixed) if error.kind == "unsupported" else None
+            signs = self.signs(own, source, fixed) if error.kind == "unsupported" else None
             if signs is None:
                 raise
         else:
             value, gain = found.value * count, math.nan
             if not all(math.isfinite(c) for one in (value, *found.ramps) for c in (float(one), *one.terms.values())):
-                raise CardError("number", f"{short(name)}: a coefficient is out of a double's range", stated.offset)
+                raise CardError("number", f"{name}: a coefficient is out of a double's range", stated.at)
             if source.kind in PLAIN:
                 control, gain = next(iter(value.terms.items()))
                 value = Affine(0.0, {control: 1.0})
             return found._replace(value=value, gain=gain)
-        tape = evaluator.symbolic(law, environment, _OfFormulas(signs, fixed))
+        tape = evaluator.symbolic(source.law, environment, _OfFormulas(signs, fixed))
         try:
             if source.kind == AFFINE_CURRENT:
                 return FormulaLaw(tape, count)
-            return FormulaVoltage(
-                times(tape, count), self.elaborator.number(stated.multiplier, frame) * frame.multiplier
-            )
+            m = self.elaborator.number(stated.multiplier, frame) * frame.multiplier
+            return FormulaVoltage(times(tape, count), m)
         except ValueError as wrong:
-            raise CardError("range", f"{short(name)}: {wrong}", stated.offset) from None
+            raise CardError("range", f"{name}: {wrong}", stated.at) from None
 
-    def signs(
-        self, frame: Frame, kind: int, law: Code, name: str, position: int, fixed: Collection[Signal]
-    ) -> dict[Signal, float] | None:
+    def signs(self, own: Placed, source: ControlledSource, fixed: Collection[Signal]) -> dict[Signal, float] | None:
         """1 for each voltage that is the source's own, −1 for its negative; likewise for the current of a voltage
         source, also if measured by a source in series. None if another voltage or current occurs."""
         found = {}
         _, first, second, _ = self.circuit.columns()
-        own = first[position], second[position]
-        for signal in law.signals:
+        nodes = first[own.position], second[own.position]
+        for signal in source.law.signals:
             if signal.kind not in UNKNOWN or signal in fixed:
                 continue
             ends: tuple[int, ...] = ()
-            if kind == AFFINE_VOLTAGE and signal.kind == "i":
-                ends = self.in_series(frame.prefix + signal.first, name, own)
-            elif kind == AFFINE_CURRENT and signal.kind == "v" and own[0] != own[1]:
-                ends = nodes_of(signal, frame)
-            if ends not in (own, own[::-1]):
+            if source.kind == AFFINE_VOLTAGE and signal.kind == "i":
+                ends = self.in_series(own.frame.prefix + signal.first, own.name, nodes)
+            elif source.kind == AFFINE_CURRENT and signal.kind == "v" and nodes[0] != nodes[1]:
+                ends = nodes_of(signal, own.frame)
+            if ends not in (nodes, nodes[::-1]):
                 return None
-            found[signal] = 1.0 if ends == own else -1.0
+            found[signal] = 1.0 if ends == nodes else -1.0
         return found
 
     def in_series(self, sense: str, name: str, own: tuple[int, int]) -> tuple[int, ...]:
@@ -542,42 +525,43 @@ class _Sources:
             return ()
         return own if (second[k] == shared[0]) == (own[0] == shared[0]) else own[::-1]
 
-    def law(self, frame: Frame, stated: ElementCard, position: int, made: PiecewiseLinear) -> Law:
+    def law(self, own: Placed, made: PiecewiseLinear) -> Law:
         """The equation of an element, whose ramps are appended as elements; missing controls are reported."""
-        source, name, out = stated.source, self.out.names[position], self.out
+        source, out = own.stated.source, self.out
         assert source is not None
-        out.kind[position], out.value[position] = source.kind, made.gain
+        out.kind[own.position], out.value[own.position] = source.kind, made.gain
         value, ramps, controls, _ = made
-        place = cache(lambda n: self.control(controls[n], frame, stated, name))
+        place = cache(lambda n: self.control(controls[n], own))
         nodes: list[int] = []
         for u in ramps:
-            nodes.append(self.ramp(name, stated, _law(Quantity.VOLTAGE, u, place, nodes, VOLTS), len(nodes) + 1))
+            nodes.append(self.ramp(own, _law(Quantity.VOLTAGE, u, place, nodes, VOLTS), len(nodes) + 1))
         return _law(_quantity(source.kind), value, place, nodes)
 
-    def control(self, signal: Signal, frame: Frame, stated: ElementCard, name: str) -> tuple[int, ...]:
+    def control(self, signal: Signal, own: Placed) -> tuple[int, ...]:
         """The two nodes of a voltage, or the position of a current's element; missing ones are reported."""
-        fail = partial(self.elaborator.reporter.error, "control", card=stated.card, offset=stated.offset, names=[name])
+        name = short(own.name)
+        fail = partial(self.elaborator.reporter.error, "control", at=own.stated.at, names=[own.name])
         if signal.kind == "v":
-            ends = nodes_of(signal, frame)
+            ends = nodes_of(signal, own.frame)
             for node in ends:
                 if node and node not in self.ends:
-                    wrong = f"{short(name)}: no element touches its control node {short(self.out.node_names[node])}"
+                    wrong = f"{name}: no element touches its control node {short(self.out.node_names[node])}"
                     fail(wrong, hint="check the node's name")
             return ends
-        element = frame.prefix + signal.first
+        element = own.frame.prefix + signal.first
         if element not in self.circuit:
             hint = "name an element of the same sub-circuit"
-            fail(f"{short(name)}: no element is called {short(element)!r}", hint=hint)
+            fail(f"{name}: no element is called {short(element)!r}", hint=hint)
             return (0,)
         k = self.circuit.element_index(element)
         if self.out.kind[k] == CAPACITOR:
-            wrong = f"{short(name)}: the capacitor {short(element)} carries no current at the operating point"
+            wrong = f"{name}: the capacitor {short(element)} carries no current at the operating point"
             fail(wrong, hint="sense the current with a source of 0 V")
         return (k,)
 
-    def ramp(self, owner: str, stated: ElementCard, law: Law, number: int) -> int:
+    def ramp(self, owner: Placed, law: Law, number: int) -> int:
         """Append source, diode and resistor of one ramp; returns the node whose voltage it is."""
-        out, stem = self.out, f"{owner}."
+        out, stem = self.out, f"{owner.name}."
         while any(f"{stem}{letter}{number}".lower() in self.taken for letter in "bdruy"):
             stem += "."
         inside, output = out.node(f"{stem}u{number}"), out.node(f"{stem}y{number}")
@@ -587,7 +571,7 @@ class _Sources:
             ("D", DIODE, (inside, output), math.nan),
             ("R", RESISTOR, (output, 0), OHMS),
         ):
-            out.element(code, f"{stem}{letter}{number}", *ends, value, stated.card)
+            out.element(code, f"{stem}{letter}{number}", *ends, value, owner.stated.at.card)
             self.taken.add(f"{stem}{letter}{number}".lower())
         return output
 

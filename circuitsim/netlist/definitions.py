@@ -103,50 +103,51 @@ def parameters(reader: Reader, card: Card, position: int) -> None:
         if name is None:
             rest = text[position:].lstrip(" \t,")
             if rest or not found:
-                at = len(text) - len(rest) if rest else card.last
-                raise CardError("syntax", ".param needs name=value", at, ".param r=1k g={1/r}")
+                wrong = card.at(len(text) - len(rest)) if rest else card.last
+                raise CardError("syntax", ".param needs name=value", wrong, ".param r=1k g={1/r}")
             return
-        found, word, at = True, name.group(1).lower(), name.start(1)
+        found, word, at = True, name.group(1).lower(), card.at(name.start(1))
         arguments = _ARGUMENTS.match(text, name.end())
         equals = _EQUALS.match(text, arguments.end() if arguments else name.end())
         if equals is None:
             raise CardError("syntax", f".param {short(name.group(1))} needs =value", at, ".param name=value")
         if arguments is not None:
-            names = argument_names(arguments.group(1), arguments.start(1))
+            names = argument_names(card, arguments)
             body, position = body_of(reader, card, equals.end(), names)
-            function(reader, card, word, at, names, body)
+            function(reader, word, at, names, body)
             continue
         value, position = body_of(reader, card, equals.end(), ())
         if word in reader.scope.parameters and reader.library and reader.scope is reader.top:
             continue
         if word in reader.scope.parameters:
             again = f"parameter {short(word)!r} is redefined; the last value is used"
-            reader.reporter.warning("redefined", again, card, at, "remove the other definition")
+            reader.reporter.warning("redefined", again, at, "remove the other definition")
         reader.scope.parameters[word] = constant(value)
 
 
 def body_of(reader: Reader, card: Card, at: int, names: tuple[str, ...]) -> tuple[Code, int]:
     """The expression at ``at``, in braces, in quotes or bare; and its end."""
     if card.text[at : at + 1] == '"':
-        raise CardError("expression", "a parameter cannot be a string", at, "only numbers and expressions")
+        raise CardError("expression", "a parameter cannot be a string", card.at(at), "only numbers and expressions")
     return formula(card, at, reader.scope, names)
 
 
-def argument_names(text: str, offset: int) -> tuple[str, ...]:
+def argument_names(card: Card, found: re.Match[str]) -> tuple[str, ...]:
     """The names between the parentheses of a function's definition."""
-    names = tuple(word.strip().lower() for word in text.split(",")) if text.strip() else ()
+    names = tuple(word.strip().lower() for word in found[1].split(",")) if found[1].strip() else ()
     if any(not re.fullmatch(r"[^\W\d]\w*", name) for name in names) or len(set(names)) != len(names):
-        raise CardError("function", "arguments must be distinct names with commas", offset, ".func f(x,y) {x*y}")
+        wrong = card.at(found.start(1))
+        raise CardError("function", "arguments must be distinct names with commas", wrong, ".func f(x,y) {x*y}")
     return names
 
 
-def function(reader: Reader, card: Card, name: str, at: int, names: tuple[str, ...], body: Code) -> None:
+def function(reader: Reader, name: str, at: Token, names: tuple[str, ...], body: Code) -> None:
     """Define a function in the current scope."""
     if name in reader.scope.functions and reader.library:
         return
     if name in reader.scope.functions:
         raise CardError("duplicate", f"function {short(name)!r} is defined already", at, DIFFER)
-    reader.scope.functions[name] = Function(name, names, body, at)
+    reader.scope.functions[name] = Function(names, body)
 
 
 def func(reader: Reader, card: Card, position: int) -> None:
@@ -158,17 +159,17 @@ def func(reader: Reader, card: Card, position: int) -> None:
         raise CardError(
             "function",
             ".func needs a name and its arguments",
-            max(min(position, len(text) - 1), 0),
+            card.at(max(min(position, len(text) - 1), 0)),
             ".func f(x,y) {x*y}",
         )
-    names = argument_names(arguments.group(1), arguments.start(1))
+    names = argument_names(card, arguments)
     equals = _EQUALS.match(text, arguments.end())
     body, end = body_of(reader, card, equals.end() if equals else arguments.end(), names)
     if text[end:].strip():
         at = end + len(text[end:]) - len(text[end:].lstrip())
         extra = f"{short(text[at : at + 99])!r} does not belong to the function"
-        raise CardError("function", extra, at, "put its body in braces")
-    function(reader, card, name.group(1).lower(), name.start(1), names, body)
+        raise CardError("function", extra, card.at(at), "put its body in braces")
+    function(reader, name.group(1).lower(), card.at(name.start(1)), names, body)
 
 
 def model(reader: Reader, card: Card, position: int) -> None:
@@ -186,8 +187,7 @@ def model(reader: Reader, card: Card, position: int) -> None:
             reader.reporter.warning(
                 "redefined",
                 f"model {short(name.text)} is redefined; the first one (line {first.line}) is used, as in ngspice",
-                card,
-                name.offset,
+                name,
                 "leave one of them out",
                 [name.text],
             )
@@ -206,7 +206,7 @@ def global_nodes(reader: Reader, card: Card, position: int) -> None:
         raise CardError("syntax", ".global names no node", card.last, ".global vdd vss")
     for token in found:
         if token.kind != WORD or not good_name(token.text):
-            raise CardError("syntax", f"{short(token.text)!r} cannot name a node", token.offset)
+            raise CardError("syntax", f"{short(token.text)!r} cannot name a node", token)
         reader.globals.setdefault(token.word, token.text)
 
 
@@ -235,13 +235,13 @@ def subckt(reader: Reader, card: Card, position: int) -> None:
             raise CardError(
                 "duplicate",
                 f"port {short(port.text)} of {short(name.text)} is named twice",
-                port.offset,
+                port,
                 "ports must differ",
             )
         seen.add(node)
         inner.ports.append(node)
     for word, value in sorted_.named():
-        inner.defaults[word.word] = value_of(value, card, inner)
+        inner.defaults[word.word] = value_of(value, inner)
     key = name.word
     if key in scope.subcircuits and reader.library:
         return
@@ -250,7 +250,7 @@ def subckt(reader: Reader, card: Card, position: int) -> None:
         raise CardError(
             "duplicate",
             f"sub-circuit {short(name.text)} is defined already (line {other.line if other else 0})",
-            name.offset,
+            name,
             DIFFER,
         )
     scope.subcircuits[key] = inner
@@ -261,7 +261,7 @@ def ends(reader: Reader, card: Card, position: int) -> None:
     scope = reader.scope
     words = fields(card, tokens(card, position)).take(1)
     if scope.parent is None:
-        raise CardError("subcircuit", ".ends without its .subckt", card.start, "remove it")
+        raise CardError("subcircuit", ".ends without its .subckt", card, "remove it")
     reader.scope = scope.parent
     if scope.cards is not None and scope.card is not None:
         check_amplifier(reader, scope.card, scope.cards)
@@ -269,8 +269,7 @@ def ends(reader: Reader, card: Card, position: int) -> None:
         reader.reporter.warning(
             "subcircuit",
             f".ends {short(words[0].text)} ends the sub-circuit {short(scope.name)}",
-            card,
-            words[0].offset,
+            words[0],
             f"write .ends {short(scope.name)}",
         )
 
@@ -283,7 +282,6 @@ def check_amplifier(reader: Reader, card: Card, cards: list[str]) -> None:
             "subcircuit",
             f"{AMPLIFIER_NAME} is the bidirectional amplifier and cannot be redefined",
             card,
-            None,
             "its definition is: " + " | ".join(lines),
             [AMPLIFIER_NAME],
         )
@@ -292,7 +290,6 @@ def check_amplifier(reader: Reader, card: Card, cards: list[str]) -> None:
 class Table(NamedTuple):
     """A ``.data`` card: its name, the names of its columns, and its values, row by row."""
 
-    card: Card
     name: Token
     columns: list[Token]
     values: list[Token]
@@ -315,17 +312,15 @@ def table(card: Card, position: int) -> Table:
     first = next((k for k, token in enumerate(words) if k and _value(token)), len(words))
     columns, values = words[1:first], words[first:]
     if not columns or not values:
-        raise CardError(
-            "syntax", f".data {short(words[0].text)} needs names of columns, then values", words[0].offset, form
-        )
+        raise CardError("syntax", f".data {short(words[0].text)} needs names of columns, then values", words[0], form)
     if len(values) % len(columns):
         raise CardError(
             "syntax",
             f".data {short(words[0].text)}: {len(values)} values do not fill rows of {len(columns)}",
-            values[-1].offset,
+            values[-1],
             form,
         )
-    return Table(card, words[0], columns, values)
+    return Table(words[0], columns, values)
 
 
 def _value(token: Token) -> bool:
@@ -359,8 +354,8 @@ _TABLE = re.compile(r'\b(?:table|tablefile|fasttable)\s*\(\s*"([^"]*)"\s*\)', re
 class MissingFile(CardError):
     """An included file that does not exist or may not be read; ``why`` in short."""
 
-    def __init__(self, message: str, offset: int, hint: str, why: str) -> None:
-        super().__init__("include", message, offset, hint)
+    def __init__(self, message: str, at: Token, hint: str, why: str) -> None:
+        super().__init__("include", message, at, hint)
         self.why = why
 
 
@@ -385,10 +380,10 @@ def words_of(card: Card, position: int) -> list[Token]:
         if position >= len(text):
             return found
         if text[position] in "'\"":
-            token = delimited(text, position)
+            token = delimited(card, position)
         else:
             word = text[position:].split(None, 1)[0]
-            token = Token(word, position, STRING, position + len(word))
+            token = Token(word, position, STRING, position + len(word), card)
         found.append(token)
         position = token.end
         if len(found) > 2:
@@ -441,36 +436,33 @@ class Includes(Reader):
         """``.include file``."""
         words = words_of(card, position)
         if len(words) != 1:
-            at = words[1].offset if words else card.last
+            at = words[1] if words else card.last
             message = ".include takes one file" if words else ".include names no file"
             raise CardError("include", message, at, "put a name with blanks in quotes" if words else '.include "file"')
-        self.enter(card, words[0], None)
+        self.enter(words[0], None)
 
     def library_or_section(self, card: Card, position: int) -> None:
         """``.lib file section``, or ``.lib file`` for the whole file."""
         words = words_of(card, position)
         if len(words) not in (1, 2):
-            at = words[2].offset if words else card.last
+            at = words[2] if words else card.last
             raise CardError("include", ".lib takes a file and a section", at, ".lib file section")
         section = Section(words[1].text) if len(words) == 2 else None
         try:
-            self.enter(card, words[0], section)
+            self.enter(words[0], section)
         except MissingFile as error:
             path = words[0].text
             if section is not None or not may_be_missing(path):
                 raise
             self.missing.append(base_name(path))
-            self.reporter.gather(
-                "skipped", f"{short(path)} {error.why}; the card is ignored", card, words[0].offset, path, ADVICE
-            )
+            message = f"{short(path)} {error.why}; the card is ignored"
+            self.reporter.gather("skipped", message, words[0], path, ADVICE)
 
     def stray_endl(self, card: Card, position: int) -> None:
         """An ``.endl`` outside of a library."""
-        raise CardError("include", ".endl without its .lib section", card.start, "remove it")
+        raise CardError("include", ".endl without its .lib section", card, "remove it")
 
-    def text_of(
-        self, card: Card, token: Token, section: Section | None = None
-    ) -> tuple[str, str, str, Problem | None] | None:
+    def text_of(self, token: Token, section: Section | None = None) -> tuple[str, str, str, Problem | None] | None:
         """Real path, key among the open files, text and warning of the file that ``token`` names; None if the text is
         damaged, which is reported.
 
@@ -481,31 +473,31 @@ class Includes(Reader):
         """
         path = token.text
         try:
-            real = self.files.find(path, card.source)
+            real = self.files.find(path, token.card.source)
             key = real if section is None else f"{real}\0{section.name}"
             if is_elsewhere(path) and not os.path.lexists(path) and os.path.isfile(real):
                 message = "files missing at the deck's path were found elsewhere by name (%s)"
-                self.reporter.gather("assumed", message, card, token.offset, path)
+                self.reporter.gather("assumed", message, token, path)
             if key in self.open_files:
-                raise CardError("include", f"{short(path)} includes itself", token.offset, "break the loop of .include")
+                raise CardError("include", f"{short(path)} includes itself", token, "break the loop of .include")
             return real, key, *self.files.read(real)
         except OSError as error:
             reason = error.strerror or "cannot be read"
             hint = ADVICE if is_elsewhere(path) else f"the path is relative to the file it is written in; {ADVICE}"
             message = f"{short(path)}: {reason[0].lower()}{reason[1:]}"
-            raise MissingFile(message, token.offset, hint, "does not exist") from None
+            raise MissingFile(message, token, hint, "does not exist") from None
         except ValueError as error:
             if "outside" not in str(error):
-                raise CardError("include", f"{short(path)} {error}", token.offset) from None
+                raise CardError("include", f"{short(path)} {error}", token) from None
             hint = f"--allow-include DIR allows a folder; {ADVICE}" if is_elsewhere(path) else ""
             raise MissingFile(
-                f"{short(path)} {error}", token.offset, hint or "--allow-include DIR allows a folder", str(error)
+                f"{short(path)} {error}", token, hint or "--allow-include DIR allows a folder", str(error)
             ) from None
         except NetlistError as error:
-            self.reporter.place_error(error.problems[0], card)
+            self.reporter.place_error(error.problems[0], token.card)
             return None
 
-    def points(self, card: Card, token: Token) -> list[float]:
+    def points(self, token: Token) -> list[float]:
         """The numbers of a file of points (``PWL file=``): times (s) and values, separated by blanks, commas or line
         ends.
 
@@ -514,7 +506,7 @@ class Includes(Reader):
         CardError
             The file cannot be read, or does not contain pairs of numbers.
         """
-        found = self.text_of(card, token)
+        found = self.text_of(token)
         numbers: list[float] = []
         for count, line in enumerate(found[2].split("\n") if found is not None else (), 1):
             for word in re.split(r"[\s,;()]+", re.split(r"[*#]|//", line)[0].strip()):
@@ -525,7 +517,7 @@ class Includes(Reader):
                         raise CardError(
                             "number",
                             f"{short(token.text)}:{count}: {error}",
-                            token.offset,
+                            token,
                             "a file of points holds times and values",
                         ) from None
                     break  # a heading
@@ -533,7 +525,7 @@ class Includes(Reader):
             raise CardError(
                 "syntax",
                 f"{short(token.text)} holds no pairs of time and value",
-                token.offset,
+                token,
                 "write a time and a value on each line",
             )
         return numbers
@@ -547,24 +539,24 @@ class Includes(Reader):
             As `points`.
         """
         while (found := _TABLE.search(card.text)) is not None:
-            token = Token(found[1], found.start(1), STRING, found.end(1))
-            given = self.points(card, token)
+            token = Token(found[1], found.start(1), STRING, found.end(1), card)
+            given = self.points(token)
             pairs = sorted(zip(given[0::2], given[1::2]))
             numbers = ", ".join(repr(number) for pair in pairs for number in pair)
             text = f"{card.text[: found.start()]}table(time, {numbers}){card.text[found.end() :]}"
             card = Card(card.source, card.line, text, card.pieces)
         return card
 
-    def enter(self, card: Card, token: Token, section: Section | None) -> None:
-        """Read the file named by ``token`` in place of the card."""
-        path = token.text
+    def enter(self, token: Token, section: Section | None) -> None:
+        """Read the file named by ``token`` in place of its card."""
+        path, card = token.text, token.card
         if len(self.open_files) > limits.INCLUDE_DEPTH:
-            raise CardError("include", f"includes nest deeper than {limits.INCLUDE_DEPTH}", token.offset)
-        found = self.text_of(card, token, section)
+            raise CardError("include", f"includes nest deeper than {limits.INCLUDE_DEPTH}", token)
+        found = self.text_of(token, section)
         if found is None:
             return
         real, key, text, warning = found
-        line, column = card.where(card.start)
+        line, column = card.where(card.offset)
         name = os.path.normpath(os.path.join(os.path.dirname(card.source.name), path))
         callers = (f"included at {card.source.name}:{line}:{column}", *card.source.callers)
         source = Source(name, real, text, (*card.source.order, line, column), callers)
@@ -582,7 +574,7 @@ class Includes(Reader):
             listed = ", ".join(short(s) for s in section.seen[:8])
             hint = f"it has: {listed}" if listed else "a section begins with .lib name and ends with .endl"
             missing = f"{short(path)} has no section {short(section.name)!r}"
-            raise CardError("include", missing, token.offset, hint)
+            raise CardError("include", missing, token, hint)
 
     def library_card(self, card: Card, word: str, position: int) -> bool:
         """Whether the current section consumes ``card``: its begin, its end, or a card outside it."""
@@ -592,7 +584,7 @@ class Includes(Reader):
             words = words_of(card, position)
             if len(words) == 1:
                 if section.inside:
-                    raise CardError("include", ".lib section inside a section", card.start, "close it with .endl")
+                    raise CardError("include", ".lib section inside a section", card, "close it with .endl")
                 section.seen.append(words[0].text)
                 section.inside = words[0].word == section.name
                 section.found = section.found or section.inside
@@ -601,9 +593,7 @@ class Includes(Reader):
         if word == ".endl":
             words = words_of(card, position)
             if len(words) > 1:
-                raise CardError(
-                    "include", ".endl takes only the name of its section", words[1].offset, "remove the rest"
-                )
+                raise CardError("include", ".endl takes only the name of its section", words[1], "remove the rest")
             section.inside = False
             return True
         return not section.inside

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from circuitsim.netlist.cards import Card
+from circuitsim.netlist.cards import Token
 from circuitsim.netlist.functions import Linear
 from circuitsim.units import short
 
@@ -130,10 +130,10 @@ class Draws:
         self.lots: dict[int, int] = {}
         self.shared: dict[tuple[str, float], int] = {}
         """Function of LTspice and its key → its variable."""
-        self.cards: dict[tuple[str, int], tuple[Card, int]] = {}
+        self.cards: dict[tuple[str, int], Token] = {}
         """Function and line → its location, for the note."""
 
-    def draw(self, name: str, arguments: tuple[float, ...], card: Card, at: int) -> float:
+    def draw(self, name: str, arguments: tuple[float, ...], at: Token) -> float:
         """The nominal value of a random function, with its deviation.
 
         Raises
@@ -145,8 +145,8 @@ class Draws:
         if law is None:
             raise ValueError(f"write {FORMS[name]}")
         nominal, slope, amount = law[1](*map(float, arguments))
-        line = card.where(at)[0]
-        self.cards.setdefault((name, line), (card, at))
+        line = at.card.where(at.offset)[0]
+        self.cards.setdefault((name, line), at)
         if any(isinstance(argument, Linear) for argument in arguments):
             return Linear(nominal, None)
         if amount == 0.0 or slope == 0.0:
@@ -158,9 +158,9 @@ class Draws:
             self.variables.append(Variable(f"{name}() in line {line}", abs(amount), law[0]))
         return Linear(nominal, {number: slope})
 
-    def decided(self, condition: Linear, card: Card, at: int) -> None:
+    def decided(self, condition: Linear, at: Token) -> None:
         """Record that a condition reads a random value."""
-        self.refused[f"a condition in line {card.where(at)[0]} depends on a random value"] = None
+        self.refused[f"a condition in line {at.card.where(at.offset)[0]} depends on a random value"] = None
 
     def taken(self, position: int, name: str, value: float, before: int) -> None:
         """Record an element's value, which includes the pending results since ``before``."""

@@ -47,6 +47,7 @@ from circuitsim.netlist.scope import (
     ElementCard,
     Frame,
     Model,
+    Placed,
     Scope,
     SwitchControl,
     Value,
@@ -90,8 +91,8 @@ class ElementColumns(Columns):
 
     Attributes
     ----------
-    sources : list of (Frame, int, int)
-        Sources that may be controlled: the call, the number in its scope, the position.
+    sources : list of Placed
+        Sources that may be controlled.
     factors : dict of int to float
         Position → ratio of the value to that on the card, where they differ (``m=``, temperature).
     """
@@ -100,7 +101,7 @@ class ElementColumns(Columns):
         super().__init__()
         self.devices: dict[int, Device] = {}
         self.laws: dict[int, Law] = {}
-        self.sources: list[tuple[Frame, int, int]] = []
+        self.sources: list[Placed] = []
         self.factors: dict[int, float] = {}
         self.node_names = top.node_names.copy()
         self.nodes = index_of(self.node_names, {"gnd": 0})
@@ -200,7 +201,6 @@ class Elaborator:
                     "duplicate",
                     f"the flattened name {short(name)} occurs twice",
                     dotted[0].card,
-                    None,
                     "remove the dot from the call's name",
                     [name],
                 )
@@ -220,7 +220,7 @@ class Elaborator:
         devices = sorted(self.linker.devices.get(scope, ()))
         frame = Frame(scope, environment, prefix, nodes, m, call, outer, sorted(scope.stated), devices, [0, 0])
         for coupling in scope.couplings:
-            with self.reporter.at(coupling.card, (), frame.callers):
+            with self.reporter.at(coupling.inductors[0].card, (), frame.callers):
                 factor = self.number(coupling.factor, frame)
                 names = [token.word for token in coupling.inductors]
                 inductors = [prefix + scope.names[scope.index[name]] for name in names if name in scope.index]
@@ -235,13 +235,13 @@ class Elaborator:
             passed = dict(call.passed)
             if "m" in passed and not target.is_parameter("m"):
                 own = self.number(passed.pop("m"), frame)
-                positive(call.name, "m", own, call.offsets["m"])
+                positive(call.name, "m", own, call.keys["m"])
                 multiplier *= own
                 if not SMALLEST <= multiplier < math.inf:
                     raise CardError(
                         "number",
                         f"{short(name)}: the product of the calls' multipliers m exceeds the range of a double",
-                        call.offsets["m"],
+                        call.keys["m"],
                     )
             target = self.variant(frame, call, target, passed)
             environment = Environment(frame.environment, passed, (target.parameters, target.defaults))
@@ -267,13 +267,13 @@ class Elaborator:
             return target
         for number, one in enumerate(target.variants):
             inside = Environment(frame.environment, passed, (one.parameters, one.defaults))
-            if all(bool(self.evaluator.value(code, inside)) is holds for _, code, holds in one.choices):
+            if all(bool(self.evaluator.value(code, inside)) is holds for code, holds in one.choices):
                 self.variants.append(number)
                 return one
         raise CardError(
             "parameter",
             f"{short(call.name)}: .if of {short(target.name)} depends on what its own branches define",
-            call.target_offset,
+            call.target,
             "put .param before .if",
         )
 
@@ -286,11 +286,11 @@ class Elaborator:
                 raise CardError(
                     "parameter",
                     f"{short(name)}: amplifiers take no multiplier m",
-                    call.offsets["m"],
+                    call.keys["m"],
                     "remove it: several in parallel act as one",
                 )
             gain = self.number(call.passed.get(GAIN, DEFAULT_GAIN), frame)
-            gain = checked(AMPLIFIER, name, gain, call.offsets.get(GAIN, call.card.start))
+            gain = checked(AMPLIFIER, name, gain, call.keys.get(GAIN, call.card))
         first, second = map(frame.node, call.nodes)
         self.out.element(AMPLIFIER, name, first, second, gain, call.card)
 
@@ -312,8 +312,7 @@ class Elaborator:
                         "parameter-scope",
                         f"{short(call.name)}: {short(key)} uses the caller's {short(name)} ({exact(here)}); "
                         f"ngspice may use that of {short(target.name)} ({exact(there)})",
-                        call.card,
-                        call.offsets[key],
+                        call.keys[key],
                         "rename one of them",
                         [call.name],
                     )
@@ -333,42 +332,42 @@ class Elaborator:
         first = max(bisect_left(scope.spans, start + 1, key=itemgetter(0)) - 1, 0)
         for at, source in takewhile(lambda span: span[0] < stop, scope.spans[first:]):
             out.at(source, max(at, start) + offset)
-        stated = bisected(frame.stated, start, stop)
-        for k in stated:
-            self.element(frame, k, k + offset)
+        stated = [Placed(frame, k, k + offset) for k in bisected(frame.stated, start, stop)]
+        for own in stated:
+            self.element(own)
         for k in bisected(frame.devices, start, stop):
-            self.device(frame, k, k + offset)
-        for k in stated:
-            share = scope.stated[k].tolerance
+            self.device(Placed(frame, k, k + offset))
+        for own in stated:
+            share = own.stated.tolerance
             if share is not None:
-                size = abs(out.value[k + offset])
-                self.draws.tolerance(k + offset, frame.name(k), size, share, Distribution.UNIFORM)
-        if frame.multiplier != 1.0:
-            for k in range(start, stop):
-                if k in scope.stated and scope.stated[k].source is not None:
-                    continue
-                out.value[k + offset] = self.scaled(frame, k, out.value[k + offset], frame.multiplier)
-                self.draws.scaled(k + offset, self.scaled(frame, k, 1.0, frame.multiplier))
-                factor = self.scaled(frame, k, out.factors.get(k + offset, 1.0), frame.multiplier)
-                if factor != 1.0:
-                    out.factors[k + offset] = factor
+                size = abs(out.value[own.position])
+                self.draws.tolerance(own.position, own.name, size, share, Distribution.UNIFORM)
+        m = frame.multiplier
+        for k in range(start, stop) if m != 1.0 else ():
+            own, at = Placed(frame, k, k + offset), k + offset
+            if k in scope.stated and own.stated.source is not None:
+                continue
+            out.value[at] = self.scaled(own, out.value[at], m)
+            self.draws.scaled(at, self.scaled(own, 1.0, m))
+            factor = self.scaled(own, out.factors.get(at, 1.0), m)
+            if factor != 1.0:
+                out.factors[at] = factor
 
-    def element(self, frame: Frame, k: int, position: int) -> None:
-        """Apply the card of element ``k`` of a scope, at ``position`` in the circuit."""
-        scope, found = frame.scope, self.dynamics
-        stated = scope.stated[k]
-        report = partial(self.reporter.at, stated.card, [frame.name(k)], frame.callers)
+    def element(self, own: Placed) -> None:
+        """Apply the card of an element."""
+        found, stated, frame, position = self.dynamics, own.stated, own.frame, own.position
+        report = partial(self.reporter.at, stated.at.card, [own.name], frame.callers)
         if stated.source is not None:
-            self.out.sources.append((frame, k, position))
+            self.out.sources.append(own)
             if stated.source.fixable:
                 with report():
-                    self.formulas[position] = Formula(stated.source.law, frame, self.sources(frame, stated))
+                    self.formulas[position] = Formula(stated.source.law, frame, self.sources(own))
             return
-        if scope.kind[k] != DIODE:
-            self.out.value[position] = self.element_value(frame, k, stated, position)
+        if own.kind != DIODE:
+            self.out.value[position] = self.element_value(own)
         if stated.switch is not None:
             with report():
-                if (law := self.switch(frame, k, stated.switch)) is not None:
+                if (law := self.switch(own, stated.switch)) is not None:
                     found.switches[position] = law
         if stated.initial is not None:
             with report():
@@ -376,25 +375,29 @@ class Elaborator:
         if stated.phasor is not None:
             with report():
                 magnitude, phase = (self.number(value, frame) for value in stated.phasor)
-                magnitude *= self.cells(frame, k, stated)
-                found.phasors[position] = cmath.rect(magnitude, math.radians(phase))
+                found.phasors[position] = cmath.rect(magnitude * self.cells(own), math.radians(phase))
         if stated.wave is not None:
             with report():
-                found.waves[position] = self.waveform(frame, stated.wave)._replace(factor=self.cells(frame, k, stated))
+                found.waves[position] = self.waveform(frame, stated.wave)._replace(factor=self.cells(own))
 
-    def sources(self, frame: Frame, stated: ElementCard) -> float:
+    def sources(self, own: Placed) -> float:
         """The number of equal controlled current sources in parallel, times the temperature factor."""
+        stated, frame = own.stated, own.frame
         assert stated.source is not None
         current = stated.source.kind in OF_CURRENT
         found = self.number(stated.multiplier, frame) * frame.multiplier if current else 1.0
         if stated.numbers:
-            own = {word: self.number(count.value, frame) for word, count in stated.numbers.items()}
-            found *= physical.factor_of(own, {}, self.temperatures)
+            found *= physical.factor_of(self.numbers(own), {}, self.temperatures)
         return found
 
-    def cells(self, frame: Frame, k: int, stated: ElementCard) -> float:
+    def numbers(self, own: Placed) -> dict[str, float]:
+        """The further numbers on the card of an element."""
+        return {word: self.number(count.value, own.frame) for word, count in own.stated.numbers.items()}
+
+    def cells(self, own: Placed) -> float:
         """The number of equal sources in parallel, whose currents add up."""
-        return frame.multiplier * self.number(stated.multiplier, frame) if frame.scope.kind[k] == CURRENT else 1.0
+        frame = own.frame
+        return frame.multiplier * self.number(own.stated.multiplier, frame) if own.kind == CURRENT else 1.0
 
     def waveform(self, frame: Frame, wave: Wave) -> Waveform:
         """The time function with its numbers evaluated in this call."""
@@ -402,46 +405,46 @@ class Elaborator:
         numbers = tuple(self.number(v, frame) for v in wave.numbers)
         return Waveform(wave.name, numbers, repeat, self.number(wave.delay, frame))
 
-    def element_value(self, frame: Frame, k: int, stated: ElementCard, position: int) -> float:
-        """Evaluate the value of an element, at ``position`` in the circuit; on an error, which is reported, zero."""
-        name, code = frame.name(k), frame.scope.kind[k]
-        draws = self.draws
+    def element_value(self, own: Placed) -> float:
+        """Evaluate the value of an element; on an error, which is reported, zero."""
+        name, stated, position, draws = own.name, own.stated, own.position, self.draws
         before = len(draws.waiting)
         try:
-            value, factor = self.one(frame, k, stated, name)
-            if value < 0.0 and code == RESISTOR and stated.model is None and not stated.numbers:
-                return self.negative(frame, stated, position, name, value)
-            value = checked(code, name, value, stated.offset) + 0.0
-            self.smell_of_mega(frame, k, stated)
+            value, factor = self.one(own)
+            if value < 0.0 and own.kind == RESISTOR and stated.model is None and not stated.numbers:
+                return self.negative(own, value)
+            value = checked(own.kind, name, value, stated.at) + 0.0
+            self.smell_of_mega(own)
             if stated.multiplier != 1.0:
-                m = self.number(stated.multiplier, frame)
-                positive(name, "m", m, stated.offset)
-                value, factor = (self.scaled(frame, k, number, m) for number in (value, factor))
+                m = self.number(stated.multiplier, own.frame)
+                positive(name, "m", m, stated.at)
+                value, factor = (self.scaled(own, number, m) for number in (value, factor))
             if factor != 1.0:
                 self.out.factors[position] = factor
             draws.taken(position, name, value, before)
-            self.model_tolerances(frame, stated, name, position, value)
+            self.model_tolerances(own, value)
             return value
         except CardError as error:
             _name(error, stated, name)
-            self.reporter.failure(error, stated.card, [name], frame.callers())
+            self.reporter.failure(error, stated.at.card, [name], own.frame.callers())
         return 0.0
 
-    def negative(self, frame: Frame, stated: ElementCard, position: int, name: str, value: float) -> float:
+    def negative(self, own: Placed, value: float) -> float:
         """Replace a negative resistance by a current source controlled by its own voltage: passive circuits have
         none."""
-        cells = frame.multiplier * self.number(stated.multiplier, frame)
-        out = self.out
-        control = VoltageControl(cells / value, out.first[position], out.second[position])
-        out.kind[position], out.laws[position] = AFFINE_CURRENT, Law(Quantity.CURRENT, 0.0, (control,), ())
+        out, at = self.out, own.position
+        cells = own.frame.multiplier * self.number(own.stated.multiplier, own.frame)
+        control = VoltageControl(cells / value, out.first[at], out.second[at])
+        out.kind[at], out.laws[at] = AFFINE_CURRENT, Law(Quantity.CURRENT, 0.0, (control,), ())
         message = "a negative resistance is read as a controlled source (%s)"
-        self.reporter.gather("altered", message, stated.card, stated.offset, name)
+        self.reporter.gather("altered", message, own.stated.at, own.name)
         return math.nan
 
-    def model_tolerances(self, frame: Frame, stated: ElementCard, name: str, position: int, value: float) -> None:
+    def model_tolerances(self, own: Placed, value: float) -> None:
         """``DEV=5%`` and ``LOT=5%`` of a passive element's model: per element, and common to all that name the
         model."""
-        model = frame.scope.find_model(stated.model.model.lower()) if stated.model is not None else None
+        named = own.stated.model
+        model = own.frame.scope.find_model(named.word) if named is not None else None
         for key, token in () if model is None else model.pairs:
             word, _, law = key.word.partition("/")
             if model is None or word not in physical.TOLERANCES:
@@ -451,40 +454,40 @@ class Elaborator:
                 raise CardError(
                     "syntax",
                     f"model {short(model.name)}: {short(key.text)}={short(token.text)} is not a tolerance",
-                    stated.offset,
+                    own.stated.at,
                     "write DEV=5%, LOT=5% or DEV/GAUSS=2%",
                 )
             distribution, sigmas = TOLERANCE_LAWS[law]
             if word == "dev":
-                draws.tolerance(position, name, abs(value), sigmas * amount, distribution)
+                draws.tolerance(own.position, own.name, abs(value), sigmas * amount, distribution)
             else:
                 label = f"{model.name} (lot)"
-                draws.lot(id(model.card), label, position, abs(value), sigmas * amount, distribution)
+                draws.lot(id(model.card), label, own.position, abs(value), sigmas * amount, distribution)
 
-    def one(self, frame: Frame, k: int, stated: ElementCard, name: str) -> tuple[float, float]:
+    def one(self, own: Placed) -> tuple[float, float]:
         """The value of one element (without ``m``), and its ratio to the value on the card."""
+        stated, frame, name, letter = own.stated, own.frame, own.name, own.letter
         if isinstance(stated.value, Wave):
-            return checked_waveform(self.waveform(frame, stated.value), stated.offset), 1.0
-        letter = frame.letter(k)
-        model = self.model(frame, stated, letter, name)
+            return checked_waveform(self.waveform(frame, stated.value), stated.at), 1.0
+        model = self.model(own)
         value = None if stated.value is None or (model and stated.bare) else self.number(stated.value, frame)
         if value is not None and model is None and not stated.numbers:
             return value, 1.0
-        own = {word: self.number(count.value, frame) for word, count in stated.numbers.items()}
-        if "temp" in own:
-            checked_temperature(own["temp"], stated.numbers["temp"].offset)
+        numbers = self.numbers(own)
+        if "temp" in numbers:
+            checked_temperature(numbers["temp"], stated.numbers["temp"].at)
         values = {} if model is None else self.model_values(frame, model, letter)
         if model is not None and value is not None and "r" in self.stepped(model, letter):
             value *= values.pop("r")  # as in PSpice and Xyce
         if value is not None and letter == "R":
-            value = checked(RESISTOR, name, value, stated.offset)
-            self.warn_of_product(stated, value, values, name)
+            value = checked(RESISTOR, name, value, stated.at)
+            self.warn_of_product(own, value, values)
         try:
-            return physical.element_value(letter, value, own, values, self.temperatures)
+            return physical.element_value(letter, value, numbers, values, self.temperatures)
         except ValueError as error:
-            raise CardError("range", f"{short(name)}: {error}", stated.offset, "see docs/netlist.md") from None
+            raise CardError("range", f"{short(name)}: {error}", stated.at, "see docs/netlist.md") from None
 
-    def model(self, frame: Frame, stated: ElementCard, letter: str, name: str) -> Model | None:
+    def model(self, own: Placed) -> Model | None:
         """The model named by a passive element; None where the name is a parameter's.
 
         Raises
@@ -492,46 +495,41 @@ class Elaborator:
         CardError
             It does not exist, or has another type.
         """
-        use = stated.model
+        use, name = own.stated.model, short(own.name)
         if use is None:
             return None
-        model, types = frame.scope.find_model(use.model.lower()), physical.MODELS[letter].types
+        model, types = own.frame.scope.find_model(use.word), physical.MODELS[own.letter].types
         if model is None:
-            if stated.bare:
+            if own.stated.bare:
                 return None
             raise CardError(
                 "model",
-                f"{short(name)}: no model is called {short(use.model)!r}",
-                use.offset,
-                f"define it: .model {short(use.model)} {types[0]}, or write one value",
+                f"{name}: no model is called {short(use.text)!r}",
+                use,
+                f"define it: .model {short(use.text)} {types[0]}, or write one value",
             )
         if model.type not in types:
-            raise CardError(
-                "model",
-                f"{short(name)}: model {short(model.name)} is of type {short(model.type)}, not {types[0]}",
-                use.offset,
-                f"it needs a model of type {types[0]}",
-            )
+            message = f"{name}: model {short(model.name)} is of type {short(model.type)}, not {types[0]}"
+            raise CardError("model", message, use, f"it needs a model of type {types[0]}")
         return model
 
-    def warn_of_product(self, stated: ElementCard, value: float, model: dict[str, float], name: str) -> None:
+    def warn_of_product(self, own: Placed, value: float, model: dict[str, float]) -> None:
         """Warn of a resistor with a resistance on both card and model, on which programs differ."""
-        other, use = model.get("r", 1.0), stated.model
+        other, use = model.get("r", 1.0), own.stated.model
         if other not in (1.0, value) and use is not None:
             self.reporter.gather(
                 "model-value",
-                f"card and model {short(use.model)} ({exact(other)} Ω) both state a resistance: the "
+                f"card and model {short(use.text)} ({exact(other)} Ω) both state a resistance: the "
                 "card's is used, as in ngspice; Xyce and PSpice multiply them (%s)",
-                stated.card,
-                use.offset,
-                name,
+                use,
+                own.name,
                 "leave one of them out",
             )
 
     def model_values(self, frame: Frame, model: Model, letter: str) -> dict[str, float]:
         """The values on the card of a passive element's model, evaluated in its defining scope."""
         evaluate, environment = self.evaluator.value, frame.defining(model.scope)
-        found = {word: evaluate(value, environment) for word, (_, value) in self.linker.passive(model).items()}
+        found = {word: evaluate(count.value, environment) for word, count in self.linker.passive(model).items()}
         return found | self.stepped(model, letter)
 
     def stepped(self, model: Model, letter: str) -> dict[str, float]:
@@ -541,85 +539,80 @@ class Elaborator:
         keys = [(name, f"{model.name.lower()}:{word}") for word, name in stated]
         return {name: values[key] for name, key in keys if key in values}
 
-    def smell_of_mega(self, frame: Frame, k: int, stated: ElementCard) -> None:
+    def smell_of_mega(self, own: Placed) -> None:
         """Warn of a resistance by a parameter with a capital M (milli), where mega may be meant."""
-        value = stated.value
-        if frame.scope.kind[k] != RESISTOR or not isinstance(value, Code) or len(value.program) != 1 or not value.names:
+        value, environment = own.stated.value, own.frame.environment
+        if own.kind != RESISTOR or not isinstance(value, Code) or len(value.program) != 1 or not value.names:
             return
-        owner = frame.environment.owner(next(iter(value.names)))
-        found = owner.binding(next(iter(value.names))) if owner is not None else None
+        name = next(iter(value.names))
+        owner = environment.owner(name)
+        found = owner.binding(name) if owner is not None else None
         if found is not None and isinstance(found[0], Code) and found[0].mega:
-            digits = found[0].mega.split("M")[0]
+            digits, shown = found[0].mega.split("M")[0], short(own.frame.scope.names[own.k])
             self.reporter.warning(
                 "mega",
-                f"{short(found[0].mega)} is {digits} milliohm on {short(frame.scope.names[k])}: M is milli in SPICE",
-                found[0].card,
-                found[0].start,
+                f"{short(found[0].mega)} is {digits} milliohm on {shown}: M is milli in SPICE",
+                found[0],
                 f"write {digits}MEG for mega, {digits}m if milli is meant",
             )
 
-    def switch(self, frame: Frame, k: int, control: SwitchControl) -> SwitchLaw | None:
-        """Switch ``k`` of a scope in one call; None where its model is missing, which is reported elsewhere."""
-        scope, name, letter = frame.scope, frame.name(k), frame.letter(k)
+    def switch(self, own: Placed, control: SwitchControl) -> SwitchLaw | None:
+        """The law of a switch; None where its model is missing, which is reported elsewhere."""
+        frame, name = own.frame, own.name
         try:
-            model = self.model(frame, scope.stated[k], letter, name)
+            model = self.model(own)
         except CardError:
             return None
         if model is None:
             return None
-        stated = self.model_values(frame, model, letter)
+        stated = self.model_values(frame, model, own.letter)
         numbers = {word: stated.get(word, default) for word, default in physical.SWITCH.items()}
         numbers |= {"ron": numbers["ron"] / frame.multiplier, "roff": numbers["roff"] / frame.multiplier}
         if numbers["vh"] < 0.0:
-            self.reporter.gather("hysteresis", GRADUAL, control.card, control.card.start, name, "write vh=0")
+            self.reporter.gather("hysteresis", GRADUAL, own.stated.at.card, name, "write vh=0")
         if control.source is None:
             first, second = map(frame.node, control.nodes)
             return SwitchLaw((first, second), numbers, control.closed)
-        place = scope.index.get(control.source.word)
-        if place is None or scope.kind[place] != VOLTAGE:
-            self.reporter.error(
-                "controlled",
-                f"{short(name)}: {short(control.source.text)!r} is not a voltage source",
-                control.card,
-                control.source.offset,
-                "the current of a voltage source controls it",
-                [name],
-            )
+        place = frame.scope.index.get(control.source.word)
+        if place is None or frame.scope.kind[place] != VOLTAGE:
+            message = f"{short(name)}: {short(control.source.text)!r} is not a voltage source"
+            hint = "the current of a voltage source controls it"
+            self.reporter.error("controlled", message, control.source, hint, [name])
             return None
-        return SwitchLaw(frame.prefix + scope.names[place], numbers, control.closed)
+        return SwitchLaw(frame.prefix + frame.scope.names[place], numbers, control.closed)
 
-    def device(self, frame: Frame, k: int, position: int) -> None:
-        """Turn element ``k`` of a scope, at ``position`` in the circuit, into the device of its model."""
-        use, name = self.linker.devices[frame.scope][k], frame.name(k)
-        card, counted = use.model.card, frame.scope.stated[k].numbers if k in frame.scope.stated else {}
-        counts, own = {}, {}
+    def device(self, own: Placed) -> None:
+        """Turn an element into the device of its model."""
+        frame, name, scope = own.frame, own.name, own.frame.scope
+        use = self.linker.devices[scope][own.k]
+        card, counts, temperature = use.model.card, dict[str, float](), dict[str, float]()
         try:
-            for word, count in counted.items():
-                card, number = count.card, self.number(count.value, frame)
+            for word, count in own.stated.numbers.items() if own.k in scope.stated else ():
+                card, number = count.at.card, self.number(count.value, frame)
                 if word in COUNTS:
-                    positive(name, word, number, count.offset)
+                    positive(name, word, number, count.at)
                     counts[word] = number
                 else:
-                    own[word] = checked_temperature(number, count.offset) if word == "temp" else number
+                    temperature[word] = checked_temperature(number, count.at) if word == "temp" else number
             if frame.multiplier != 1.0:
                 counts["m"] = counts.get("m", 1.0) * frame.multiplier
             card, values = use.model.card, self.values(use, frame)
             if use.row.thermal:
-                values = {"temp": self.temperatures.of(own), "tnom": self.temperatures.nominal, **values}
-            self.out.devices[position] = self.made(use, values, counts)
-            self.out.kind[position] = device_code(self.out.devices[position])
+                values = {"temp": self.temperatures.of(temperature), "tnom": self.temperatures.nominal, **values}
+            device = self.out.devices[own.position] = self.made(use, values, counts)
+            self.out.kind[own.position] = device_code(device)
         except CardError as error:
             self.reporter.failure(error, card, [name], frame.callers())
 
     def values(self, use: DeviceUse, frame: Frame) -> dict[str, float]:
         """The values of a model card in its defining scope, within this call."""
         found, environment = {}, frame.defining(use.model.scope)
-        for name, (offset, value) in use.values.items():
-            found[name] = self.evaluator.value(value, environment)
+        for name, count in use.values.items():
+            found[name] = self.evaluator.value(count.value, environment)
             parameter = use.row.parameter_called(name)
             wrong = parameter.wrong(found[name]) if parameter is not None else ""
             if wrong:
-                raise CardError("range", f"model {short(use.model.name)}: {wrong}", offset)
+                raise CardError("range", f"model {short(use.model.name)}: {wrong}", count.at)
         return found
 
     def made(self, use: DeviceUse, values: dict[str, float], counts: dict[str, float]) -> Device:
@@ -630,41 +623,32 @@ class Elaborator:
             try:
                 self.known[key] = use.row.device(label=use.model.name, **values, **counts)
             except ValueError as error:
-                raise CardError("range", f"model {short(use.model.name)}: {error}", use.model.card.start) from None
+                raise CardError("range", f"model {short(use.model.name)}: {error}", use.model.card) from None
         return self.known[key]
 
     def number(self, value: Value, frame: Frame) -> float:
         return self.evaluator.value(value, frame.environment)
 
-    def scaled(self, frame: Frame, k: int, value: float, m: float) -> float:
+    def scaled(self, own: Placed, value: float, m: float) -> float:
         """``value`` of ``m`` equal elements in parallel."""
-        code = frame.scope.kind[k]
-        rule = ELEMENTS[code].multiplier
-        if rule is Multiplier.UNCHANGED:
+        row, frame = ELEMENTS[own.kind], own.frame
+        if row.multiplier is Multiplier.UNCHANGED:
             return value
-        result = value / m if rule is Multiplier.DIVIDES else value * m
+        result = value / m if row.multiplier is Multiplier.DIVIDES else value * m
         if math.isinf(result) or (abs(result) < SMALLEST and value != 0):
-            name, row = frame.scope.names[k], ELEMENTS[code]
-            card = frame.scope.stated[k].card if k in frame.scope.stated else (frame.call and frame.call.card)
+            card = own.stated.at.card if own.k in frame.scope.stated else (frame.call and frame.call.card)
             assert card is not None
-            self.reporter.error(
-                "number",
-                f"{short(frame.prefix + name)}: {exact(value)} {row.unit} with m={exact(m)} is out of a double's range",
-                card,
-                None,
-                "",
-                [frame.prefix + name],
-                frame.callers(),
-            )
+            message = f"{short(own.name)}: {exact(value)} {row.unit} with m={exact(m)} is out of a double's range"
+            self.reporter.error("number", message, card, "", [own.name], frame.callers())
             return 0.0
         return result
 
 
 def _name(error: CardError, stated: ElementCard, name: str) -> None:
     """Turn the error of a bare word that is not a parameter into one about the value."""
-    value, at = stated.value, stated.offset
-    bare = isinstance(value, Code) and error.code is value and stated.card.text[at - 1] not in "{'"
-    if error.kind == "parameter" and bare and isinstance(value, Code) and error.offset == at:
+    value, at, where = stated.value, stated.at, error.at
+    bare = where is not None and (where.card, where.offset) == (at.card, at.offset)
+    if error.kind == "parameter" and bare and isinstance(value, Code) and at.card.text[at.offset - 1] not in "{'":
         word = next(iter(value.names))
         error.message = f"{short(name)}: {short(word)!r} is neither a number nor a parameter nor a model"
         error.hint = f"write a value such as 4.7k, or define it: .param {short(word)}=…"

@@ -37,10 +37,8 @@ from circuitsim.units import exact, short
 class Function(NamedTuple):
     """A ``.func``: its arguments and its body."""
 
-    name: str
     arguments: tuple[str, ...]
     body: Code
-    offset: int
 
 
 class Environment:
@@ -189,7 +187,7 @@ class Evaluator:
                 if owner is None and name not in self.constants:
                     signal = next((a[0] for i, a, _ in user.instructions() if i == CALL and a[0] in ("v", "i")), None)
                     message, hint = unknown_name(name) if signal is None else unknown_function(signal)
-                    raise ExpressionError("parameter", message, at, hint, user)
+                    raise ExpressionError("parameter", message, user.card.at(at), hint)
                 if owner is None or name in owner.values:
                     continue
                 body, home = owner.binding(name)
@@ -199,7 +197,7 @@ class Evaluator:
                 if (id(owner), name) in open_:
                     chain = " → ".join(short(n, 30) for _, n in list(open_)[-8:])
                     message = f"parameter {short(name)!r} depends on itself ({chain} → {short(name, 30)})"
-                    raise ExpressionError("parameter", message, body.start, "break the cycle", body)
+                    raise ExpressionError("parameter", message, body, "break the cycle")
                 open_[id(owner), name] = None
                 stack.append((body, home, (owner, name), reversed(body.names.items())))
                 break
@@ -251,7 +249,7 @@ class Evaluator:
         try:
             return domain.whole(found)
         except ExpressionError as error:
-            error.offset, error.code = code.start, code
+            error.at = code
             raise
 
     def run(
@@ -279,7 +277,7 @@ class Evaluator:
         """
         stack: list[Any] = []
         symbols = () if domain is None else domain.symbols
-        ways, at = [iter(code.program if program is None else program)], code.start
+        ways, at = [iter(code.program if program is None else program)], code.offset
         try:
             while ways:
                 for instruction, argument, at in ways[-1]:
@@ -326,8 +324,7 @@ class Evaluator:
                 else:
                     ways.pop()
         except ExpressionError as error:
-            if error.code is None:
-                error.offset, error.code = at, code
+            error.at = error.at or code.card.at(at)
             raise
         result = stack.pop()
         return result if domain is not None or isinstance(result, float) else float(result)
@@ -335,7 +332,7 @@ class Evaluator:
     def decision(self, value: float, at: int, code: Code) -> bool:
         """Whether a condition holds."""
         if self.draws is not None and isinstance(value, Linear):
-            self.draws.decided(value, code.card, at)
+            self.draws.decided(value, code.card.at(at))
         if self.taken is not None:
             self.taken.append(bool(value))
         return bool(value)
@@ -385,7 +382,7 @@ class Evaluator:
             return domain.either(condition, *ways)
         if name in FORMS and self.draws is not None and not (row and row.takes(values)):
             draws = self.draws
-            return self.apply(name, values, lambda *x: draws.draw(name, x, code.card, at))
+            return self.apply(name, values, lambda *x: draws.draw(name, x, code.card.at(at)))
         if row is None:
             message, hint = unknown_function(name)
             raise ExpressionError("function", message, hint=hint)

@@ -64,11 +64,7 @@ _LEVELS = {
 
 
 class ExpressionError(CardError):
-    """An error in an expression, with its offset. ``code`` is set when another text is at fault."""
-
-    def __init__(self, kind: str, message: str, offset: int = 0, hint: str = "", code: Code | None = None) -> None:
-        super().__init__(kind, message, offset, hint)
-        self.code = code
+    """An error in an expression."""
 
 
 class Signal(NamedTuple):
@@ -93,8 +89,8 @@ class Code:
         Instructions for `circuitsim.netlist.evaluate`.
     names : dict
         Parameters it reads (lower case) → offset of their first use.
-    card : Any
-        Its card, for the locations of errors.
+    card, offset
+        Its place (`cards.Place`).
     scope : Any
         The scope of its functions.
     mega : str
@@ -103,10 +99,10 @@ class Code:
         Quantities of the solution that it reads.
     """
 
-    __slots__ = ("card", "linked", "mega", "names", "program", "scope", "signals", "start")
+    __slots__ = ("card", "linked", "mega", "names", "offset", "program", "scope", "signals")
 
-    def __init__(self, card: Any, scope: Any, start: int) -> None:
-        self.card, self.scope, self.start = card, scope, start
+    def __init__(self, card: Any, scope: Any, offset: int) -> None:
+        self.card, self.scope, self.offset = card, scope, offset
         self.program: Program = []
         self.names: dict[str, int] = {}
         self.linked: dict[str, Any] = {}
@@ -180,7 +176,8 @@ class _Reader:
         return at
 
     def fail(self, message: str, hint: str = "") -> NoReturn:
-        raise ExpressionError("expression", message, max(min(self.at, self.stop - 1), 0), hint)
+        at = self.code.card.at(max(min(self.at, self.stop - 1), 0))
+        raise ExpressionError("expression", message, at, hint)
 
     def deeper(self, depth: int) -> int:
         if depth >= limits.EXPRESSION_DEPTH:
@@ -266,8 +263,8 @@ class _Reader:
             scope, word = self.code.scope, _WORD.match(self.text, self.at, self.stop)
             found = None if scope is None or word is None else read_rkm(word.group())
             if found is None or word is None:
-                raise ExpressionError("number", str(error), self.at, error.hint) from None
-            scope.readings.append((self.code.card, self.at, word.group()))
+                raise ExpressionError("number", str(error), self.code.card.at(self.at), error.hint) from None
+            scope.readings.append(self.code.card.at(self.at)._replace(text=word.group()))
             value, self.end, letters = found, word.end(), ""
         if letters[:1] == "M" and letters[:3].lower() not in ("meg", "mil"):
             self.code.mega = self.text[self.at : self.end]

@@ -344,8 +344,8 @@ class Moment:
         try:
             return self.value(k)
         except ExpressionError as error:
-            assert error.code is not None
-            place = error.code.card.place(error.offset)
+            assert error.at is not None
+            place = error.at.card.place(error.at.offset)
             hint = error.hint or HINTS.get(error.kind, "")
             raise NetlistError([Problem(error.kind, error.message, place, hint)]) from None
 

@@ -19,7 +19,7 @@ from circuitsim.netlist.cards import WORD, Card, Files, Reporter, Source
 from circuitsim.netlist.definitions import ADVICE, AMPLIFIER_NAME, AMPLIFIER_SCOPE, IDEAL_MODEL
 from circuitsim.netlist.parts import OWN_TEMPERATURE
 from circuitsim.netlist.reader import DeckReader
-from circuitsim.netlist.scope import Call, DeviceUse, Model, Scope, Value, value_of
+from circuitsim.netlist.scope import Call, Count, DeviceUse, Model, Scope, value_of
 from circuitsim.units import NumberError, parse, short
 
 LIBRARY = """\
@@ -89,7 +89,7 @@ class Linker:
         self.read: dict[Scope, set[str]] = {}
         self.hints = 0
         self.uses_of: dict[Card, DeviceUse | None] = {}
-        self.passives: dict[Card, dict[str, tuple[int, Value]]] = {}
+        self.passives: dict[Card, dict[str, Count]] = {}
         self.bare: list[Model] = []
         """Models of diodes without parameters and without a known name."""
         self.devices: dict[Scope, dict[int, DeviceUse]] = {}
@@ -132,8 +132,7 @@ class Linker:
         self.reporter.error(
             "subcircuit",
             f"sub-circuit {short(target.name)} calls itself ({' → '.join(short(n, 20) for n in loop[:8])})",
-            call.card,
-            call.target_offset,
+            call.target,
             "break the loop",
             [call.name],
         )
@@ -141,13 +140,13 @@ class Linker:
 
     def target(self, scope: Scope, call: Call) -> Scope | None:
         """The sub-circuit of ``call``, after checking its ports and parameters."""
-        key = call.target.lower()
+        key = call.target.word
         target = scope.find_subcircuit(key) or (AMPLIFIER_SCOPE if key == AMPLIFIER_NAME else _library().get(key))
-        fail = partial(self.reporter.error, "subcircuit", card=call.card, offset=call.target_offset, names=[call.name])
+        fail = partial(self.reporter.error, "subcircuit", at=call.target, names=[call.name])
         shown = short(call.name)
         if target is None:
-            hint = self.elsewhere or self.near(call.target, scope)
-            fail(f"{shown}: no sub-circuit is called {short(call.target)!r}", hint=hint)
+            hint = self.elsewhere or self.near(call.target.text, scope)
+            fail(f"{shown}: no sub-circuit is called {short(call.target.text)!r}", hint=hint)
             return None
         if len(call.nodes) != len(target.ports):
             need, have = len(target.ports), len(call.nodes)
@@ -162,17 +161,17 @@ class Linker:
             if port == 0 and node != 0:
                 message = f"{shown} connects node {short(scope.node_names[node])} to a port called 0, which is ground"
                 fail(f"{message} everywhere", hint="name the port otherwise")
-        for key, at in call.offsets.items():
+        for key, at in call.keys.items():
             if key == "m" or target.is_parameter(key):
                 continue
             if key in self.names_read(target):
                 message = "undeclared parameters act where the sub-circuit's expressions read them (%s)"
-                self.reporter.gather("assumed", message, call.card, at, f"{short(target.name)} {short(key)}")
+                self.reporter.gather("assumed", message, at, f"{short(target.name)} {short(key)}")
             else:
                 known = ", ".join(short(k, 30) for k in [*target.defaults, *target.parameters][:8])
                 message = f"{shown}: sub-circuit {short(target.name)} has no parameter {short(key)!r}"
                 hint = f"it has: {known}" if known else "it has none"
-                self.reporter.error("parameter", message, call.card, at, hint, [call.name])
+                self.reporter.error("parameter", message, at, hint, [call.name])
         return target
 
     def names_read(self, target: Scope) -> set[str]:
@@ -205,9 +204,8 @@ class Linker:
             characters += inner.characters + inner.items * (len(call.name) + 1)
             depth = max(depth, inner.depth + 1)
             if depth > limits.CALL_DEPTH:
-                self.reporter.error(
-                    "limit", f"calls nest deeper than {limits.CALL_DEPTH}", call.card, None, "", [call.name]
-                )
+                message = f"calls nest deeper than {limits.CALL_DEPTH}"
+                self.reporter.error("limit", message, call.card, "", [call.name])
                 return Extent(0, 0, 0)
             if (
                 scope.parent is None
@@ -221,7 +219,6 @@ class Linker:
                     if inner.items < 1e300
                     else f"{short(call.name)}: the deck's sub-circuits expand without bound",
                     call.card,
-                    None,
                     "call fewer, or smaller ones",
                     [call.name],
                 )
@@ -242,12 +239,12 @@ class Linker:
         """Check that every model named by a diode exists and is of type D; name its non-ideal properties."""
         for key, uses in scope.uses.items():
             model = scope.find_model(key)
-            for use in uses:
-                name, called = short(use.element), short(use.model if model is None else model.name)
+            for element, token in uses:
+                called = short(token.text if model is None else model.name)
                 kind, wrong, hint = "model", "", ""
-                if model is None and is_number(use.model):
+                if model is None and is_number(token.text):
                     message = "area has no effect at the operating point (%s)"
-                    self.reporter.gather("no-effect", message, use.card, use.offset, use.element)
+                    self.reporter.gather("no-effect", message, token, element)
                 elif model is None:
                     wrong = f"no model is called {called!r}"
                     hint = f"define it: .model {called} D, or leave the name out: diodes are ideal"
@@ -260,7 +257,7 @@ class Linker:
                     wrong = f"model {called} is of type {short(model.type)}, not D"
                     hint = f"a diode needs a model of type {', '.join(TYPES[:-1])} or {TYPES[-1]}"
                 if wrong:
-                    self.reporter.error(kind, f"{name}: {wrong}", use.card, use.offset, hint, [use.element])
+                    self.reporter.error(kind, f"{short(element)}: {wrong}", token, hint, [element])
             use_of = None if model is None else self.device_use(model)
             if use_of is not None:
                 self.devices[scope] |= dict.fromkeys(scope.modelled[key], use_of)
@@ -280,10 +277,10 @@ class Linker:
             for word in (*(() if thermal else OWN_TEMPERATURE), *{"area"}.difference(known)):
                 if (idle := counts.pop(word, None)) is not None:
                     message = f"{word} has no effect at the operating point (%s)"
-                    self.reporter.gather("no-effect", message, idle.card, idle.offset, name)
+                    self.reporter.gather("no-effect", message, idle.at, name)
             if (wrong := counts.get("n")) is not None and "n" not in known:
                 message, hint = f"{short(name)} has no parameter 'n'", f"{what} have {' and '.join(known)}"
-                self.reporter.error("syntax", message, wrong.card, wrong.offset, hint, [name])
+                self.reporter.error("syntax", message, wrong.at, hint, [name])
 
     def device_use(self, model: Model) -> DeviceUse | None:
         """The device of the elements that name a model, checked once; None: they are elementary."""
@@ -317,7 +314,6 @@ class Linker:
                 "diode-law",
                 "diode models without parameters are ideal (%s); other SPICE programs use IS=1e-14 N=1",
                 model.card,
-                model.card.start,
                 model.name,
                 f"write .model {short(model.name)} D(IS=1e-14) for a junction diode",
             )
@@ -329,15 +325,8 @@ class Linker:
         for use in uses:
             laws.setdefault(use.row.name, []).append(short(use.model.name, 20))
         listed = "; ".join(f"{', '.join(names[:8])}{' …' * (len(names) > 8)} ({law})" for law, names in laws.items())
-        card = new[0].model.card
-        self.reporter.gather(
-            "diode-law",
-            f"diode models: {listed}",
-            card,
-            card.start,
-            new[0].model.name,
-            ".options diodes=ideal makes junction diodes ideal",
-        )
+        model, hint = new[0].model, ".options diodes=ideal makes junction diodes ideal"
+        self.reporter.gather("diode-law", f"diode models: {listed}", model.card, model.name, hint)
 
     def numbers(
         self,
@@ -347,31 +336,31 @@ class Linker:
         listed: Sequence[str] = (),
         what: str = ": ",
         hint: str = "",
-    ) -> dict[str, tuple[int, Value]]:
+    ) -> dict[str, Count]:
         """The numbers of a model's card by name, given their spellings; others that are not ``idle`` are warned of.
 
         ``listed`` are the names of numbers that the card may state in order.
         """
-        values: dict[str, tuple[int, Value]] = {}
+        values: dict[str, Count] = {}
         unused: list[str] = []
         stated = {key.word: (key.text, token) for key, token in model.pairs}
         stated |= {name: (name, token) for name, token in zip(listed, model.words)}
         for word, (text, token) in stated.items():
             if word in names:
                 with self.reporter.at(model.card):
-                    values[names[word]] = token.offset, value_of(token, model.card, model.scope)
+                    values[names[word]] = Count(token, value_of(token, model.scope))
             elif word not in idle and not physical.is_tolerance(word):
                 unused.append(text)
         for token in model.words[len(listed) :]:
             if token.kind == WORD and token.word in names:
                 message, hint = f"model {short(model.name)}: {token.text} needs a value", f"write {token.text}=value"
-                self.reporter.error("model", message, model.card, None, hint, [model.name])
+                self.reporter.error("model", message, model.card, hint, [model.name])
             elif token.kind != WORD or token.word not in idle:
                 unused.append(token.text)
         warn_unused(self.reporter, model, unused, what, hint)
         return values
 
-    def passive(self, model: Model) -> dict[str, tuple[int, Value]]:
+    def passive(self, model: Model) -> dict[str, Count]:
         """The numbers of the model of a resistor, capacitor, inductor or switch, read once."""
         if model.card not in self.passives:
             names = physical.MODELS[physical.letter_of(model.type)].parameters
@@ -385,7 +374,7 @@ def warn_unused(reporter: Reporter, model: Model, words: Sequence[str], what: st
     if words:
         listed = ", ".join(short(word, 20) for word in words[:12]) + " …" * (len(words) > 12)
         message = f"model {short(model.name)}{what}not used: {listed}"
-        reporter.warning("unused-parameter", message, model.card, None, hint, [model.name])
+        reporter.warning("unused-parameter", message, model.card, hint, [model.name])
 
 
 def is_number(text: str) -> bool:

@@ -149,14 +149,9 @@ def _deck(source: Source, files: Files, warning: Problem | None, reading: Readin
     reader.read(source, 2 if titled else 1)
     reader.close()
     reader.read_libraries(reading.libraries)
-    for card, offset, text in reader.top.readings:
-        reporter.gather(
-            "assumed",
-            f"{short(text)} is read as {exact(rkm(text))} (%s)",
-            card,
-            offset,
-            "IEC 60062; ngspice drops what follows the letter",
-        )
+    for token in reader.top.readings:
+        message = f"{short(token.text)} is read as {exact(rkm(token.text))} (%s)"
+        reporter.gather("assumed", message, token, "IEC 60062; ngspice drops what follows the letter")
     declare_stepped(reader)
     lost = forgotten(source, reader.top) if titled else None
     if lost is not None:
@@ -182,13 +177,11 @@ def asks_for_ideal_diodes(reader: DeckReader) -> bool:
     """Whether the deck has ``.options diodes=ideal``; the default is ``diodes=models``."""
     if "diodes" not in reader.options:
         return False
-    card, token = reader.options["diodes"]
-    word = token.word
-    if word not in ("ideal", "models"):
-        reader.reporter.error(
-            "syntax", f"diodes={short(token.text)} is unknown", card, token.offset, "diodes=models or diodes=ideal"
-        )
-    return word == "ideal"
+    token = reader.options["diodes"]
+    if token.word not in ("ideal", "models"):
+        message = f"diodes={short(token.text)} is unknown"
+        reader.reporter.error("syntax", message, token, "diodes=models or diodes=ideal")
+    return token.word == "ideal"
 
 
 def declare_stepped(reader: DeckReader) -> None:
@@ -201,7 +194,7 @@ def declare_stepped(reader: DeckReader) -> None:
             if found is None:
                 continue
             name, first = found
-            reader.top.parameters[name.word] = value_of(first, card, reader.top)
+            reader.top.parameters[name.word] = value_of(first, reader.top)
         except CardError:
             continue  # reported when the card is evaluated
         if name.word in reader.top.index:
@@ -209,13 +202,12 @@ def declare_stepped(reader: DeckReader) -> None:
             reader.reporter.warning(
                 "parameter",
                 f".step param {own} steps a parameter, not the element of that name",
-                card,
-                name.offset,
+                name,
                 f".step {own} … steps the element",
                 [name.text],
             )
         message = f"{short(name.text)} has no .param: outside .step it is {short(first.text)}, the first value"
-        reader.reporter.gather("assumed", message, card, name.offset, name.text)
+        reader.reporter.gather("assumed", message, name, name.text)
 
 
 def check_values(reader: DeckReader, linker: Linker) -> None:
@@ -248,8 +240,7 @@ class Elaboration:
                 if key.word not in use.row.idle or use.row.spellings.get(key.word, key.word) in use.values:
                     continue
                 try:
-                    value = value_of(token, model.card, model.scope)
-                    number = Evaluator().value(value, environment)
+                    number = Evaluator().value(value_of(token, model.scope), environment)
                 except CardError:
                     raise UsageError(
                         f"model {model.name}: {key.text}={token.text} has no value in the deck itself: write a number"
@@ -324,7 +315,7 @@ def _elaborated(reader: DeckReader, linker: Linker, title: str, source: Source) 
 
 def stated_temperatures(reader: DeckReader, reporter: Reporter, overrides: Mapping[str, float]) -> Temperatures:
     """The temperatures stated by a deck at these parameter values."""
-    cards = [card for card in reader.requests if card.text[card.start :].split(None, 1)[0].lower() == ".temp"]
+    cards = [card for card in reader.requests if card.text[card.offset :].split(None, 1)[0].lower() == ".temp"]
     return temperatures_of(cards, reader.options, reader.top, overrides, reporter)
 
 

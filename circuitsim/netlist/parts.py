@@ -8,14 +8,25 @@ from itertools import pairwise, takewhile
 
 from circuitsim.circuit.elements import AMPLIFIER, BY_LETTER, CAPACITOR, CURRENT, DIODE, ELEMENTS, RESISTOR, VOLTAGE
 from circuitsim.netlist import dialect
-from circuitsim.netlist.cards import EXPRESSION, MARK, WORD, Card, CardError, Reporter, Token, Words, fields, tokens
+from circuitsim.netlist.cards import (
+    EXPRESSION,
+    MARK,
+    WORD,
+    Card,
+    CardError,
+    Place,
+    Reporter,
+    Token,
+    Words,
+    fields,
+    tokens,
+)
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.physical import OWN, attach, checked, initial, parasitics, positive, tolerance
 from circuitsim.netlist.scope import (
     Call,
     Count,
     ElementCard,
-    ModelUse,
     Phasor,
     Scope,
     SwitchControl,
@@ -98,7 +109,7 @@ class Reader:
     globals : dict
         Names of ``.global`` nodes, lower case → as written.
     options : dict
-        Effective options (``.options``): name → its card and the token of its value.
+        Effective options (``.options``), by name.
     open_files, missing : list of str
         Files being read, and missing libraries.
     """
@@ -108,13 +119,13 @@ class Reader:
         self.top = self.scope = Scope()
         self.requests: list[Card] = []
         self.globals: dict[str, str] = {}
-        self.options: dict[str, tuple[Card, Token]] = {}
+        self.options: dict[str, Token] = {}
         self.open_files: list[str] = []
         self.ended = self.library = False
         self.missing: list[str] = []
 
-    def points(self, card: Card, token: Token) -> list[float]:
-        """The numbers of the file of points named by a token of a card; here arbitrary."""
+    def points(self, token: Token) -> list[float]:
+        """The numbers of the file of points named by a token; here arbitrary."""
         return [0.0, 0.0]
 
     def check_name(self, name: Token) -> None:
@@ -124,7 +135,7 @@ class Reader:
             raise CardError(
                 "syntax",
                 f"the name {short(name.text)!r} contains invisible or reserved characters",
-                name.offset + at,
+                name.card.at(name.offset + at),
                 "use letters, digits and signs such as _ . : [ ]",
             )
         key = name.word
@@ -133,7 +144,7 @@ class Reader:
             raise CardError(
                 "duplicate",
                 f"{short(name.text)} is already defined (line {line})",
-                name.offset,
+                name,
                 "names must differ within one scope",
             )
 
@@ -144,14 +155,15 @@ class Reader:
     def node(self, token: Token) -> int:
         """The local number of the node that ``token`` names."""
         if token.kind != WORD:
-            raise CardError("syntax", "a node name is expected here", token.offset, "node names cannot be computed")
+            raise CardError("syntax", "a node name is expected here", token, "node names cannot be computed")
         known = self.scope.nodes.get(token.text)
         if known is not None:
             return known
         if not good_name(token.text):
             bad = next((k for k, c in enumerate(token.text) if not c.isprintable()), token.text.find("//"))
             hint = "ngspice reads // as a comment" if "//" in token.text else "it contains an invisible character"
-            raise CardError("syntax", f"{short(token.text)!r} cannot name a node", token.offset + max(bad, 0), hint)
+            at = token.card.at(token.offset + max(bad, 0))
+            raise CardError("syntax", f"{short(token.text)!r} cannot name a node", at, hint)
         return self.scope.node(token.text)
 
     def call(self, card: Card) -> None:
@@ -172,15 +184,13 @@ class Reader:
             )
         target = words.pop()
         if target.kind != WORD:
-            raise CardError("syntax", "the name of a sub-circuit is expected here", target.offset)
+            raise CardError("syntax", "the name of a sub-circuit is expected here", target)
         nodes = array("q", [self.node(token) for token in words])
-        passed: dict[str, Value] = {}
-        offsets: dict[str, int] = {}
-        for key, value in sorted_.named():
-            word = key.word
-            passed[word], offsets[word] = value_of(value, card, scope), key.offset
+        pairs = sorted_.named()
+        passed = {key.word: value_of(value, scope) for key, value in pairs}
         scope.index[name.word] = -1 - len(scope.calls)
-        scope.calls.append(Call(card, name.text, nodes, target.text, target.offset, passed, offsets, len(scope.kind)))
+        keys = {key.word: key for key, _ in pairs}
+        scope.calls.append(Call(card, name.text, nodes, target, passed, keys, len(scope.kind)))
 
 
 class ElementReader:
@@ -201,7 +211,7 @@ class ElementReader:
         self.reader, self.scope, self.card, self.reporter = reader, reader.scope, card, reader.reporter
         self.found = tokens(card)
         self.name, self.shown = self.found[0], short(self.found[0].text)
-        self.words = Words([], [], 0)
+        self.words = Words([], [])
 
     def take(self) -> None:
         """Take an element card of any form.
@@ -219,7 +229,7 @@ class ElementReader:
             raise CardError(
                 "syntax",
                 f"{self.shown} is assigned to, outside .param",
-                found[1].offset,
+                found[1],
                 "parameters are set with .param",
             )
         self.words = fields(self.card, found[1:])
@@ -228,8 +238,8 @@ class ElementReader:
             self.diode(first, second)
             return
         source = code in (VOLTAGE, CURRENT)
-        extra = parasitics(self.scope, self.card, code, self.words)
-        at_first = initial(self.scope, self.card, code, self.words)
+        extra = parasitics(self.scope, code, self.words)
+        at_first = initial(self.scope, code, self.words)
         share = tolerance(self.words)
         ignored = dialect.INSTANCE | dialect.RATINGS | ({"v"} if code == CAPACITOR else set())
         own = OF_PWL if source else OWN
@@ -241,16 +251,11 @@ class ElementReader:
         stated = stated._replace(multiplier=multiplier, tolerance=share, initial=at_first)
         value, alone = stated.value, multiplier == 1.0 and not stated.numbers and stated.model is None
         if alone and isinstance(value, float) and not (code == RESISTOR and value < 0.0):
-            checked(code, self.name.text, value, stated.offset)
+            checked(code, self.name.text, value, stated.at)
         self.scope.state(code, self.name.text, first, second, stated)
         if share is not None:
-            self.reporter.gather(
-                "nominal",
-                "tol= is ignored here (%s); montecarlo and worst-case use it",
-                self.card,
-                self.name.offset,
-                self.name.text,
-            )
+            message = "tol= is ignored here (%s); montecarlo and worst-case use it"
+            self.reporter.gather("nominal", message, self.name, self.name.text)
 
     def two_nodes(self, terminals: tuple[str, str]) -> tuple[int, int]:
         """The two nodes that begin the card's words."""
@@ -260,7 +265,7 @@ class ElementReader:
             raise CardError(
                 "syntax",
                 f"{self.shown} needs two nodes; the {missing} one is missing",
-                max(self.words.end - 1, 0),
+                self.card.last,
                 f"{self.name.text[0]}name {terminals[0]} {terminals[1]} …",
             )
         del self.words.words[:2]
@@ -275,45 +280,43 @@ class ElementReader:
             if word == "m":
                 multiplier = self.value(value)
                 if isinstance(multiplier, float):
-                    positive(self.name.text, word, multiplier, value.offset)
+                    positive(self.name.text, word, multiplier, value)
             elif word in ignored:
-                self.no_effect(word, key.offset)
+                self.no_effect(word, key)
             else:
                 if word == "wavefile":
                     raise CardError(
                         "unsupported",
                         f"{self.shown}: sound files are not read",
-                        key.offset,
+                        key,
                         "write times and values to a text file: PWL file=points.txt",
                     )
                 if word in dialect.FORMULAS:
                     what, instead = dialect.FORMULAS[word]
-                    raise CardError("unsupported", f"{self.shown}: {what} is not supported", key.offset, instead)
+                    raise CardError("unsupported", f"{self.shown}: {what} is not supported", key, instead)
                 raise CardError(
                     "syntax",
                     f"{self.shown} has no parameter {short(key.text)!r}",
-                    key.offset,
+                    key,
                     f"known: {', '.join((*own, 'm'))}",
                 )
         self.words.pairs[:] = kept
         return multiplier
 
-    def no_effect(self, word: str, offset: int, kind: str = "no-effect") -> None:
+    def no_effect(self, word: str, at: Token, kind: str = "no-effect") -> None:
         """Note an instance parameter without effect."""
-        self.reporter.gather(
-            kind, f"{word} has no effect at the operating point (%s)", self.card, offset, self.name.text
-        )
+        self.reporter.gather(kind, f"{word} has no effect at the operating point (%s)", at, self.name.text)
 
     def flag(self, token: Token) -> bool:
         """Whether ``token`` is a bare word without effect (``off``)."""
         if token.kind == WORD and token.word in dialect.INSTANCE:
-            self.no_effect(token.word, token.offset)
+            self.no_effect(token.word, token)
             return True
         return False
 
     def value(self, token: Token) -> Value:
         """The value of a token of the card."""
-        return value_of(token, self.card, self.scope)
+        return value_of(token, self.scope)
 
     def number(self, token: Token) -> Value:
         """A value on the card of a source."""
@@ -330,13 +333,13 @@ class ElementReader:
         if code == RESISTOR and letters[:1] == "M" and scale_of(letters) == "m":
             message = f"{self.shown}: {short(number)} is {digits} milliohm: M is milli in SPICE"
             hint = f"write {digits}MEG for mega, {digits}m if milli is meant"
-            self.reporter.warning("mega", message, self.card, token.offset, hint, [self.name.text])
+            self.reporter.warning("mega", message, token, hint, [self.name.text])
         if letters[:1] in ("a", "A") and code == VOLTAGE:
             message = f"{self.shown}: {short(number)} is {digits}e-18 in SPICE, where A is atto, not ampere"
-            raise CardError("atto", message, token.offset, f"write {digits} for ampere, {digits}e-18 for atto")
+            raise CardError("atto", message, token, f"write {digits} for ampere, {digits}e-18 for atto")
         if letters[:1] in ("a", "A"):
             message = f"{self.shown}: {short(number)} is atto (1e-18) in SPICE, not ampere"
-            self.reporter.warning("atto", message, self.card, token.offset, "remove the unit", [self.name.text])
+            self.reporter.warning("atto", message, token, "remove the unit", [self.name.text])
 
     def passive(self, code: int) -> ElementCard:
         """The value of R, L or C: ``1k``, ``R=1k``, ``model``, ``1k model`` or ``model 1k``, and its further numbers.
@@ -351,20 +354,14 @@ class ElementReader:
         named = code == RESISTOR  # its model may have any name except LTspice's "noiseless"
         words = [w for w in words if (named and w.word != "noiseless") or not self.flag(w)]
         token, model = self.value_and_model(words, keyed, code)
-        numbers = {
-            key.word: Count(self.card, value.offset, self.value(value))
-            for key, value in pairs
-            if key.word not in row.keywords
-        }
+        numbers = {key.word: Count(value, self.value(value)) for key, value in pairs if key.word not in row.keywords}
         idle = SIZES if code == RESISTOR else SIZES | {"tce"}
         for word in [w for w in numbers if model is None and w in idle]:
-            self.no_effect(word, numbers.pop(word).offset)
+            self.no_effect(word, numbers.pop(word).at)
         value = self.value(token) if token is not None else None
         if token is not None and value is not None:
             self.warn_letters(token, value, code)
-        use = ModelUse(self.card, model.offset, self.name.text, model.text) if model is not None else None
-        offset = token.offset if token is not None else (model.offset if model is not None else 0)
-        return ElementCard(self.card, offset, value, numbers, use, model is not None and model is token)
+        return ElementCard(token or model or self.card, value, numbers, model, model is not None and model is token)
 
     def value_and_model(self, words: list[Token], keyed: list[Token], code: int) -> tuple[Token | None, Token | None]:
         """The tokens of value and model; a single bare name is both, since it may be a parameter.
@@ -380,7 +377,7 @@ class ElementReader:
             raise CardError(
                 "syntax",
                 f"{self.shown} needs its {row.parameter} in {row.unit}",
-                max(self.words.end - 1, 0),
+                self.card.last,
                 f"{row.letter}name first second value",
             )
         models = [w for w in words if w.kind == WORD and (w.text[0].isalpha() or w.text[0] == "_")]
@@ -394,7 +391,7 @@ class ElementReader:
         raise CardError(
             "syntax",
             f"{self.shown}: {short(extra.text)!r} is one value too many",
-            extra.offset,
+            extra,
             hint or "an expression goes in braces: {…}",
         )
 
@@ -406,7 +403,7 @@ class ElementReader:
         CardError, ExpressionError
             An invalid word, a function without a DC value.
         """
-        offset = max(self.words.end - 1, 0)
+        at: Place = self.card.last
         value: Value | None = None
         again = {}
         words = self.words.take()
@@ -421,39 +418,37 @@ class ElementReader:
             elif key.word in OF_PWL:
                 again[key.word] = self.value(token)
             else:
-                offset, value = token.offset, self.number(token)
-        offset, value, wave, amplitude = self.source_words(words, offset, value)
+                at, value = token, self.number(token)
+        at, value, wave, amplitude = self.source_words(words, at, value)
         for key, _ in pairs:
             if key.word in again and (wave is None or wave.name != "pwl"):
                 message = f"{self.shown}: {short(key.text)}= belongs to PWL"
-                raise CardError("syntax", message, key.offset, "leave it out, or write PWL(…)")
+                raise CardError("syntax", message, key, "leave it out, or write PWL(…)")
         if points is not None:
             wave = self.from_file(points, wave)
         if wave is not None:
             wave = wave._replace(repeat=again.get("r", wave.repeat), delay=again.get("td", 0.0))
         if value is None and wave is not None and not wave.numbers and wave.name in MAY_BE_EMPTY:
             message = f"{wave.name.upper()} without numbers is 0 at the operating point (%s)"
-            self.reporter.gather("no-effect", message, self.card, wave.offset, self.name.text)
+            self.reporter.gather("no-effect", message, wave.at, self.name.text)
             value = 0.0
         if value is None and wave is not None:
             known = tuple(v for v in wave.numbers if isinstance(v, float))
             if wave.name in EXTERNAL or len(known) == len(wave.numbers):
-                checked_waveform(Waveform(wave.name, known), wave.offset)
-            return ElementCard(self.card, wave.offset, wave, wave=wave, phasor=amplitude)
+                checked_waveform(Waveform(wave.name, known), wave.at)
+            return ElementCard(wave.at, wave, wave=wave, phasor=amplitude)
         if value is None:
             if amplitude is None:
-                self.reporter.gather(
-                    "no-value", "no DC value is given; 0 is used (%s)", self.card, offset, self.name.text
-                )
+                self.reporter.gather("no-value", "no DC value is given; 0 is used (%s)", at, self.name.text)
             value = 0.0
         if wave is not None and (wave.name in EXTERNAL or not wave.numbers):
             wave = None
-        return ElementCard(self.card, offset, value, wave=wave, phasor=amplitude)
+        return ElementCard(at, value, wave=wave, phasor=amplitude)
 
     def source_words(
-        self, words: list[Token], offset: int, value: Value | None
-    ) -> tuple[int, Value | None, Wave | None, Phasor | None]:
-        """The DC value with its offset, the time function and the amplitude among the words of the card."""
+        self, words: list[Token], at: Place, value: Value | None
+    ) -> tuple[Place, Value | None, Wave | None, Phasor | None]:
+        """The DC value with its place, the time function and the amplitude among the words of the card."""
         wave: Wave | None = None
         amplitude: Phasor | None = None
         k, seen = 0, set()
@@ -465,20 +460,20 @@ class ElementReader:
             sort = "time function" if word in FUNCTIONS or word in EXTERNAL else word.upper() if word in _ONCE else ""
             if sort in seen or (sort == "DC" and value is not None):
                 message = f"{self.shown}: {short(token.text)!r} is the second {'value at DC' if sort == 'DC' else sort}"
-                raise CardError("syntax", message, token.offset, "leave one of them out")
+                raise CardError("syntax", message, token, "leave one of them out")
             seen |= {sort} - {""}
             if word == "dc":
                 if k < len(words) and valued(words[k]):
-                    offset, value = words[k].offset, self.number(words[k])
+                    at, value = words[k], self.number(words[k])
                     k += 1
             elif word in ("ac", "distof1", "distof2"):
                 given = [self.value(number) for number in takewhile(valued, words[k : k + 2])]
                 k += len(given)
                 if word == "ac":  # magnitude and phase
                     amplitude = given[0] if given else 1.0, given[1] if len(given) > 1 else 0.0
-                self.no_effect(word, token.offset, "amplitude" if word == "ac" else "no-effect")
+                self.no_effect(word, token, "amplitude" if word == "ac" else "no-effect")
             elif word in ("load", "noiseless"):
-                self.no_effect(word, token.offset)
+                self.no_effect(word, token)
             elif word in FUNCTIONS or word in EXTERNAL:
                 forever = word == "pwl" and [w.word for w in words[k : k + 2]] == FOREVER
                 k += 2 * forever
@@ -486,8 +481,8 @@ class ElementReader:
                 most = MOST.get(word, stop)
                 if stop - k > most:
                     message = f"{self.shown}: {word.upper()} has at most {most} numbers"
-                    raise CardError("syntax", message, words[k + most].offset, "leave the others out")
-                wave = Wave(word, [self.value(number) for number in words[k:stop]], token.offset)
+                    raise CardError("syntax", message, words[k + most], "leave the others out")
+                wave = Wave(word, [self.value(number) for number in words[k:stop]], token)
                 if word == "pwl":
                     wave = self.relative(words[k:stop:2], wave)
                 k = stop
@@ -498,19 +493,19 @@ class ElementReader:
                 raise CardError(
                     "unsupported",
                     f"{self.shown}: random waveforms ({word.upper()}) are not simulated",
-                    token.offset,
+                    token,
                     "write its DC value, or for a transient a PWL of precomputed values",
                 )
             elif value is None and k == 1:
-                offset, value = token.offset, self.number(token)
+                at, value = token, self.number(token)
             else:
                 raise CardError(
                     "syntax",
                     f"{self.shown}: {short(token.text)!r} does not belong here",
-                    token.offset,
+                    token,
                     "a source reads: DC value AC magnitude phase FUNCTION(…)",
                 )
-        return offset, value, wave, amplitude
+        return at, value, wave, amplitude
 
     def from_file(self, points: Token, wave: Wave | None) -> Wave:
         """PWL with the points of a file."""
@@ -518,10 +513,10 @@ class ElementReader:
             raise CardError(
                 "syntax",
                 f"{self.shown}: file= belongs to PWL without other points",
-                points.offset,
+                points,
                 "PWL file=points.txt",
             )
-        return wave._replace(numbers=list(self.reader.points(self.card, points)))
+        return wave._replace(numbers=list(self.reader.points(points)))
 
     def relative(self, times: list[Token], wave: Wave) -> Wave:
         """Convert ``+1u`` among the times of PWL: from 0 if the times then increase, as in ngspice, else from the
@@ -539,8 +534,7 @@ class ElementReader:
         self.reporter.warning(
             "pwl",
             f"{self.shown}: the time {short(first.text)} is counted from {counted}",
-            self.card,
-            first.offset,
+            first,
             "write the time without a sign",
             [self.name.text],
         )
@@ -556,7 +550,7 @@ class ElementReader:
             model = words.pop(0)
             uses = self.scope.uses.setdefault(model.word, [])
             if len(uses) < USES_KEPT:
-                uses.append(ModelUse(self.card, model.offset, self.name.text, model.text))
+                uses.append((self.name.text, model))
             self.scope.modelled.setdefault(model.word, array("q")).append(position)
         if words:
             area = self.value(words[0])
@@ -564,11 +558,11 @@ class ElementReader:
                 raise CardError(
                     "syntax",
                     f"{self.shown}: {short(words[-1].text)!r} does not belong here",
-                    words[-1].offset,
+                    words[-1],
                     "Dname anode cathode model",
                 )
-            counts["area"] = Count(self.card, words[0].offset, area)
-        self.scope.state(DIODE, self.name.text, first, second, ElementCard(self.card, self.name.offset, numbers=counts))
+            counts["area"] = Count(words[0], area)
+        self.scope.state(DIODE, self.name.text, first, second, ElementCard(self.name, numbers=counts))
 
     def counts(self) -> dict[str, Count]:
         """``m= n= temp= dtemp=`` of an element with a model, which decides whether they apply."""
@@ -577,8 +571,8 @@ class ElementReader:
             word = key.word
             number = self.value(value)
             if isinstance(number, float) and word in COUNTS:
-                positive(self.name.text, word, number, value.offset)
-            found[word] = Count(self.card, key.offset, number)
+                positive(self.name.text, word, number, value)
+            found[word] = Count(key, number)
         self.pairs(())
         return found
 
@@ -602,11 +596,9 @@ class ElementReader:
         state = last.word if len(words) == model + 2 else "off"
         if state not in STATES:
             message = f"{self.shown}: {short(last.text)!r} is neither ON nor OFF"
-            raise CardError("syntax", message, last.offset, SWITCHES[letter])
+            raise CardError("syntax", message, last, SWITCHES[letter])
         ends = [self.reader.node(token) for token in words[:nodes]]
-        use = ModelUse(card, words[model].offset, name.text, words[model].text)
-        own = {"closed": Count(card, last.offset, STATES[state])}
-        control = SwitchControl(card, tuple(ends[2:]), None if letter == "s" else words[2], STATES[state] > 0.0)
-        scope.state(
-            RESISTOR, name.text, ends[0], ends[1], ElementCard(card, use.offset, None, own, use, switch=control)
-        )
+        own = {"closed": Count(last, STATES[state])}
+        control = SwitchControl(tuple(ends[2:]), None if letter == "s" else words[2], STATES[state] > 0.0)
+        stated = ElementCard(words[model], None, own, words[model], switch=control)
+        scope.state(RESISTOR, name.text, ends[0], ends[1], stated)

@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 from circuitsim.circuit.elements import CAPACITOR, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.models.base import ROOM
-from circuitsim.netlist.cards import MARK, Card, CardError, Reporter, Token, Words, tokens
+from circuitsim.netlist.cards import MARK, Card, CardError, Place, Reporter, Token, Words, tokens
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.functions import CONSTANTS
 from circuitsim.netlist.scope import ElementCard, Scope, Value, value_of
@@ -70,7 +70,7 @@ DEFAULT = Temperatures()
 """Default temperatures."""
 
 
-def checked_temperature(value: float, offset: int) -> float:
+def checked_temperature(value: float, at: Place) -> float:
     """``value`` in °C, above absolute zero.
 
     Raises
@@ -78,13 +78,13 @@ def checked_temperature(value: float, offset: int) -> float:
     CardError
     """
     if value < ABSOLUTE_ZERO:
-        raise CardError("range", f"{exact(value)} °C is below absolute zero", offset, "temperatures are in °C")
+        raise CardError("range", f"{exact(value)} °C is below absolute zero", at, "temperatures are in °C")
     return value
 
 
 def temperatures_of(
     cards: Iterable[Card],
-    options: Mapping[str, tuple[Card, Token]],
+    options: Mapping[str, Token],
     top: Scope,
     overrides: Mapping[str, float],
     reporter: Reporter,
@@ -96,7 +96,7 @@ def temperatures_of(
     cards : iterable of Card
         Its ``.temp`` cards.
     options : dict
-        Its options by name, with the card and the value's token.
+        Its options by name.
     top : Scope
     overrides : dict of str to float
         Overridden parameter values.
@@ -106,23 +106,22 @@ def temperatures_of(
     stated = {key: options[key] for key in ("temp", "tnom") if key in options}
     for card in cards:
         try:
-            words = [token for token in tokens(card, card.start + len(".temp")) if token.kind != MARK]
+            words = [token for token in tokens(card, card.offset + len(".temp")) if token.kind != MARK]
         except CardError:
             continue  # reported with the other analyses
         if words:
-            stated["temp"] = card, words[0]
+            stated["temp"] = words[0]
     if "set temp" in options:
         stated["temp"] = options["set temp"]
     found = {}
-    for key, (card, token) in stated.items():
-        with reporter.at(card):
-            value = value_of(token, card, top)
-            value = Evaluator().value(value, environment)
-            found[key] = checked_temperature(value, token.offset)
+    for key, token in stated.items():
+        with reporter.at(token.card):
+            value = Evaluator().value(value_of(token, top), environment)
+            found[key] = checked_temperature(value, token)
     return Temperatures(found.get("temp", ROOM), found.get("tnom", ROOM))
 
 
-def positive(name: str, word: str, number: float, offset: int) -> None:
+def positive(name: str, word: str, number: float, at: Place) -> None:
     """Refuse a count ``m=`` or ``n=`` that is not above zero.
 
     Raises
@@ -132,11 +131,11 @@ def positive(name: str, word: str, number: float, offset: int) -> None:
     if number <= 0:
         what = "multiplier m" if word == "m" else "number n in series"
         raise CardError(
-            "range", f"{short(name)}: the {what} must be positive, not {exact(number)}", offset, "remove the card"
+            "range", f"{short(name)}: the {what} must be positive, not {exact(number)}", at, "remove the card"
         )
 
 
-def checked(code: int, name: str, value: float, offset: int) -> float:
+def checked(code: int, name: str, value: float, at: Place) -> float:
     """``value``, if the element table allows it.
 
     Raises
@@ -151,7 +150,7 @@ def checked(code: int, name: str, value: float, offset: int) -> float:
         raise CardError(
             "range",
             f"{short(name)}: the {row.parameter} {wrong} ({amount})",
-            offset,
+            at,
             "a passive circuit has no negative " + row.parameter if row.unit else "",
         )
     return value
@@ -191,29 +190,29 @@ def tolerance(sorted_: Words) -> float | None:
     text = stated[-1].text
     amount = percent(text if text.endswith("%") else f"{text}%")
     if amount is None and text.strip("0.%"):
-        raise CardError("syntax", f"tol={short(text)} is not a percentage", stated[-1].offset, "write tol=5%")
+        raise CardError("syntax", f"tol={short(text)} is not a percentage", stated[-1], "write tol=5%")
     return amount
 
 
-def parasitics(scope: Scope, card: Card, code: int, sorted_: Words) -> dict[str, ElementCard]:
+def parasitics(scope: Scope, code: int, sorted_: Words) -> dict[str, ElementCard]:
     """Take the effective attributes of a card from its pairs; zeros are left out, except for a parallel resistor."""
     found: dict[str, ElementCard] = {}
     for key, token in sorted_.named(PARASITIC.get(code, ())):
         word = key.word
-        value = value_of(token, card, scope)
+        value = value_of(token, scope)
         if value != 0.0 or word == "rpar":
             if isinstance(value, float):
-                checked((SERIES | PARALLEL)[word][1], key.text, value, token.offset)
-            found[word] = ElementCard(card, token.offset, value)
+                checked((SERIES | PARALLEL)[word][1], key.text, value, token)
+            found[word] = ElementCard(token, value)
     return found
 
 
-def initial(scope: Scope, card: Card, code: int, sorted_: Words) -> Value | None:
+def initial(scope: Scope, code: int, sorted_: Words) -> Value | None:
     """The value of ``ic=`` of a capacitor, V, or an inductor, A, taken from the card's pairs; None without one."""
     if code not in (CAPACITOR, INDUCTOR):
         return None
     found = [token for _, token in sorted_.named(("ic",))]
-    return value_of(found[-1], card, scope) if found else None
+    return value_of(found[-1], scope) if found else None
 
 
 def attach(

@@ -39,7 +39,7 @@ from circuitsim.netlist.definitions import Table, normal, table
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.parts import CODES, SWITCHES, USES_KEPT, ElementReader
-from circuitsim.netlist.scope import LEAST, Choice, Coupling, ModelUse, Scope, expression, value_of
+from circuitsim.netlist.scope import LEAST, Choice, Coupling, Scope, expression, value_of
 from circuitsim.units import NumberError, parse, short
 
 CONDITIONS = frozenset((".if", ".elseif", ".else", ".endif"))
@@ -100,13 +100,13 @@ class Conditions:
                 self.open[-1] = _Branch(card, reader.scope, active, active)
             return
         if not self.open:
-            raise CardError("syntax", f"{word} without its .if", card.start, "a condition begins with .if (a > b)")
+            raise CardError("syntax", f"{word} without its .if", card, "a condition begins with .if (a > b)")
         first, scope, _, done = self.open.pop()
         if scope is not reader.scope:
             raise CardError(
                 "syntax",
                 f"{word} and its .if (line {first.line}) are in different sub-circuits",
-                card.start,
+                card,
                 "close .if and .subckt in the opposite order",
             )
         if word == ".endif":
@@ -137,12 +137,13 @@ class Conditions:
     def outcome(self, own: Scope, card: Card, code: Code) -> bool:
         """The outcome of a condition in the current variant of a sub-circuit."""
         for choice in own.choices:
-            if choice.card.source is card.source and choice.card.line == card.line:
+            at = choice.code.card
+            if at.source is card.source and at.line == card.line:
                 return choice.holds
         assert own.card is not None
         asked = self.outcomes.get((own.card.source, own.card.line), [])
         holds = asked[len(own.choices)] if len(own.choices) < len(asked) else True
-        own.choices.append(Choice(card, code, holds))
+        own.choices.append(Choice(code, holds))
         return holds
 
     def read_variants(self, reader: DeckReader, first: Scope) -> None:
@@ -165,7 +166,7 @@ class Conditions:
             path[-1] = False
             if len(first.variants) == limits.VARIANTS:
                 message = f"the conditions of {short(first.name)} have more than {limits.VARIANTS} outcomes"
-                raise CardError("limit", message, first.card.start, "define a sub-circuit for each case")
+                raise CardError("limit", message, hint="define a sub-circuit for each case")
             self.outcomes[place] = path
             if registered:
                 del outside.subcircuits[name]
@@ -185,7 +186,7 @@ class Conditions:
                     raise CardError(
                         "parameter",
                         "a parameter of the sub-circuit is defined after its condition",
-                        card.start,
+                        card,
                         "put .param before .if",
                     )
                 if _holds(reader, code) is not found:
@@ -193,7 +194,7 @@ class Conditions:
                     raise CardError(
                         "parameter",
                         f"the condition changes by the end of the deck ({names})",
-                        card.start,
+                        card,
                         "put .param before .if",
                     )
 
@@ -226,24 +227,24 @@ def options(reader: DeckReader, card: Card, position: int) -> None:
     CardError, ExpressionError
         A temperature that is not a value, or an invalid option.
     """
-    word, given = card.text[card.start : position].lower(), fields(card, tokens(card, position), repeated=True)
+    word, given = card.text[card.offset : position].lower(), fields(card, tokens(card, position), repeated=True)
     flags, pairs = given.take(), given.named()
     for flag in flags:
         if flag.kind != WORD or not flag.text[0].isalpha():
             message = f"{short(flag.text)!r} is not an option"
-            raise CardError("syntax", message, flag.offset, ".options name=value …")
+            raise CardError("syntax", message, flag, ".options name=value …")
     idle = [key for key in flags if key.word not in ("device", "parser")]  # Xyce's packages of options
     for key, token in pairs:
         if key.word not in ACTING:
             idle.append(key)
             continue
         if key.word != "diodes":
-            value_of(token, card, reader.top)
-        reader.options[key.word] = card, token
+            value_of(token, reader.top)
+        reader.options[key.word] = token
     names = [key.word for key in sorted(idle, key=lambda key: key.offset)]
     for name in names if flags or pairs else [word]:
         message = f"{word} has no effect at the operating point (%s)"
-        reader.reporter.gather("no-effect", message, card, card.start, name)
+        reader.reporter.gather("no-effect", message, card, name)
 
 
 def coupling(reader: DeckReader, card: Card) -> None:
@@ -262,25 +263,21 @@ def coupling(reader: DeckReader, card: Card) -> None:
             card.last,
             "Kname L1 L2 0.99",
         )
-    factor = value_of(words[-1], card, reader.scope)
-    reader.scope.couplings.append(Coupling(card, words[:-1], factor))
-    reader.couplings.append((reader.scope, card, words[:-1]))
+    factor = value_of(words[-1], reader.scope)
+    reader.scope.couplings.append(Coupling(words[:-1], factor))
+    reader.couplings.append((reader.scope, words[:-1]))
     message = "a coupling of inductors has no effect at the operating point (%s)"
-    reader.reporter.gather("coupled", message, card, name.offset, name.text)
+    reader.reporter.gather("coupled", message, name, name.text)
 
 
 def check_couplings(reader: DeckReader) -> None:
     """Check that every inductor named by a ``K`` card exists."""
-    for scope, card, words in reader.couplings:
+    for scope, words in reader.couplings:
         for token in words:
             if token.word not in scope.index:
-                reader.reporter.error(
-                    "coupling",
-                    f"no inductor is called {short(token.text)!r}",
-                    card,
-                    token.offset,
-                    "a coupling names inductors of its own sub-circuit",
-                )
+                message = f"no inductor is called {short(token.text)!r}"
+                hint = "a coupling names inductors of its own sub-circuit"
+                reader.reporter.error("coupling", message, token, hint)
 
 
 LARGEST_WINDOW = 1 << 18
@@ -353,7 +350,8 @@ def _note_model(scope: Scope, lines: Lines, k: int, name: str, model: str) -> No
     if len(uses) < USES_KEPT:
         number = lines.number + k
         card = Card(lines.source, number, lines.source.line(number))
-        uses.append(ModelUse(card, len(card.text.rstrip()) - len(model), name, model))
+        end = len(card.text.rstrip())
+        uses.append((name, Token(model, end - len(model), WORD, end, card)))
     scope.modelled.setdefault(model.lower(), array("q")).append(len(scope.kind) + k)
 
 
@@ -364,9 +362,9 @@ class DeckReader(definitions.Includes):
         super().__init__(files)
         self.tables: dict[str, Table] = {}
         self.directives: list[Directive] = []
-        self.without_model: list[tuple[Card, int, str, Scope]] = []
-        self.foreign: dict[str, list[tuple[Card, int, str]]] = {}
-        self.couplings: list[tuple[Scope, Card, list[Token]]] = []
+        self.without_model: list[tuple[Token, Scope]] = []
+        self.foreign: dict[str, list[Token]] = {}
+        self.couplings: list[tuple[Scope, list[Token]]] = []
         self.conditions = Conditions()
         self.control: Card | None = None
         self.script = Script(self)
@@ -407,7 +405,7 @@ class DeckReader(definitions.Includes):
 
     def take(self, card: Card) -> None:
         """Read one card; its errors are reported, and reading continues."""
-        start = card.start
+        start = card.offset
         head = card.text[start].lower()
         if not self.outside and self.conditions.skips(card, start):
             return
@@ -428,7 +426,7 @@ class DeckReader(definitions.Includes):
             elif self.control is not None:
                 self.script.command(card)
             elif self.library and self.scope is self.top:
-                raise CardError("syntax", "a library holds definitions, not elements", start, "put it in .subckt")
+                raise CardError("syntax", "a library holds definitions, not elements", card, "put it in .subckt")
             elif head == "x":
                 self.call(card)
             elif head == "k":
@@ -452,31 +450,32 @@ class DeckReader(definitions.Includes):
     def refuse(self, card: Card, start: int, head: str) -> None:
         """Report an unsupported element, or a line that is not a card."""
         word = short(card.text[start : start + 200].split()[0])
+        name = card.at(start)._replace(text=word)
         if card.text.strip() == ")":
-            self.reporter.gather("no-effect", "a line that is only ')' ends the card before it", card, start, ")")
+            self.reporter.gather("no-effect", "a line that is only ')' ends the card before it", card, ")")
             return
         if head == "+":
-            raise CardError("syntax", "a continuation line without a card before it", start, "remove the +")
+            raise CardError("syntax", "a continuation line without a card before it", card, "remove the +")
         if _WITHOUT_MODEL.fullmatch(card.text, start):
-            self.without_model.append((card, start, word, self.scope))
+            self.without_model.append((name, self.scope))
             return
         if head in dialect.FOREIGN and card.source.callers and self.scope.parent is not None:
             raise CardError(
                 "unsupported",
                 f"{word} is a {dialect.FOREIGN[head]}, which is not supported",
-                start,
+                card,
                 dialect.FOREIGN_HINT,
             )
         if head in dialect.FOREIGN:
-            self.foreign.setdefault(head, []).append((card, start, word))
+            self.foreign.setdefault(head, []).append(name)
             return
         if head in dialect.LINES:
             message = f"{word} is {dialect.LINES[head]}, which is not supported"
-            raise CardError("unsupported", message, start, dialect.LINE_HINT)
+            raise CardError("unsupported", message, card, dialect.LINE_HINT)
         raise CardError(
             "unknown-card",
             f"{word!r} does not begin a known card",
-            start,
+            card,
             "a card begins with R, D, V, I, L, C, E, F, G, H, B, X, a dot, or * for a comment",
         )
 
@@ -493,7 +492,7 @@ class DeckReader(definitions.Includes):
             if word == ".endc":
                 self.control = None
             else:
-                self.script.idle(card, start, word)
+                self.script.idle(card, word)
             return
         if word in CONDITIONS:
             self.conditions.take(self, card, word, after)
@@ -515,21 +514,21 @@ class DeckReader(definitions.Includes):
         elif word == ".enddata":
             pass  # the table ends with its card
         elif word in dialect.NO_EFFECT:
-            self.reporter.gather("no-effect", f"{word} has no effect at the operating point", card, start, word)
+            self.reporter.gather("no-effect", f"{word} has no effect at the operating point", card, word)
             if word in dialect.OVER_TIME and self.scope is self.top:
                 self.request(card)
         elif word in dialect.OTHER_ANALYSES:
             what = dialect.OTHER_ANALYSES[word]
             hint = dialect.ADVICE.get(word, "")
-            self.reporter.warning("analysis", f"{word} is ignored: {what} analysis is not supported", card, start, hint)
+            self.reporter.warning("analysis", f"{word} is ignored: {what} analysis is not supported", card, hint)
         elif word in dialect.CARDS:
             message, hint = dialect.CARDS[word]
-            raise CardError("unsupported", f"{word}: {message}", start, hint)
+            raise CardError("unsupported", f"{word}: {message}", card, hint)
         else:
             raise CardError(
                 "unknown-card",
                 f"{short(word)} is not a known card",
-                start,
+                card,
                 "docs/netlist.md lists the known cards; a comment begins with *",
             )
 
@@ -542,12 +541,12 @@ class DeckReader(definitions.Includes):
         card = joined(self.rows[0], [(row.line, row.text) for row in self.rows[1:]])
         self.rows = []
         with self.reporter.at(card):
-            found = table(card, card.start + len(".data"))
+            found = table(card, card.offset + len(".data"))
             if found.name.word in self.tables:
                 raise CardError(
                     "duplicate",
                     f"table {short(found.name.text)} is already defined",
-                    found.name.offset,
+                    found.name,
                     "names must differ",
                 )
             self.tables[found.name.word] = found
@@ -567,19 +566,19 @@ class DeckReader(definitions.Includes):
 
     def refuse_foreign(self) -> None:
         """Report all transistors and code models of the deck as one error; parts without a model are open."""
-        for card, start, word, scope in self.without_model:
-            if scope.find_model(f"__{word.lower()}") is not None:
-                self.foreign.setdefault(word[0].lower(), []).append((card, start, word))
+        for name, scope in self.without_model:
+            if scope.find_model(f"__{name.word}") is not None:
+                self.foreign.setdefault(name.word[0], []).append(name)
             else:
                 message = "parts without a simulation model are left open (%s)"
-                self.reporter.gather("no-model", message, card, start, word)
+                self.reporter.gather("no-model", message, name, name.text)
         if not self.foreign:
             return
         found = [place for places in self.foreign.values() for place in places]
-        card, start, _ = min(found, key=lambda p: (*p[0].source.order, *p[0].where(p[1])))
+        first = min(found, key=lambda name: (*name.card.source.order, *name.card.where(name.offset)))
         parts = []
         for letter, places in self.foreign.items():
-            names = [name for _, _, name in places]
+            names = [name.text for name in places]
             more = f" and {len(names) - 5} more" if len(names) > 5 else ""
             parts.append(
                 f"{len(names)} × {dialect.FOREIGN.get(letter, 'part with a model')}: {', '.join(names[:5])}{more}"
@@ -587,6 +586,6 @@ class DeckReader(definitions.Includes):
         message = f"elements that are not supported: {'; '.join(parts)}"
         if len(found) == 1:
             kind = dialect.FOREIGN.get(next(iter(self.foreign)), "part with a model")
-            message = f"{found[0][2]} is {'an' if kind[0] == 'X' else 'a'} {kind}, which is not supported"
-        names = [name for _, _, name in found]
-        self.reporter.error("unsupported", message, card, start, dialect.FOREIGN_HINT, names[:20])
+            message = f"{first.text} is {'an' if kind[0] == 'X' else 'a'} {kind}, which is not supported"
+        names = [name.text for name in found]
+        self.reporter.error("unsupported", message, first, dialect.FOREIGN_HINT, names[:20])

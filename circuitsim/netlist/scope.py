@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.models import ElementModel
-from circuitsim.netlist.cards import EXPRESSION, STRING, WORD, Card, CardError, Source, Token, delimited
+from circuitsim.netlist.cards import EXPRESSION, STRING, WORD, Card, CardError, Place, Source, Token, delimited
 from circuitsim.netlist.evaluate import Environment, Function
 from circuitsim.netlist.expression import PUSH, Code, ExpressionError, parse, read_rkm
 from circuitsim.units import NumberError, short
@@ -36,7 +36,6 @@ Phasor = tuple[Value, Value]
 class Choice(NamedTuple):
     """The outcome of a condition on a parameter of a sub-circuit, in one of its variants."""
 
-    card: Card
     code: Code
     holds: bool
 
@@ -46,7 +45,7 @@ class Wave(NamedTuple):
 
     name: str
     numbers: list[Value]
-    offset: int
+    at: Token
     repeat: Value | None = None
     delay: Value = 0.0
 
@@ -54,24 +53,13 @@ class Wave(NamedTuple):
 class Count(NamedTuple):
     """A number on an element's card in addition to the value (``m=``, ``tc1=``)."""
 
-    card: Card
-    offset: int
+    at: Token
     value: Value
-
-
-class ModelUse(NamedTuple):
-    """An element that names a model (or, if there is none of that name, an area or a parameter)."""
-
-    card: Card
-    offset: int
-    element: str
-    model: str
 
 
 class SwitchControl(NamedTuple):
     """The control of a switch: the voltage between two local nodes, or the current of a source; its initial state."""
 
-    card: Card
     nodes: tuple[int, ...]
     source: Token | None
     closed: bool
@@ -103,15 +91,14 @@ class ElementCard(NamedTuple):
 
     Attributes
     ----------
-    card : Card
-    offset : int
-        Of the value in the card.
+    at : Place
+        The value in the card.
     value : Value, Wave or None
         None: given by its model.
     numbers : dict of str to Count
         By name: temperature coefficients, temperature, scale, size; for an element with a model its cells and area.
-    model : ModelUse or None
-        Of a resistor, capacitor, inductor or switch.
+    model : Token or None
+        The name of that of a resistor, capacitor, inductor or switch.
     bare : bool
         Whether only the model's name is given; if there is no such model it is a parameter's.
     multiplier : Value
@@ -128,11 +115,10 @@ class ElementCard(NamedTuple):
     source : ControlledSource or None
     """
 
-    card: Card
-    offset: int
+    at: Place
     value: Value | Wave | None = None
     numbers: dict[str, Count] = NOTHING
-    model: ModelUse | None = None
+    model: Token | None = None
     bare: bool = False
     multiplier: Value = 1.0
     tolerance: float | None = None
@@ -151,7 +137,6 @@ NOTHING_BESIDE = tuple(ElementCard._field_defaults[name] for name in ElementCard
 class Coupling(NamedTuple):
     """A ``K`` card: inductors of the scope and their coupling factor."""
 
-    card: Card
     inductors: list[Token]
     factor: Value
 
@@ -162,10 +147,9 @@ class Call(NamedTuple):
     card: Card
     name: str
     nodes: array[int]
-    target: str
-    target_offset: int
+    target: Token
     passed: dict[str, Value]
-    offsets: dict[str, int]
+    keys: dict[str, Token]
     position: int
 
 
@@ -182,11 +166,11 @@ class Model(NamedTuple):
 
 
 class DeviceUse(NamedTuple):
-    """The device of elements with a model: the row of the element table, and the card's values by name."""
+    """The device of elements with a model: the row of the element table, and the numbers of the card by name."""
 
     row: ElementModel
     model: Model
-    values: dict[str, tuple[int, Value]]
+    values: dict[str, Count]
 
 
 class Columns:
@@ -252,6 +236,9 @@ class Scope(Columns):
         Local nodes of the ports.
     cards : list of str or None
         For a reserved name: the cards as written, to be compared, not read.
+    uses : dict of str to list of (str, Token)
+        Model, in lower case → elements that name it, with the model's name as written (or, if there is no such model,
+        an area).
     modelled : dict of str to array
         Model, in lower case → positions of all elements that name it.
     deferred : list
@@ -275,14 +262,14 @@ class Scope(Columns):
         self.index: dict[str, int] = {}
         self.stated: dict[int, ElementCard] = {}
         self.deferred: list[tuple[Card, CardError]] = []
-        self.readings: list[tuple[Card, int, str]] = parent.readings if parent is not None else []
+        self.readings: list[Token] = parent.readings if parent is not None else []
         self.calls: list[Call] = []
         self.defaults: dict[str, Any] = {}
         self.parameters: dict[str, Any] = {}
         self.functions: dict[str, Function] = {}
         self.models: dict[str, Model] = {}
         self.subcircuits: dict[str, Scope] = {}
-        self.uses: dict[str, list[ModelUse]] = {}
+        self.uses: dict[str, list[tuple[str, Token]]] = {}
         self.modelled: dict[str, array[int]] = {}
         self.couplings: list[Coupling] = []
         self.choices: list[Choice] = []
@@ -293,7 +280,7 @@ class Scope(Columns):
         value = stated.value
         number = value if isinstance(value, float) else 0.0 if code in VALUED else math.nan
         plain = value is None or (isinstance(value, float) and value >= LEAST[code])
-        position = self.element(code, name, first, second, number, stated.card)
+        position = self.element(code, name, first, second, number, stated.at.card)
         self.index[name.lower()] = position
         if not plain or stated[BESIDE:] != NOTHING_BESIDE:
             self.stated[position] = stated
@@ -354,16 +341,6 @@ class Frame(NamedTuple):
     devices: list[int]
     progress: list[int]  # the next call, the next element
 
-    def name(self, k: int) -> str:
-        """The name of an element of the scope in the circuit."""
-        return self.prefix + self.scope.names[k]
-
-    def letter(self, k: int) -> str:
-        """The letter of an element with a value, which selects its formula
-        (`circuitsim.netlist.physical.element_value`)."""
-        switch = self.scope.stated[k].switch
-        return ELEMENTS[self.scope.kind[k]].letter if switch is None else "S" if switch.source is None else "W"
-
     def node(self, local: int) -> int:
         """The circuit node of a node of the scope."""
         return local if self.nodes is None else self.nodes[local]
@@ -386,15 +363,45 @@ class Frame(NamedTuple):
             f"in {short(prefix[:-1])}, called at {call.card.source.name}:{line}:{column}"
             for call, prefix in calls
             if call is not None
-            for line, column in [call.card.where(call.card.start)]
+            for line, column in [call.card.where(call.card.offset)]
         )
+
+
+class Placed(NamedTuple):
+    """Element ``k`` of a scope in one call, at a position in the circuit."""
+
+    frame: Frame
+    k: int
+    position: int
+
+    @property
+    def name(self) -> str:
+        """Its name in the circuit."""
+        return self.frame.prefix + self.frame.scope.names[self.k]
+
+    @property
+    def kind(self) -> int:
+        """Its code in the scope."""
+        return self.frame.scope.kind[self.k]
+
+    @property
+    def stated(self) -> ElementCard:
+        """The data on its card."""
+        return self.frame.scope.stated[self.k]
+
+    @property
+    def letter(self) -> str:
+        """The letter of an element with a value, which selects its formula
+        (`circuitsim.netlist.physical.element_value`)."""
+        switch = self.stated.switch
+        return ELEMENTS[self.kind].letter if switch is None else "S" if switch.source is None else "W"
 
 
 _GOES_ON = re.compile(r"\s*[-+*/%^\\<>=!?&|]")
 """The continuation of an expression after a group."""
 
 
-def value_of(token: Token, card: Card, scope: Scope) -> Value:
+def value_of(token: Token, scope: Scope) -> Value:
     """A float, or an expression if it depends on parameters.
 
     Raises
@@ -403,24 +410,25 @@ def value_of(token: Token, card: Card, scope: Scope) -> Value:
         Not a number or an expression, or out of a double's range.
     """
     if token.kind == STRING:
-        raise CardError("number", "a value in double quotes", token.offset - 1, "write the number, or {an expression}")
+        at = token.card.at(token.offset - 1)
+        raise CardError("number", "a value in double quotes", at, "write the number, or {an expression}")
     if token.kind == EXPRESSION:
-        return constant(of_token(token, card, scope))
+        return constant(of_token(token, scope))
     try:
         return parse_number(token.text) + 0.0  # no negative zero
     except NumberError as error:
         if (value := read_rkm(token.text)) is not None:
-            scope.readings.append((card, token.offset, token.text))
+            scope.readings.append(token)
             return value
         if token.kind == WORD and token.text.isidentifier():
             # ngspice accepts a bare parameter name as the value; whether it exists is checked later.
-            return of_token(token, card, scope)
-        raise CardError("number", str(error), token.offset, error.hint) from None
+            return of_token(token, scope)
+        raise CardError("number", str(error), token, error.hint) from None
 
 
-def of_token(token: Token, card: Card, scope: Scope, arguments: tuple[str, ...] = (), signals: bool = False) -> Code:
+def of_token(token: Token, scope: Scope, arguments: tuple[str, ...] = (), signals: bool = False) -> Code:
     """The expression in ``token``."""
-    return expression(card, token.offset, token.offset + len(token.text), scope, arguments, signals)
+    return expression(token.card, token.offset, token.offset + len(token.text), scope, arguments, signals)
 
 
 def expression(
@@ -434,7 +442,7 @@ def expression(
         It is not one expression.
     """
     code, stop = parse(card, start, scope, arguments, end, signals)
-    check_end(card.text, stop, end)
+    check_end(card, stop, end)
     return code
 
 
@@ -455,9 +463,9 @@ def formula(
     """
     text = card.text
     if text[at : at + 1] in ("{", "'"):
-        token = delimited(text, at)
+        token = delimited(card, at)
         if _GOES_ON.match(text, token.end, len(text) if stop is None else stop) is None:
-            return of_token(token, card, scope, arguments, signals), token.end
+            return of_token(token, scope, arguments, signals), token.end
     return parse(card, at, scope, arguments, stop, signals)
 
 
@@ -470,19 +478,19 @@ def whole_formula(card: Card, at: int, stop: int, scope: Scope) -> Code:
         It is not one expression.
     """
     code, end = formula(card, at, scope, (), stop, True)
-    check_end(card.text, end, stop)
+    check_end(card, end, stop)
     return code
 
 
-def check_end(text: str, end: int, stop: int) -> None:
+def check_end(card: Card, end: int, stop: int) -> None:
     """Refuse text after an expression."""
-    rest = text[end:stop]
+    rest = card.text[end:stop]
     if not rest.strip():
         return
     found, at = rest.strip()[:30].split()[0], end + len(rest) - len(rest.lstrip())
     hint = "an operator is missing before it" if found[0].isalnum() or found[0] in "({'" else ""
     hint = "compare with ==" if found[0] == "=" else hint
-    raise ExpressionError("expression", f"{short(found)!r} does not belong in the expression", at, hint)
+    raise ExpressionError("expression", f"{short(found)!r} does not belong in the expression", card.at(at), hint)
 
 
 def constant(value: Value) -> Value:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from circuitsim.netlist.cards import CardError
+from circuitsim.netlist.cards import CardError, Place
 
 if TYPE_CHECKING:
     from circuitsim.circuit import waveforms
@@ -180,7 +180,7 @@ def _made(card: Waveform, grid: Grid) -> waveforms.Waveform:
     return found
 
 
-def checked_waveform(wave: Waveform, offset: int) -> float:
+def checked_waveform(wave: Waveform, at: Place) -> float:
     """The value of ``wave`` at DC.
 
     Raises
@@ -190,16 +190,16 @@ def checked_waveform(wave: Waveform, offset: int) -> float:
     """
     shown = wave.name.upper()
     if wave.name in EXTERNAL:
-        raise CardError("unsupported", f"{shown} has no value at the operating point", offset, "write its DC value")
+        raise CardError("unsupported", f"{shown} has no value at the operating point", at, "write its DC value")
     if len(wave.numbers) < FEWEST:
-        raise CardError("syntax", f"{shown} needs at least {FEWEST} numbers", offset, "or write DC and a value")
+        raise CardError("syntax", f"{shown} needs at least {FEWEST} numbers", at, "or write DC and a value")
     delay = FUNCTIONS[wave.name].delay
     if delay is not None and min(wave.numbers[delay : delay + 1], default=0.0) < 0:
-        raise CardError("range", f"{shown} begins before t = 0", offset, "write its value at t = 0: DC …")
+        raise CardError("range", f"{shown} begins before t = 0", at, "write its value at t = 0: DC …")
     try:
         value = wave.dc
     except ValueError as error:
-        raise CardError("syntax", str(error), offset, "") from None
+        raise CardError("syntax", str(error), at) from None
     if not math.isfinite(value):
-        raise CardError("number", f"{shown} has no finite value at t = 0", offset)
+        raise CardError("number", f"{shown} has no finite value at t = 0", at)
     return value
