@@ -5,8 +5,7 @@ Numba optimises every function, emits its machine code and links it into each ca
 turn: nested kernels are compiled once per level. Here, a callee contributes its unoptimised LLVM module. The module of
 the kernel that Python calls is linked from these, optimised and emitted.
 
-This relies on numba's internals, hence its upper version bound in setup.cfg. If one of them is missing, importing this
-module fails and `circuitsim._jit` uses numba's own compilation, which is slower.
+This relies on numba's internals, hence `circuitsim._jit.TESTED`.
 """
 
 from __future__ import annotations

@@ -15,9 +15,12 @@ from numba import types
 from numba.core import config, event
 from numba.extending import intrinsic
 
-try:
+TESTED = (0, 67), (0, 68)
+"""Versions of numba whose internals `circuitsim._compile` knows; others compile kernels their own, slower way."""
+
+if numba.version_info.short in TESTED:
     from circuitsim._compile import Kernel
-except ImportError:  # a version of numba that setup.cfg excludes: use its own, slower compilation
+else:
     Kernel = None  # type: ignore[assignment, misc]
 
 F = TypeVar("F", bound=Callable[..., Any])

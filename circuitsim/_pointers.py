@@ -14,12 +14,17 @@ from typing import Any
 
 from numba import typeof, types
 from numba.core import cgutils
-from numba.core.cgutils import get_null_value
-from numba.core.datamodel import models
-from numba.core.datamodel.registry import register_default
-from numba.core.imputils import lower_builtin, lower_getattr_generic
-from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global
-from numba.extending import NativeValue, infer_getattr, unbox
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    NativeValue,
+    infer_getattr,
+    lower_builtin,
+    lower_getattr_generic,
+    models,
+    register_model,
+    type_callable,
+    unbox,
+)
 
 
 class Pointed(types.Type):
@@ -37,7 +42,7 @@ class Pointed(types.Type):
         return self
 
 
-@register_default(Pointed)
+@register_model(Pointed)
 class _PointedModel(models.PrimitiveModel):
     """Data model: the address of the tuple."""
 
@@ -106,7 +111,7 @@ def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
         model = context.data_model_manager[kind]
         for member in ("meminfo", "parent"):
             k = model.get_field_position(member)
-            value = builder.insert_value(value, get_null_value(value.type.elements[k]), k)
+            value = builder.insert_value(value, cgutils.get_null_value(value.type.elements[k]), k)
         return value
     if isinstance(kind, types.BaseTuple):
         for k, member in enumerate(kind.types):
@@ -117,8 +122,8 @@ def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 
 
 @cache
-def register(pointer: Callable[[Any], Any], retain: Callable[[Any], None]) -> None:
-    """Compile two functions of one argument inline (a call would free its stack).
+def register(pointer: Callable[[Any], Any], retain: Callable[[Any], None], kept: Callable[[Any], Any]) -> None:
+    """Compile three functions of one argument inline (a call would free its stack).
 
     Parameters
     ----------
@@ -127,24 +132,22 @@ def register(pointer: Callable[[Any], Any], retain: Callable[[Any], None]) -> No
         exist; None of None.
     retain
         Keeps its argument alive up to this call.
+    kept
+        Returns a view of an array without reference counting, for kernels whose caller keeps the array alive. Compiled
+        code counts atomically every array of a tuple at every call: several microseconds per solve.
     """
 
-    @infer_global(pointer)
-    class PointerTemplate(AbstractTemplate):
-        key = pointer
-
-        def generic(self, args: Any, kws: Any) -> Any:
+    @type_callable(pointer)
+    def pointed(context: Any) -> Any:
+        def result(members: Any) -> Any:
             """From a named tuple, or a pinned one, to a pointer; from None to None."""
-            same = isinstance(args[0], Pointed) or args[0] is types.none
-            return args[0](*args) if same else Pointed(args[0])(*args)
+            return members if isinstance(members, Pointed) or members is types.none else Pointed(members)
 
-    @infer_global(retain)
-    class RetainTemplate(AbstractTemplate):
-        key = retain
+        return result
 
-        def generic(self, args: Any, kws: Any) -> Any:
-            """From anything to nothing."""
-            return types.none(*args)
+    @type_callable(retain)
+    def retained(context: Any) -> Any:
+        return lambda members: types.none
 
     @lower_builtin(pointer, types.BaseNamedTuple)
     def store(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -162,22 +165,9 @@ def register(pointer: Callable[[Any], Any], retain: Callable[[Any], None]) -> No
     def nothing(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return context.get_dummy_value()
 
-
-@cache
-def register_kept(kept: Callable[[Any], Any]) -> None:
-    """Compile inline a function that returns a view of an array without reference counting, for kernels whose caller
-    keeps the array alive.
-
-    Compiled code counts atomically every array of a tuple at every call: several microseconds per solve.
-    """
-
-    @infer_global(kept)
-    class KeptTemplate(AbstractTemplate):
-        key = kept
-
-        def generic(self, args: Any, kws: Any) -> Any:
-            """From an array to an array."""
-            return args[0](*args)
+    @type_callable(kept)
+    def viewed(context: Any) -> Any:
+        return lambda array: array
 
     @lower_builtin(kept, types.Array)
     def view(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -106,8 +106,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     from circuitsim._jit import jit
     from circuitsim._kernel_cache import reached
 
-    _pointers.register_kept(pointers.kept)
-    _pointers.register(pointers.pointer, pointers.retain)
+    _pointers.register(pointers.pointer, pointers.retain, pointers.kept)
     for one in reached(function)[0]:
         if one not in _registered:
             _registered.add(one)

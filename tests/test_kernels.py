@@ -137,6 +137,13 @@ def test_where_nothing_can_be_cached(tmp_path: Path) -> None:
     assert done.stdout.startswith("7.0 -2.0 5") and done.stderr.count("in every process") == 1
 
 
+def test_versions_of_numba_whose_internals_are_unknown(tmp_path: Path) -> None:
+    """They compile kernels their own way."""
+    (tmp_path / "program.py").write_text(PROGRAM.format(number=1))
+    done = run(tmp_path, "import circuitsim._jit as own; own.Kernel = None; import program")
+    assert done.stdout == "7.0 -2.0 5 False\ntoo long\n"
+
+
 @pytest.mark.parametrize(
     "words",
     [
