@@ -231,10 +231,9 @@ def derivatives(point: OperatingPoint, probes: Sequence[Probe], by: Numbers) -> 
     forms = [_weights(probe, point, near) for probe in probes]
     for q, (probe, (value, weights, own)) in enumerate(zip(probes, forms)):
         values[q] = value
-        try:
-            adjoint = near.adjoint(weights)
-        except NoSteadyStateError:
-            raise UsageError(f"{probe} has no derivatives: its value is not unique at the operating point") from None
+        if near.floats(weights):
+            raise UsageError(f"{probe} has no derivatives: its value is not unique at the operating point")
+        adjoint = near.adjoint(weights)
         by_value = near.gradient(weights, adjoint)
         drop = adjoint.potentials[near.first] - adjoint.potentials[near.second]
         for k, share in own.items():

@@ -7,9 +7,8 @@ adjoint circuit, v and i of the operating point, they are
 
     by R: −ĵ i      by V: −ĵ      by I: û      by the gain of a controlled source: −ĵ · control.
 
-A circuit of two-terminal elements is its own adjoint, so that solution is a certified operating point; controlled
-sources require the transposed equations. Where a diode has zero current and voltage, the response in one direction is
-that of a circuit in which such diodes are ideal diodes again.
+It solves the transposed small-signal equations. Where a diode has zero current and voltage, the response in one
+direction is that of a circuit in which such diodes are ideal diodes again.
 """
 
 from __future__ import annotations
@@ -22,11 +21,13 @@ import numpy as np
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solve import prepared
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import ConvergenceError
 
 if TYPE_CHECKING:
     from circuitsim.analysis.solve import Ready
+    from circuitsim.small_signal.equations import Formulation, SmallSignalEquations
+    from circuitsim.small_signal.solution import Solution
 
 ACCURATE = 1e-9
 """Largest relative residual of the transposed equations."""
@@ -89,17 +90,41 @@ class SmallSignal:
         gains = {k: 1.0 if np.isnan(self.value[k]) else float(self.value[k]) for k in self.circuit.laws}
         return [(k, e, gains[k] * c) for k, law in self.circuit.laws.items() for c, e in law.currents]
 
-    @cached_property
-    def _parts(self) -> tuple[np.ndarray, np.ndarray]:
-        """The part of each node, and the lowest node of each part: ground, or the reference of its potentials."""
-        from circuitsim.program.components import component_labels
-
-        ties = (self.kind != CAPACITOR) & (self.kind != CURRENT)
-        label = component_labels(self.n_nodes, self.first[ties], self.second[ties])
-        _, lowest, label = np.unique(label, return_index=True, return_inverse=True)
-        return label, lowest
-
     # ------------------------------------------------------------------ adjoint
+    @cached_property
+    def _system(self) -> SmallSignalEquations:
+        """The small-signal equations at s = 0."""
+        from circuitsim.program.flow import spanning_forest
+        from circuitsim.small_signal.equations import small_signal_equations
+        from circuitsim.small_signal.linearized import of_elements
+
+        inner = of_elements(self.circuit, self.circuit, self.conducting, capacitors=CURRENT)
+        kind, first, second, value, n = inner.arrays
+        held = np.flatnonzero(self._held)
+        order = held[np.argsort(self.conducting[held], kind="stable")]
+        # Currents in loops of elements with fixed voltages are not unique; no output depends on them.
+        loops = np.setdiff1d(held, spanning_forest(n - 1, first, second, order))
+        kind[loops], value[loops] = CURRENT, 0.0
+        return small_signal_equations(inner, {})
+
+    @cached_property
+    def _dual(self) -> tuple[Formulation, Solution]:
+        """The transposed equations, and their factors."""
+        from circuitsim.small_signal.equations import Products, nodal
+        from circuitsim.small_signal.solution import Solution
+
+        left, right, size = self._system.constant
+        made = nodal(self._system._replace(constant=Products(right, left, size)))
+        return made, Solution(made, 0.0)
+
+    def floats(self, weights: Weights) -> bool:
+        """Whether a quantity depends on the potential of a part that only blocking diodes connect to the rest."""
+        from circuitsim.controlled.equations import parts, references
+
+        label = parts(self._system.linear.arrays)
+        loose = np.setdiff1d(self._system.pinned, references(self.circuit.arrays(), self.circuit.laws))
+        return bool(np.bincount(label, weights.potentials)[label[loose]].any())
+
     def adjoint(self, weights: Weights) -> Adjoint:
         """The adjoint circuit's solution for a quantity.
 
@@ -108,58 +133,17 @@ class SmallSignal:
         ConvergenceError
             Its equations are singular, or the solution is not accurate.
         """
-        potentials, currents = weights.potentials.copy(), weights.currents.copy()
-        through = (self.kind == RESISTOR) & ~self.short & (currents != 0.0)
-        share = currents[through] / self.value[through]
+        from circuitsim.program.precise import Pairs
+
+        through = (self.kind == RESISTOR) & ~self.short & (weights.currents != 0.0)
+        potentials, share = weights.potentials.copy(), weights.currents[through] / self.value[through]
         np.add.at(potentials, self.first[through], share)
         np.add.at(potentials, self.second[through], -share)
-        currents[through | (self.kind == CURRENT) | (self.kind == CAPACITOR)] = 0.0
-        currents[(self.kind == DIODE) & ~self.conducting] = 0.0
-        if self.circuit.laws:
-            return self._transposed(potentials, currents)
-        label, lowest = self._parts
-        potentials[lowest] -= np.bincount(label, potentials, lowest.size)
-        kind, value = self._tangents(~self._held(), currents)
-        injected = np.flatnonzero(potentials[1:]) + 1
-        sources = np.full(injected.size, CURRENT)
-        circuit = Circuit.from_arrays(
-            np.concatenate([kind, sources]),
-            np.concatenate([self.first, injected]),
-            np.concatenate([self.second, np.zeros_like(injected)]),
-            np.concatenate([value, potentials[injected]]),
-            self.n_nodes,
-        )
-        found = prepared(circuit).solve()
-        return Adjoint(found.voltages, found.currents[: self.kind.size], found.certificate.worst)
-
-    def _held(self) -> np.ndarray:
-        """Elements with a fixed voltage in the linearised circuit."""
-        return (self.kind == VOLTAGE) | (self.kind == INDUCTOR) | self.short | self.conducting
-
-    def _tangents(self, open_: np.ndarray, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Kinds and values of the linearised circuit: ``held`` are minus the voltages of elements not ``open_``."""
-        resistor = (self.kind == RESISTOR) & ~self.short
-        kind = np.where(open_, CURRENT, VOLTAGE)
-        kind[resistor] = RESISTOR
-        value = np.where(open_, 0.0, -held) + 0.0
-        value[resistor] = self.value[resistor]
-        return kind, value
-
-    def _transposed(self, potentials: np.ndarray, currents: np.ndarray) -> Adjoint:
-        """The solution of the transposed small-signal equations at s = 0."""
-        from circuitsim.program.precise import Pairs
-        from circuitsim.small_signal.equations import Products, nodal, small_signal_equations
-        from circuitsim.small_signal.linearized import of_elements
-        from circuitsim.small_signal.solution import Solution
-
-        inner = of_elements(self.circuit, self.circuit, self.conducting, capacitors=CURRENT)
-        system = small_signal_equations(inner, {})
-        left, right, value = system.constant
-        made = nodal(system._replace(constant=Products(right, left, value)))
-        inside = made.own >= 0
         try:
-            solution = Solution(made, 0.0)
-            found, off = solution.of(Pairs.of(made.basis.T @ np.append(potentials, currents[inside]) + 0j))
+            made, solution = self._dual
+            inside = made.own >= 0
+            currents = np.where(through, 0.0, weights.currents)[inside]
+            found, off = solution.of(Pairs.of(made.basis.T @ np.append(potentials, currents) + 0j))
         except ArithmeticError:
             raise ConvergenceError("the tangents at the operating point have no unique solution") from None
         dual = -found.high.real
@@ -169,12 +153,17 @@ class SmallSignal:
             raise ConvergenceError(f"the adjoint equations are off by {error:.1e} of their scale")
         adjoint, flow = made.paths @ dual[: made.voltages], np.zeros(self.kind.size)
         flow[inside] = dual[made.own[inside]]
-        ohmic = (self.kind == RESISTOR) & ~inside
-        flow[ohmic] = (adjoint[self.first[ohmic]] - adjoint[self.second[ohmic]]) / self.value[ohmic]
-        for k, e, share in self._current_controls:
+        ohmic = (self._system.linear.arrays.kind == RESISTOR) & ~inside
+        flow[ohmic] = -made.drops(found).real[ohmic] / self.value[ohmic]
+        for k, e, gain in self._current_controls:
             if ohmic[e]:
-                flow[e] -= flow[k] * share / self.value[e]
+                flow[e] -= flow[k] * gain / self.value[e]
         return Adjoint(adjoint, flow, error)
+
+    @cached_property
+    def _held(self) -> np.ndarray:
+        """Elements with a fixed voltage in the linearised circuit."""
+        return (self.kind == VOLTAGE) | (self.kind == INDUCTOR) | self.short | self.conducting
 
     def gradient(self, weights: Weights, adjoint: Adjoint) -> np.ndarray:
         """Derivatives of a quantity by all element values (m,); zero for elements without one."""
@@ -233,8 +222,9 @@ class SmallSignal:
         """The linearised circuit with ideal diodes where these are degenerate, and a 0 A source parallel to every
         element."""
         m = self.kind.size
-        kind, value = self._tangents(~(self._held() & ~self.kinks), np.zeros(m))
-        kind, value = np.where(self.kinks, DIODE, kind), np.where(self.kinks, np.nan, value)
+        resistor = (self.kind == RESISTOR) & ~self.short
+        kind = np.where(self.kinks, DIODE, np.where(resistor, RESISTOR, np.where(self._held, VOLTAGE, CURRENT)))
+        value = np.where(self.kinks, np.nan, np.where(resistor, self.value, 0.0))
         laws = {k: law._replace(constant=0.0) for k, law in self.circuit.laws.items()}
         for k in laws:
             kind[k], value[k] = self.kind[k], self.value[k]

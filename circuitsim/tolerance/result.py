@@ -15,13 +15,17 @@ from circuitsim.formats.result import Result
 from circuitsim.formats.table import OWN, Table
 from circuitsim.tolerance.specification import Specification
 from circuitsim.tolerance.spread import Spread, Tolerance
-from circuitsim.tolerance.statistics import Interval, Moments, QuantileSketch, proportion
+from circuitsim.tolerance.statistics import Interval, Moments, proportion, quantile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 """Probabilities of the reported quantiles."""
+EXACT, HELD = 1 << 14, 1 << 24
+"""Quantiles and histograms are those of the first samples: at least so many, and so many numbers of all quantities."""
+BINS = 60
+"""Number of bins of a histogram."""
 
 
 class Summary:
@@ -39,7 +43,9 @@ class Summary:
         self, outputs: int, variables: int, specifications: Sequence[Specification], places: Sequence[int]
     ) -> None:
         self.moments = Moments.of(np.zeros((0, outputs)), np.zeros((0, variables)))
-        self.sketches = [QuantileSketch() for _ in range(outputs)]
+        self.held: list[np.ndarray] = []
+        self.room = max(EXACT, HELD // outputs)
+        self.least, self.most = np.full(outputs, np.inf), np.full(outputs, -np.inf)
         self.specifications, self.places = tuple(specifications), tuple(places)
         self.met, self.all_met = [0] * len(specifications), 0
         self.failures, self.worst = 0, 0.0
@@ -52,8 +58,10 @@ class Summary:
     def add(self, values: np.ndarray, moments: Moments, failures: int, worst: float) -> None:
         """Add the quantities (n, q) of the next block."""
         self.moments = self.moments.plus(moments)
-        for sketch, column in zip(self.sketches, values.T):
-            sketch.add(column)
+        self.held.append(values[: self.room])
+        self.room -= len(self.held[-1])
+        self.least = np.minimum(self.least, values.min(axis=0, initial=np.inf))
+        self.most = np.maximum(self.most, values.max(axis=0, initial=-np.inf))
         good = np.ones(len(values), dtype=bool)
         for k, (specification, q) in enumerate(zip(self.specifications, self.places)):
             met = specification.met(values[:, q])
@@ -144,9 +152,11 @@ class MonteCarlo(Result):
         self.tolerances, self.samples, self.failures = tuple(tolerances), summary.samples, summary.failures
         self.worst = summary.worst
         values = Reader(probes, nominal.circuit).read(nominal)
-        shares = summary.moments.contributions()
+        shares, held = summary.moments.contributions(), np.sort(np.concatenate(summary.held), axis=0)
         self.quantities = tuple(
-            _quantity(str(probe), probe.unit, float(values[q]), q, summary, shares[:, q], spread, confidence)
+            _quantity(
+                str(probe), probe.unit, float(values[q]), q, summary, held[:, q], shares[:, q], spread, confidence
+            )
             for q, probe in enumerate(probes)
         )
         self.specifications = tuple(
@@ -214,11 +224,12 @@ def _quantity(
     nominal: float,
     q: int,
     summary: Summary,
+    held: np.ndarray,
     shares: np.ndarray,
     spread: Spread,
     confidence: float,
 ) -> Quantity:
-    sketch, moments = summary.sketches[q], summary.moments
+    moments = summary.moments
     order = np.argsort(-shares, kind="stable")
     deviation = float(moments.deviation[q])
     return Quantity(
@@ -228,12 +239,12 @@ def _quantity(
         float(moments.mean[q]),
         deviation / math.sqrt(moments.size),
         deviation,
-        sketch.least,
-        sketch.most,
-        {p: sketch.quantile(p, confidence) for p in QUANTILES},
+        float(summary.least[q]),
+        float(summary.most[q]),
+        {p: quantile(held, p, confidence) for p in QUANTILES},
         tuple((spread.variables[v], float(shares[v])) for v in order.tolist()),
         max(0.0, 1.0 - float(shares.sum())) if deviation else 0.0,
-        *sketch.histogram(),
+        *np.histogram(held, BINS),
     )
 
 

@@ -34,7 +34,8 @@ SWEEPS = {f"convergence_sweeps_{state}_{of}": 3.0 for state in ("free", "nudged"
 def test_published_figures(study: Study, key: Any, same: list[Any], other: list[Any], figures: list[str]) -> None:
     for dataset, options in [*same, *other]:
         run = Run(dict(zip(study.axes, key)), 0, dataset, [ROW], SWEEPS)
-        page, args = study.page(Namespace(**options), [run]), Namespace(**options)
+        args = Namespace(**options)
+        page = "\n".join(study.findings(args, [run]).page)
         comparable = (dataset, options) in same
         assert all((figure in page) is comparable for figure in figures)
         assert ("| – |" in page) is not comparable and "beside" in page

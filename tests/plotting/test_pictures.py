@@ -301,8 +301,9 @@ def test_gallery_pictures_of_waveforms_are_not_empty(drawn, name: str) -> None:
 def test_labels_of_a_logarithmic_axis_do_not_overprint(first: float, last: float) -> None:
     figure = Figure(figsize=(8.0, 4.5))
     errors = enumerate(np.geomspace(first, last, 5), start=1)
-    history = [{"epoch": epoch, "test_error": error, "train_seconds": 1.0} for epoch, error in errors]
-    TABLE1.draw(figure, Namespace(), [Run({"row": "xs", "method": "ep"}, 0, "digits", history, {})])
+    row = {"error": 0.5, "train_seconds": 1.0}
+    history = [{"epoch": epoch, "test_error": error, **row} for epoch, error in errors]
+    TABLE1.findings(Namespace(), [Run({"row": "xs", "method": "ep"}, 0, "digits", history, {})]).draw(figure)
     (axes,) = figure.axes
     figure.canvas.draw()
     labels = [label.get_window_extent() for label in axes.get_yticklabels(which="both") if label.get_text()]

@@ -1,34 +1,31 @@
-"""Sketches and moments against all numbers at once; intervals against scipy and their coverage."""
+"""Statistics against all numbers at once; intervals against scipy and their coverage."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from circuitsim.tolerance.statistics import QuantileSketch, proportion
+from circuitsim.tolerance import result
+from circuitsim.tolerance.statistics import Moments, proportion, quantile
 
 
-@pytest.mark.parametrize("order", ["random", "sorted", "reversed", "alternating"])
-def test_ranks_are_within_their_bound(order: str) -> None:
+def test_intervals_of_quantiles_hold_them_as_often_as_they_say() -> None:
     rng = np.random.default_rng(1)
-    numbers = rng.standard_normal(300_000)
-    if order != "random":
-        numbers.sort()
-    if order == "reversed":
-        numbers = numbers[::-1]
-    if order == "alternating":
-        numbers = np.concatenate([numbers[::2], numbers[1::2][::-1]])
-    sketch = QuantileSketch()
-    for part in np.array_split(numbers, 293):
-        sketch.add(part)
-    assert sketch.rank_error < 0.001 * numbers.size
-    exact = np.sort(numbers)
-    ranks = np.linspace(1, numbers.size, 101).astype(int)
-    found = np.searchsorted(exact, sketch.order_statistic(ranks)) + 1
-    assert np.abs(found - ranks).max() <= sketch.rank_error
-    assert sketch.weighted()[1].sum() == numbers.size
-    assert sketch.histogram()[0].sum() == numbers.size
-    assert (sketch.least, sketch.most) == (exact[0], exact[-1])
+    for n, probability in ((20, 0.5), (200, 0.05), (1000, 0.99)):
+        found = [quantile(np.sort(rng.random(n)), probability, 0.9) for _ in range(2000)]
+        assert np.mean([low <= probability <= high for low, _, high in found]) >= 0.885
+        assert all(low <= value <= high for low, value, high in found)
+    assert quantile(np.arange(3.0), 0.01, 0.95)[::2] == (-np.inf, 1.0)
+
+
+def test_quantiles_are_of_the_first_samples_and_moments_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(result, "EXACT", 100)
+    monkeypatch.setattr(result, "HELD", 0)
+    summary, numbers = result.Summary(1, 1, [], []), np.random.default_rng(2).random((300, 1))
+    for part in np.array_split(numbers, 7):
+        summary.add(part, Moments.of(part, part), 0, 0.0)
+    np.testing.assert_array_equal(np.concatenate(summary.held), numbers[:100])
+    assert (summary.least, summary.most, summary.samples) == (numbers.min(), numbers.max(), 300)
 
 
 def test_proportions_are_those_of_scipy() -> None:

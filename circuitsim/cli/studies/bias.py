@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.cli.studies.runner import Comparison, beside, csv_text, markdown
+from circuitsim.cli.studies.runner import Comparison, Findings, Line, beside, markdown
 
 if TYPE_CHECKING:
     from circuitsim.boltzmann.study import BiasCurves, Settings
@@ -24,9 +23,15 @@ CURVES = {
     "log-likelihood": "log_likelihood",
 }
 """Column of the page → attribute of `BiasCurves`."""
+DRAWN = {
+    "bound (Fischer & Igel)": "bound",
+    "largest |bias|": "largest_bias",
+    "older bound (Bengio & Delalleau)": "older",
+}
+"""Name of a curve → attribute of `BiasCurves`."""
 
 
-def _compare(args: argparse.Namespace) -> tuple[str, str, Callable[[Any], None]]:
+def _compare(args: argparse.Namespace) -> Findings:
     from circuitsim.boltzmann.study import Settings, run_study
     from circuitsim.training import ProgressLine
 
@@ -35,10 +40,16 @@ def _compare(args: argparse.Namespace) -> tuple[str, str, Callable[[Any], None]]
         line = ProgressLine(sys.stderr, TITLES[name])
         results[name] = run_study(settings, name, line.update)
         line.close()
-    return _page(settings, results), _table(results), lambda figure: _draw(figure, settings, results)
+    axes = {"xlabel": "updates", "ylabel": "error of the expected gradient", "yscale": "log"}
+    curves = [
+        Line(f"{TITLES[name]}, CD-{settings.k}", label, found.updates, getattr(found, of).mean(axis=0))
+        for name, found in results.items()
+        for label, of in DRAWN.items()
+    ]
+    return Findings(_page(settings, results), _rows(results), curves, axes)
 
 
-def _page(settings: Settings, results: dict[str, BiasCurves]) -> str:
+def _page(settings: Settings, results: dict[str, BiasCurves]) -> list[str]:
     """The result as text and numbers; independent of machine and date."""
     from circuitsim.boltzmann.study import final_gaps
 
@@ -55,7 +66,7 @@ def _page(settings: Settings, results: dict[str, BiasCurves]) -> str:
         broken = int((curves.largest_bias > curves.bound + 1e-12).sum())  # by more than round-off
         second.append(row | cells | {"bound < bias": f"{broken} of {curves.bound.size}"})
     between = "between batches of runs" if settings.batches > 1 else "of batches redrawn from the runs (bootstrap)"
-    lines = [
+    return [
         "# Bias of contrastive divergence and its bounds",
         "",
         f"{settings.visible} visible and {settings.hidden} hidden units, full-batch expected CD-{settings.k}, "
@@ -67,49 +78,26 @@ def _page(settings: Settings, results: dict[str, BiasCurves]) -> str:
         "The paper ran 50000 updates of CD-1 and does not say how it sums up its 25 runs; its figure does not stand "
         "beside other runs (–).",
         "",
-        *markdown(list(first[0]), first),
+        *markdown(first),
         "",
-        *markdown(list(second[0]), second),
+        *markdown(second),
         "",
         "The second table holds means over all runs after the last update, ± the deviation between runs.",
         "`bound < bias` counts measurements along training at which the bound was broken.",
-        "",
     ]
-    return "\n".join(lines)
 
 
-def _table(results: dict[str, BiasCurves]) -> str:
+def _rows(results: dict[str, BiasCurves]) -> list[dict[str, Any]]:
     """The curves: one row per pattern set and time, means and deviations over all runs."""
-    rows = []
+    found = []
     for name, curves in results.items():
-        values = [getattr(curves, of) for of in CURVES.values()]
         for index, updates in enumerate(curves.updates.tolist()):
-            columns = [value[:, index] for value in values]
-            rows.append([name, updates, *(float(f) for x in columns for f in (x.mean(), x.std(ddof=1)))])
-    return csv_text(
-        ["patterns", "updates", *(f"{of}_{kind}" for of in CURVES.values() for kind in ("mean", "sd"))], rows
-    )
-
-
-def _draw(figure: Any, settings: Settings, results: dict[str, BiasCurves]) -> None:
-    """Each pattern set as in the paper, and below on a scale that shows the older bound."""
-    figure.set_size_inches(5.2 * len(results), 7)
-    for place, (name, curves) in enumerate(results.items(), start=1):
-        lines = {"bound (Fischer & Igel)": curves.bound, "largest |bias|": curves.largest_bias}
-        for row, more in ((0, {}), (1, {"older bound (Bengio & Delalleau)": curves.older})):
-            axes = figure.add_subplot(2, len(results), place + row * len(results))
-            for label, values in {**lines, **more}.items():
-                (line,) = axes.plot(curves.updates, values.mean(axis=0), label=label)
-                axes.fill_between(
-                    curves.updates, values.min(axis=0), values.max(axis=0), color=line.get_color(), alpha=0.2
-                )
-            axes.legend(frameon=False)
-            if row:
-                axes.margins(y=0.3)  # the legend's place
-                axes.set(xlabel="updates", ylabel="the same, logarithmic", yscale="log")
-            else:
-                title = f"{TITLES[name]}, CD-{settings.k}"
-                axes.set(title=title, ylabel="error of the expected gradient", ylim=(0, 1))
+            row: dict[str, Any] = {"patterns": name, "updates": updates}
+            for of in CURVES.values():
+                values = getattr(curves, of)[:, index]
+                row |= {f"{of}_mean": float(values.mean()), f"{of}_sd": float(values.std(ddof=1))}
+            found.append(row)
+    return found
 
 
 BIAS = Comparison(

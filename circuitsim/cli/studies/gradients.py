@@ -8,16 +8,12 @@ from functools import partial
 from typing import Any
 
 from circuitsim.cli.models import SHARED
-from circuitsim.cli.studies.runner import Comparison, csv_text, markdown
+from circuitsim.cli.studies.runner import Comparison, Findings, Line, markdown
 from circuitsim.errors import UsageError
 
 BLOCKS = (2, 2, 3, 3, 2, 3)
 DIVISORS = {"small": 16, "paper": 1}
 """Size → divisor of the widths of the published chain."""
-
-Findings = tuple[list[str], str, Callable[[Any], None]]
-"""Lines of a page, a table as CSV, and a function that draws on a figure."""
-
 
 OPTIONS = f"""
 size NAME = small {{small paper}}  small: widths over 16, or paper: as published
@@ -32,12 +28,12 @@ out DIR  write figure, table and page here
 """
 
 
-def _compare(title: str, of: Callable[[Any, Any, Any, int], Findings], args: argparse.Namespace) -> Any:
+def _compare(title: str, of: Callable[[Any, Any, Any, int], Findings], args: argparse.Namespace) -> Findings:
     """A comparison of the gradients of EP and of implicit differentiation (ID) on one chain."""
     chain, x, y = _setting(args)
-    lines, table, draw = of(chain, x, y, args.seed)
-    page = [f"# {title}", "", _about(args, chain), "", *lines, "", _kinks(chain, x, y), "", ""]
-    return "\n".join(page), table, draw
+    found = of(chain, x, y, args.seed)
+    page = [f"# {title}", "", _about(args, chain), "", *found.page, "", _kinks(chain, x, y), ""]
+    return found._replace(page=page)
 
 
 def figure_chain(size: str = "small", sweeps: int = 60, nudged: int = 20, beta: float = 1e-4, seed: int = 0) -> Any:
@@ -56,43 +52,41 @@ def _curves(chain: Any, x: Any, y: Any, seed: int) -> Findings:
     from circuitsim.ffebm.comparison import gradient_curves
 
     curves = gradient_curves(chain, x, y, seed=seed)
-    columns = ["parameter", "first", "worst", "last"]
-    rows = [
-        dict(zip(columns, [c.name, *(f"{v:.3g}" for v in (c.deviation[0], c.deviation.max(), c.deviation[-1]))]))
+    shown = [
+        {"parameter": c.name}
+        | {
+            name: f"{v:.3g}"
+            for name, v in zip(("first", "worst", "last"), (c.deviation[0], c.deviation.max(), c.deviation[-1]))
+        }
         for c in curves
     ]
     text = "Largest |EP − ID| of all entries over the largest |ID|: after the first nudged sweep, at worst, at the end."
     worst = max(float(curve.deviation.max()) for curve in curves)
-    entries = range(curves[0].ep.shape[1])
-    head = ["parameter", "sweep", *(f"ep{k}" for k in entries), *(f"id{k}" for k in entries)]
-    table = [
-        [curve.name, sweep, *map(float, ep), *map(float, by_id)]
-        for curve in curves
-        for sweep, (ep, by_id) in enumerate(zip(curve.ep, curve.id), start=1)
-    ]
-    weights = [curve for curve in curves if "weights" in curve.name]
-    lines = [text, "", *markdown(columns, rows), "", f"worst of all parameters and sweeps: {worst:.3g}"]
-    return lines, csv_text(head, table), lambda figure: _draw_curves(figure, weights)
+    entries, sweeps = range(curves[0].ep.shape[1]), range(1, len(curves[0].ep) + 1)
+    table, drawn = list[dict[str, Any]](), list[Line]()
+    for c in curves:
+        both = {f"{method}{k}": own[:, k].tolist() for method, own in (("ep", c.ep), ("id", c.id)) for k in entries}
+        table += [{"parameter": c.name, "sweep": n} | {name: own[n - 1] for name, own in both.items()} for n in sweeps]
+        for k in entries if "weights" in c.name else ():
+            drawn.append(Line(c.name, "_" if k else "ID", sweeps, both[f"id{k}"], {"linewidth": 2.5, "alpha": 0.6}))
+            drawn.append(Line(c.name, "_" if k else "EP", sweeps, both[f"ep{k}"], {"color": "k", "linestyle": ":"}))
+    page = [text, "", *markdown(shown), "", f"worst of all parameters and sweeps: {worst:.3g}"]
+    return Findings(page, table, drawn, {"xlabel": "sweeps", "ylabel": "estimated ∂ℓ/∂w"})
 
 
 def _cosines(chain: Any, x: Any, y: Any, seed: int) -> Findings:
     """Figure 4: cosines, layer by layer."""
     from circuitsim.ffebm.comparison import gradient_cosines
 
-    cosines, columns = gradient_cosines(chain, x, y), ["parameter", "of", "cosine"]
+    cosines = gradient_cosines(chain, x, y)
     kinds = [chain.elements[int(name.split(".")[0])].kind for name in cosines]
-    rows = [[name, kind, f"{value:.9f}"] for (name, value), kind in zip(cosines.items(), kinds)]
-    lines = [*markdown(columns, [dict(zip(columns, row)) for row in rows]), "", f"least: {min(cosines.values()):.9f}"]
-
-    def draw(figure: Any) -> None:
-        axes = figure.add_subplot()
-        axes.plot(range(len(cosines)), list(cosines.values()), "o-", label="EP against ID")
-        axes.axhline(1.0, color="#8a919c", linewidth=0.8)
-        axes.set_xticks(range(len(cosines)), list(cosines), rotation=90, fontsize=7)
-        axes.set(ylabel="cosine", xlabel="parameter, first to last", ylim=(min(0.99, min(cosines.values())), 1.0005))
-        axes.legend(frameon=False)
-
-    return lines, csv_text(columns, rows), draw
+    rows = [
+        {"parameter": name, "of": kind, "cosine": f"{value:.9f}"} for (name, value), kind in zip(cosines.items(), kinds)
+    ]
+    least, places = min(cosines.values()), range(len(cosines))
+    axes = {"xlabel": "parameter, first to last", "ylabel": "cosine", "ylim": (min(0.99, least), 1.0005)}
+    curve = Line("", "EP against ID", places, list(cosines.values()), {"marker": "o"})
+    return Findings([*markdown(rows), "", f"least: {least:.9f}"], rows, [curve], axes)
 
 
 def _setting(args: argparse.Namespace) -> tuple[Any, Any, Any]:
@@ -131,22 +125,6 @@ def _kinks(chain: Any, x: Any, y: Any) -> str:
     share = chain.gradient((x, y), np.random.default_rng(0))[1]["kink_share"]
     hint = ": EP and ID differ there; a smaller --beta has fewer" if share else ""
     return f"share of clamped units that change between the phases (kinks): {share:.3g}{hint}"
-
-
-def _draw_curves(figure: Any, curves: list[Any]) -> None:
-    """A panel per layer: ID in colour, EP dotted in black over it."""
-    figure.set_size_inches(11, 7)
-    for place, curve in enumerate(curves, start=1):
-        axes, sweeps = figure.add_subplot(-(-len(curves) // 4), 4, place), range(1, len(curve.ep) + 1)
-        by_id = axes.plot(sweeps, curve.id, linewidth=2.5, alpha=0.6)
-        by_ep = axes.plot(sweeps, curve.ep, "k:", linewidth=1.2)
-        if place == 1:
-            names = ["implicit differentiation", "equilibrium propagation"]
-            figure.legend([by_id[0], by_ep[0]], names, ncols=2, frameon=False, loc="outside upper center")
-        axes.set_title(curve.name, fontsize=8)
-        axes.tick_params(labelsize=6)
-    figure.supxlabel("sweeps: backward (ID) and nudged (EP)")
-    figure.supylabel("estimated ∂ℓ/∂w of single weights")
 
 
 GDU = Comparison("gdu", OPTIONS, partial(_compare, "Every nudged sweep is a step of backpropagation", _curves))

@@ -7,8 +7,6 @@ are stored in folders and continued; the page, the CSV file and the picture have
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import itertools
 import math
 import sys
@@ -24,6 +22,7 @@ from circuitsim.cli.progress import Interrupt
 from circuitsim.cli.seeds import train_run
 from circuitsim.cli.workers import workers_of
 from circuitsim.errors import UsageError
+from circuitsim.formats.columns import csv
 from circuitsim.training.history import Row
 
 COMPILED = (
@@ -51,6 +50,49 @@ class Run(NamedTuple):
         return 100.0 * self.history[-1]["test_error"]
 
 
+class Line(NamedTuple):
+    """A curve of a picture: its panel, its name, its points, its style (`matplotlib`)."""
+
+    panel: str
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    style: Mapping[str, Any] = {}
+
+
+class Findings(NamedTuple):
+    """What a study found: the lines of its page, the rows of its CSV file, the curves and axes of its picture."""
+
+    page: list[str]
+    rows: list[dict[str, Any]]
+    curves: list[Line]
+    axes: Mapping[str, Any]
+
+    def draw(self, figure: Any) -> None:
+        """Draw the curves, up to four panels in a row."""
+        from matplotlib.ticker import LogLocator, MaxNLocator
+
+        names = list(dict.fromkeys(line.panel for line in self.curves))
+        across = min(len(names), 4)
+        down = -(-len(names) // across)
+        figure.set_size_inches(max(8.0, 2.75 * across), max(4.6, 1.75 * down))
+        panels = figure.subplots(down, across, squeeze=False).ravel()
+        for axes in panels[len(names) :]:
+            axes.remove()
+        for axes, name in zip(panels, names):
+            for line in self.curves:
+                if line.panel == name:
+                    axes.plot(line.x, line.y, label=line.name, **line.style)
+            axes.set_title(name, fontsize="small")
+            axes.set(**self.axes)
+            if axes.get_yscale() == "log" and axes.get_ylim()[1] < 100.0 * axes.get_ylim()[0]:
+                ticks = LogLocator(subs=(1, 1.5, 2, 3, 4, 6))
+                axes.yaxis.set(major_locator=ticks, major_formatter="{x:g}", minor_formatter="")
+            if "xticks" not in self.axes:
+                axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, nbins=6))
+            axes.legend(frameon=False, fontsize="small")
+
+
 class Comparison(NamedTuple):
     """A study without a grid of training runs.
 
@@ -61,12 +103,12 @@ class Comparison(NamedTuple):
     lines : str
         Its options (`options_in`).
     compare : callable
-        ``compare(args)``: its page, its table as CSV, and a function that draws on a figure.
+        ``compare(args)``.
     """
 
     name: str
     lines: str
-    compare: Callable[[argparse.Namespace], tuple[str, str, Callable[[Any], None]]]
+    compare: Callable[[argparse.Namespace], Findings]
 
     @property
     def options(self) -> dict[str, Option]:
@@ -75,7 +117,7 @@ class Comparison(NamedTuple):
 
     def run(self, args: argparse.Namespace) -> int:
         """Compare, print the page, and write the requested files."""
-        deliver(args.out, self.name, *self.compare(args))
+        deliver(args.out, self.name, self.compare(args))
         return 0
 
 
@@ -162,9 +204,7 @@ out DIR  write {self.name}.md, .csv and .png here
         runs, interrupted = trained(tasks, args)
         if not runs:
             raise UsageError("no network finished an epoch; give more time with --budget")
-        deliver(
-            args.out, self.name, self.page(args, runs), self.table(runs), lambda figure: self.draw(figure, args, runs)
-        )
+        deliver(args.out, self.name, self.findings(args, runs))
         return 130 if interrupted else 0
 
     def _chosen(self, axis: str, text: str) -> list[Any]:
@@ -187,8 +227,9 @@ out DIR  write {self.name}.md, .csv and .png here
         return [value for word, value in names.items() if word in text.split(",")]
 
     # ------------------------------------------------------------------ what is written
-    def page(self, args: argparse.Namespace, runs: list[Run]) -> str:
-        """The study in Markdown: one row per point of the grid."""
+    def findings(self, args: argparse.Namespace, runs: list[Run]) -> Findings:
+        """The page has a row per point of the grid; the table one per run and epoch, a run's measures in its last; the
+        picture test errors over the epochs, the paper's as dotted lines, or accuracies over an axis."""
         rows = []
         for group in groups(runs):
             epochs = sorted({int(run.history[-1]["epoch"]) for run in group})
@@ -198,56 +239,44 @@ out DIR  write {self.name}.md, .csv and .png here
             columns = beside(figures, self.published(args, group) is not None)
             rows.append(head | counts | self.cells(group, runs) | columns)
         names = ", ".join(sorted({run.dataset for run in runs}))
-        lines = [f"# {self.title}", "", f"{self.about} Trained here on {names}.", "", *markdown(list(rows[0]), rows)]
-        return "\n".join([*lines, "", f"± is the deviation between runs. {COMPILED}", ""])
-
-    def table(self, runs: list[Run]) -> str:
-        """One row per run and epoch; measures are in a run's last row."""
-        rows = [
-            {
-                **run.key,
-                "seed": run.seed,
-                "dataset": run.dataset,
-                **row,
-                **(run.measures if row is run.history[-1] else {}),
-            }
+        page = [f"# {self.title}", "", f"{self.about} Trained here on {names}.", "", *markdown(rows)]
+        page += ["", f"± is the deviation between runs. {COMPILED}"]
+        table = [
+            {**run.key, "seed": run.seed, "dataset": run.dataset, **row}
+            | (run.measures if row is run.history[-1] else {})
             for run in runs
             for row in run.history
         ]
-        columns = list(dict.fromkeys(name for row in rows for name in row))
-        return csv_text(columns, [[row.get(name, "") for name in columns] for row in rows])
+        return Findings(page, table, *(self._accuracies(runs) if self.over else self._errors(args, runs)))
 
-    def draw(self, figure: Any, args: argparse.Namespace, runs: list[Run]) -> None:
-        """Test errors over the epochs, the paper's as dotted lines; or accuracies over an axis."""
-        from matplotlib.ticker import LogLocator, MaxNLocator
+    def _accuracies(self, runs: list[Run]) -> tuple[list[Line], dict[str, Any]]:
+        """A curve for each choice of the other axes."""
+        curves: dict[str, list[tuple[Any, float]]] = {}
+        for group in groups(runs):
+            rest = ", ".join(f"{axis} {value}" for axis, value in group[0].key.items() if axis != self.over)
+            curves.setdefault(rest, []).append((group[0].key[self.over], 100.0 - fmean(run.error for run in group)))
+        ticks = sorted({run.key[self.over] for run in runs})
+        axes = {"xlabel": self.over, "ylabel": "test accuracy, %", "xticks": ticks}
+        found = []
+        for rest, points in curves.items():
+            x, y = zip(*points)
+            found.append(Line(self.title, rest, x, y, {"marker": "o"}))
+        return found, axes
 
+    def _errors(self, args: argparse.Namespace, runs: list[Run]) -> tuple[list[Line], dict[str, Any]]:
+        """A curve for each run."""
         from circuitsim.training.curves import marker_of
 
-        axes = figure.add_subplot()
-        if self.over:
-            lines: dict[str, list[tuple[Any, float]]] = {}
-            for group in groups(runs):
-                rest = ", ".join(f"{axis} {value}" for axis, value in group[0].key.items() if axis != self.over)
-                lines.setdefault(rest, []).append((group[0].key[self.over], 100.0 - fmean(run.error for run in group)))
-            for rest, points in lines.items():
-                axes.plot(*zip(*points), marker="o", label=rest)
-            axes.set_xticks(sorted({run.key[self.over] for run in runs}))
-            axes.set(xlabel=self.over, ylabel="test accuracy, %", title=self.title)
-        else:
-            dotted = ""
-            for k, group in enumerate(groups(runs)):
-                for run in group:
-                    label = " ".join(map(str, run.key.values())) if run is group[0] else None
-                    epochs, percent = zip(*((row["epoch"], 100.0 * row["test_error"]) for row in run.history))
-                    axes.plot(epochs, percent, color=f"C{k}", marker=marker_of(len(epochs)), label=label)
-                if (paper := self.published(args, group)) is not None:
-                    dotted = " (dotted: the paper's)"
-                    axes.axhline(paper.error, color=f"C{k}", linestyle=":")
-            axes.set(title=f"test error{dotted}", xlabel="epochs", ylabel="%", yscale="log")
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-            ticks = LogLocator(subs=(1, 1.5, 2, 3, 4, 6))
-            axes.yaxis.set(major_locator=ticks, major_formatter="{x:g}", minor_formatter="")
-        axes.legend(frameon=False, fontsize="small")
+        found, last, dotted = list[Line](), max(run.history[-1]["epoch"] for run in runs), "dotted: the paper's"
+        for k, group in enumerate(groups(runs)):
+            for run in group:
+                label = " ".join(map(str, run.key.values())) if run is group[0] else "_"
+                epochs, percent = zip(*((row["epoch"], 100.0 * row["test_error"]) for row in run.history))
+                found.append(Line("", label, epochs, percent, {"color": f"C{k}", "marker": marker_of(len(epochs))}))
+            if (paper := self.published(args, group)) is not None:
+                found.append(Line("", dotted, [0, last], [paper.error] * 2, {"color": f"C{k}", "linestyle": ":"}))
+                dotted = "_"
+        return found, {"xlabel": "epochs", "ylabel": "test error, %", "yscale": "log"}
 
 
 class Task(NamedTuple):
@@ -315,6 +344,8 @@ def _train(order: _Order) -> Run | None:
         # Stored runs are shown even after the time limit; new ones are not started.
         if late() and (folder is None or not (folder / task.name).exists()):
             return None
+        if order.shown is not None:
+            print(f"{task.name} begins", file=sys.stderr)
         given = new_options({"seed": task.seed, **task.study.train(args, task.key)})
         made, dataset, history = train_run(task.name, given, args.epochs, folder, late, order.shown)
         if not history.rows:
@@ -345,21 +376,15 @@ def spread(values: Sequence[float]) -> str:
     return f"{fmean(values):.2f}" + (f" ± {stdev(values):.2f}" if len(values) > 1 else "")
 
 
-def markdown(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def markdown(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """A table in Markdown."""
-    cells = [columns, ["---"] * len(columns), *([str(row[name]) for name in columns] for row in rows)]
+    cells = [[*rows[0]], ["---"] * len(rows[0]), *(map(str, row.values()) for row in rows)]
     return ["| " + " | ".join(line) + " |" for line in cells]
 
 
-def csv_text(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A table as CSV."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([columns, *rows])
-    return text.getvalue()
-
-
-def deliver(out: str | None, name: str, page: str, table: str, draw: Callable[[Any], None]) -> None:
+def deliver(out: str | None, name: str, found: Findings) -> None:
     """Print a page; write it, its table and its picture, each atomically, into a folder."""
+    page = "\n".join([*found.page, ""])
     print(page, end="")
     if out is None:
         return
@@ -371,8 +396,10 @@ def deliver(out: str | None, name: str, page: str, table: str, draw: Callable[[A
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     atomic_write(folder / f"{name}.md", page.encode())
+    columns = list(dict.fromkeys(column for row in found.rows for column in row))
+    table = csv(columns, [[str(row.get(column, "")) for column in columns] for row in found.rows])
     atomic_write(folder / f"{name}.csv", table.encode())
-    figure = Figure(figsize=(8, 4.6), layout="constrained")
-    draw(figure)
+    figure = Figure(layout="constrained")
+    found.draw(figure)
     write(figure, folder / f"{name}.png")
     print(f"written to {out}: {name}.md, {name}.csv, {name}.png")
