@@ -14,6 +14,7 @@ import numpy as np
 from circuitsim._graphs import choose_forest
 from circuitsim.engine import steps
 from circuitsim.engine.network import Network
+from circuitsim.engine.steps import start
 from circuitsim.kernels import kernel
 from circuitsim.solvers.linear import NodalPattern
 from circuitsim.solvers.protocol import ACCURACY, Factored
@@ -276,7 +277,7 @@ def _begin(plan, injected, offset, state, tail, head, diodes, elimination, on, v
         on[d] = False
     for k in range(count):
         on[kept[k]] = True
-    steps.start(plan, injected, offset, state, on, v)
+    start(plan, injected, offset, state, on, v)
     # The potential of a group is that of the coordinate eliminated last, which has the smallest rounding error.
     last, root = state.forest.last, state.root
     for k in range(elimination.size):
