@@ -60,6 +60,7 @@ def gradient() -> Numbers:
 
 CASES: dict[str, Callable[[], Numbers]] = {
     **{name: lambda name=name: point(make(name, 60, 1)) for name in ("grid", "scale-free", "selectors", "bridges")},
+    "erdos-renyi": lambda: point(make("erdos-renyi", 1200, 0)),
     "grid-scaled": lambda: point(make("grid-scaled", 40, 2)),
     "samples": lambda: batch(make("crossbar-1d1r", 40, 0)),
     "junctions": lambda: point(junctions(6, 0.3, 0)),

@@ -236,18 +236,17 @@ class Potentials:
 
     def currents(self) -> np.ndarray:
         """Branch currents of the resistors after the last step (m,), A."""
-        net, plan, current = self.net, self.plan, np.zeros(self.net.first.size)
-        drop = self._v[plan.resistor_first] - self._v[plan.resistor_second]
-        current[plan.resistor] = drop * net.resistances.siemens
+        v, plan, current = self._v, self.plan, np.zeros(self.net.first.size)
+        current[plan.resistor] = self.net.resistances.siemens * (v[plan.resistor_first] - v[plan.resistor_second])
         return current
 
     def guess(self) -> Guess:
         """Douglas–Rachford steps (Lions & Mercier 1979), each one substitution with the same factor."""
-        net, plan, state, there = self.net, self.plan, self._state, self.there
+        plan, state, there = self.plan, self._state, self.there
         self.count += 1
         self._begin(there[:0])
         siemens, w, drive = self.siemens, np.zeros(self._on.size), state.change.copy()
-        factored = net.resistances.direct.between(siemens[there])
+        factored = self.net.resistances.direct.between(siemens[there])
         step, few = kernel(steps.alternate, w.size), steps.SETTLED * w.size
         step(plan, self.offset, siemens, state.x, 0.0, w, state.change)
         for k in range(steps.STEPS):
