@@ -156,15 +156,12 @@ class _PiecewiseLinear(Ramps, Domain):
 
     def either(self, condition: Any, yes: Any, no: Any) -> Any:
         """``yes`` where the condition is not zero, else ``no``."""
+        self.need_condition(condition)
         with _continuous():
             return self.chosen(condition, lambda number: yes if number else no)
 
     def apply(self, name: str, values: Sequence[Any]) -> Any:
         """Apply an operator or function: to each number that conditions choose, otherwise by the table."""
-        row = FUNCTIONS.get(name)
-        refused = self.refused(_WORDS.get(name, f"{name!r}" if name in OPERATORS else f"{name}()"))
-        if row is None or not row.takes(values):
-            raise refused
         at = next((k for k, value in enumerate(values) if isinstance(value, Steps)), None)
         if at is not None:
             with _continuous():
@@ -176,11 +173,12 @@ class _PiecewiseLinear(Ramps, Domain):
         if name == "/" and not isinstance(values[1], Affine):
             return values[0] * self.evaluator.apply(name, (1.0, values[1]))
         try:
-            found = None if row.ramps is None else row.ramps(self, *values)
+            made = FUNCTIONS[name].ramps
+            found = None if made is None else made(self, *values)
         except ValueError as error:
             raise ExpressionError("unsupported", f"{name}(): {error}") from None
         if found is None:
-            raise refused
+            raise self.refused(_WORDS.get(name, f"{name!r}" if name in OPERATORS else f"{name}()"))
         return found
 
     def chosen(self, steps: Any, value: Callable[[float], Any]) -> Any:
@@ -312,6 +310,7 @@ class _OfFormulas(Domain):
 
     def either(self, condition: Any, yes: Entry, no: Entry) -> OfTape:
         """``yes`` where the condition holds, else ``no``."""
+        self.need_condition(condition)
         if (yes, no) == (1.0, 0.0):
             return condition
         holds = all(way.condition if isinstance(way, OfTape) else way in (0.0, 1.0) for way in (yes, no))
@@ -321,9 +320,8 @@ class _OfFormulas(Domain):
         """An operator or function that has operations."""
         if name in (NOT, TRUTH):
             self.need_condition(values[0])
-        row = FUNCTIONS.get(name)
         try:
-            made = row.on_tape(values) if row is not None and row.takes(values) else None
+            made = FUNCTIONS[name].on_tape(values)
         except ValueError:
             made = None
         if made is None:

@@ -147,7 +147,7 @@ def function(reader: Reader, name: str, at: Token, names: tuple[str, ...], body:
         return
     if name in reader.scope.functions:
         raise CardError("duplicate", f"function {short(name)!r} is defined already", at, DIFFER)
-    reader.scope.functions[name] = Function(names, body)
+    reader.scope.functions[name] = Function(len(names), body)
 
 
 def func(reader: Reader, card: Card, position: int) -> None:

@@ -30,15 +30,20 @@ from circuitsim.netlist.expression import (
     unknown_function,
     unknown_name,
 )
-from circuitsim.netlist.functions import CONSTANTS, FUNCTIONS, OPERATORS, Linear, checked, moves
+from circuitsim.netlist.functions import CONSTANTS, FUNCTIONS, OPERATORS, Linear, Row, checked, moves
 from circuitsim.units import exact, short
 
 
 class Function(NamedTuple):
-    """A ``.func``: its arguments and its body."""
+    """A ``.func``: its number of arguments and its body."""
 
-    arguments: tuple[str, ...]
+    least: int
     body: Code
+    most: int = 0
+
+    def takes(self, values: Sequence[Any]) -> bool:
+        """Whether this is its number of arguments."""
+        return len(values) == self.least
 
 
 class Environment:
@@ -103,10 +108,6 @@ class Domain(ABC):
     @abstractmethod
     def signal(self, signal: Signal) -> Any:
         """The value of a voltage or current."""
-
-    def need_condition(self, value: Any) -> None:
-        """Refuse a value that is not a condition."""
-        raise self.refused("a condition")
 
     def either(self, condition: Any, yes: Any, no: Any) -> Any:
         """``yes`` where the condition is not zero, else ``no``."""
@@ -241,11 +242,8 @@ class Evaluator:
             As `value`, or an operation that the domain lacks.
         """
         self.depth = 0
-        for instruction, argument, at in reversed([*code.instructions()]):
-            if instruction == SIGNAL and argument.kind not in domain.kinds:
-                self.read(argument.kind, at, code, environment)
         self.need(code, environment)
-        found = self.run(code, environment, (), limits.ALL_OPERATIONS, domain)
+        found = self.run(code, environment, (), self.work + limits.OPERATIONS, domain)
         try:
             return domain.whole(found)
         except ExpressionError as error:
@@ -286,41 +284,31 @@ class Evaluator:
                         raise ExpressionError("limit", "the expression takes too many steps", hint="simplify it")
                     if instruction == PUSH:
                         stack.append(argument)
-                    elif instruction == NAME:
+                        continue
+                    if instruction == NAME:
                         value = self.read(argument, at, code, environment)
-                        stack.append(value if domain is None else float(self.noted(value)))
                     elif instruction == LOCAL:
-                        stack.append(arguments[argument])
+                        value = arguments[argument]
                     elif instruction == SIGNAL:
-                        if domain is None:
-                            stack.append(self.signal(argument))
-                        elif argument.kind in domain.kinds:
-                            known = argument in domain.fixed
-                            stack.append(domain.fixed[argument] if known else domain.signal(argument))
-                        else:
-                            stack.append(float(self.noted(self.read(argument.kind, at, code, environment))))
+                        value = self.signal(argument, at, code, environment, domain)
                     elif instruction == CHOOSE:
                         value = stack.pop()
                         if domain is None or not isinstance(value, symbols):
-                            holds = self.decision(value, at, code) if domain is None else value
-                            ways.append(iter(argument[0 if holds else 1]))
+                            ways.append(iter(argument[0 if self.decision(value, at, code) else 1]))
                             break
-                        domain.need_condition(value)
                         both = (self.run(code, environment, arguments, stop, domain, way) for way in argument)
-                        stack.append(domain.either(value, *both))
+                        value = domain.either(value, *both)
                     else:
                         name, count = argument if instruction == CALL else (instruction, FUNCTIONS[instruction].least)
                         values = tuple(stack[len(stack) - count :])
                         del stack[len(stack) - count :]
-                        symbolic = bool(symbols) and any(isinstance(own, symbols) for own in values)
-                        if instruction != CALL:
-                            found = domain.apply(name, values) if domain and symbolic else self.apply(name, values)
-                        elif symbolic or domain is None:
-                            found = self.call(name, values, at, code, environment, stop, domain)
+                        if instruction == CALL:
+                            value = self.call(name, values, at, code, environment, stop, domain)
                         else:
-                            limit = self.work + limits.OPERATIONS
-                            found = float(self.noted(self.call(name, values, at, code, environment, limit)))
-                        stack.append(found)
+                            value = self.apply(name, values, domain)
+                    if domain is not None and isinstance(value, Linear) and not isinstance(value, symbols):
+                        value = float(self.noted(value))
+                    stack.append(value)
                 else:
                     ways.pop()
         except ExpressionError as error:
@@ -337,8 +325,12 @@ class Evaluator:
             self.taken.append(bool(value))
         return bool(value)
 
-    def signal(self, signal: Signal) -> float:
+    def signal(self, signal: Signal, at: int, code: Code, environment: Environment, domain: Domain | None) -> Any:
         """The value of a quantity of the solution."""
+        if domain is not None:
+            if signal.kind not in domain.kinds:
+                return self.read(signal.kind, at, code, environment)
+            return domain.fixed[signal] if signal in domain.fixed else domain.signal(signal)
         try:
             if self.signals is not None:
                 return self.signals(signal)
@@ -355,45 +347,41 @@ class Evaluator:
         code: Code,
         environment: Environment,
         stop: int,
-        domain: Domain | None = None,
+        domain: Domain | None,
     ) -> Any:
         """``name(values)``: a function of the deck, or one built in."""
         if name not in code.linked:
-            code.linked[name] = code.scope.find_function(name) if code.scope is not None else None
-        own: Function | None = code.linked[name]
-        if own is not None:
-            if len(values) != len(own.arguments):
-                if domain is not None:
-                    raise domain.refused(f"{name}()")
-                takes = f"{len(own.arguments)} argument" + "s" * (len(own.arguments) != 1)
-                raise ExpressionError("function", f"{name}() takes {takes}, not {len(values)}")
-            self.deeper()
-            result = self.run(own.body, environment, values, stop, domain)
-            self.depth -= 1
-            return result
-        row = FUNCTIONS.get(name)
-        if domain is not None:
-            if name not in ("if", "ternary_fcn") or len(values) != 3:
-                return domain.apply(name, values)
-            condition, *ways = values
-            if not isinstance(condition, domain.symbols):
-                return ways[0 if condition else 1]
-            domain.need_condition(condition)
-            return domain.either(condition, *ways)
-        if name in FORMS and self.draws is not None and not (row and row.takes(values)):
+            own = code.scope.find_function(name) if code.scope is not None else None
+            code.linked[name] = own or FUNCTIONS.get(name)
+        row: Function | Row | None = code.linked[name]
+        fits = row is not None and row.takes(values)
+        symbolic = domain is not None and any(isinstance(one, domain.symbols) for one in values)
+        if name in FORMS and self.draws is not None and not (fits or symbolic or isinstance(row, Function)):
             draws = self.draws
-            return self.apply(name, values, lambda *x: draws.draw(name, x, code.card.at(at)))
+            return self.apply(name, values, function=lambda *x: draws.draw(name, x, code.card.at(at)))
         if row is None:
             message, hint = unknown_function(name)
             raise ExpressionError("function", message, hint=hint)
-        if not row.takes(values):
-            low = row.least
-            takes = f"{low} argument" + "s" * (low != 1) if not row.most else f"at least {low} argument"
+        if not fits:
+            takes = f"{row.least} argument" + "s" * (row.least != 1)
+            takes = f"at least {row.least} argument" if row.most else takes
             raise ExpressionError("function", f"{name}() takes {takes}, not {len(values)}")
-        return self.apply(name, values)
+        if isinstance(row, Row):
+            return self.apply(name, values, domain)
+        self.deeper()
+        result = self.run(row.body, environment, values, stop, domain)
+        self.depth -= 1
+        return result
 
-    def apply(self, name: str, values: Sequence[float], function: Any = None) -> float:
+    def apply(self, name: str, values: Sequence[Any], domain: Domain | None = None, function: Any = None) -> Any:
         """One operator or function, with its domain and range checked; ``function`` is one that is not in the table."""
+        if domain is not None and any(isinstance(one, domain.symbols) for one in values):
+            if name not in ("if", "ternary_fcn"):
+                return domain.apply(name, values)
+            condition, *ways = values
+            if isinstance(condition, domain.symbols):
+                return domain.either(condition, *ways)
+            return ways[0 if condition else 1]
         try:
             result = (function or FUNCTIONS[name].value)(*values)
             value = checked(name, result, values)

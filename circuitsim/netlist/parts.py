@@ -59,8 +59,8 @@ KEYWORDS = RANDOM | frozenset(
 )
 """Keywords of a source's card, which are not parameter names."""
 
-_ONCE = ("dc", "ac", "distof1", "distof2")
-"""Words that may occur once on a card."""
+_ONCE = {"dc": 1, "ac": 2, "distof1": 2, "distof2": 2}
+"""Words that may occur once on a card, and the maximum count of numbers after them."""
 
 FOREVER = ["repeat", "forever"]
 """LTspice's words between PWL and its points, which end with ENDREPEAT: they repeat from time 0."""
@@ -428,22 +428,19 @@ class ElementReader:
             wave = self.from_file(points, wave)
         if wave is not None:
             wave = wave._replace(repeat=again.get("r", wave.repeat), delay=again.get("td", 0.0))
-        if value is None and wave is not None and not wave.numbers and wave.name in MAY_BE_EMPTY:
-            message = f"{wave.name.upper()} without numbers is 0 at the operating point (%s)"
-            self.reporter.gather("no-effect", message, wave.at, self.name.text)
-            value = 0.0
-        if value is None and wave is not None:
+        if value is None and wave is not None and (wave.numbers or wave.name not in MAY_BE_EMPTY):
             known = tuple(v for v in wave.numbers if isinstance(v, float))
             if wave.name in EXTERNAL or len(known) == len(wave.numbers):
                 checked_waveform(Waveform(wave.name, known), wave.at)
             return ElementCard(wave.at, wave, wave=wave, phasor=amplitude)
-        if value is None:
-            if amplitude is None:
-                self.reporter.gather("no-value", "no DC value is given; 0 is used (%s)", at, self.name.text)
-            value = 0.0
+        if value is None and wave is not None:
+            message = f"{wave.name.upper()} without numbers is 0 at the operating point (%s)"
+            self.reporter.gather("no-effect", message, wave.at, self.name.text)
+        elif value is None and amplitude is None:
+            self.reporter.gather("no-value", "no DC value is given; 0 is used (%s)", at, self.name.text)
         if wave is not None and (wave.name in EXTERNAL or not wave.numbers):
             wave = None
-        return ElementCard(at, value, wave=wave, phasor=amplitude)
+        return ElementCard(at, value or 0.0, wave=wave, phasor=amplitude)
 
     def source_words(
         self, words: list[Token], at: Place, value: Value | None
@@ -451,44 +448,40 @@ class ElementReader:
         """The DC value with its place, the time function and the amplitude among the words of the card."""
         wave: Wave | None = None
         amplitude: Phasor | None = None
-        k, seen = 0, set()
-        while k < len(words):
-            token = words[k]
+        first, seen = words[:1], set()
+        while words:
+            token = words.pop(0)
             word = token.word if token.kind == WORD else ""
             word = ALIASES.get(word, word)
-            k += 1
-            sort = "time function" if word in FUNCTIONS or word in EXTERNAL else word.upper() if word in _ONCE else ""
+            function = word in FUNCTIONS or word in EXTERNAL
+            sort = "time function" if function else word.upper() if word in _ONCE else ""
             if sort in seen or (sort == "DC" and value is not None):
                 message = f"{self.shown}: {short(token.text)!r} is the second {'value at DC' if sort == 'DC' else sort}"
                 raise CardError("syntax", message, token, "leave one of them out")
             seen |= {sort} - {""}
+            forever = word == "pwl" and [w.word for w in words[:2]] == FOREVER
+            del words[: 2 * forever]
+            given = list(takewhile(valued, words if function else words[: _ONCE.get(word, 0)]))
+            del words[: len(given)]
             if word == "dc":
-                if k < len(words) and valued(words[k]):
-                    at, value = words[k], self.number(words[k])
-                    k += 1
-            elif word in ("ac", "distof1", "distof2"):
-                given = [self.value(number) for number in takewhile(valued, words[k : k + 2])]
-                k += len(given)
-                if word == "ac":  # magnitude and phase
-                    amplitude = given[0] if given else 1.0, given[1] if len(given) > 1 else 0.0
+                for number in given:
+                    at, value = number, self.number(number)
+            elif word in _ONCE:
+                numbers = [self.value(number) for number in given]
+                if word == "ac":
+                    amplitude = (numbers or [1.0])[0], (numbers[1:] or [0.0])[0]
                 self.no_effect(word, token, "amplitude" if word == "ac" else "no-effect")
             elif word in ("load", "noiseless"):
                 self.no_effect(word, token)
-            elif word in FUNCTIONS or word in EXTERNAL:
-                forever = word == "pwl" and [w.word for w in words[k : k + 2]] == FOREVER
-                k += 2 * forever
-                stop = next((j for j in range(k, len(words)) if not valued(words[j])), len(words))
-                most = MOST.get(word, stop)
-                if stop - k > most:
+            elif function:
+                most = MOST.get(word, len(given))
+                for extra in given[most:]:
                     message = f"{self.shown}: {word.upper()} has at most {most} numbers"
-                    raise CardError("syntax", message, words[k + most], "leave the others out")
-                wave = Wave(word, [self.value(number) for number in words[k:stop]], token)
+                    raise CardError("syntax", message, extra, "leave the others out")
+                wave = Wave(word, [self.value(number) for number in given], token, 0.0 if forever else None)
                 if word == "pwl":
-                    wave = self.relative(words[k:stop:2], wave)
-                k = stop
-                if forever:
-                    wave = wave._replace(repeat=0.0)
-                    k += k < len(words) and words[k].word == "endrepeat"
+                    wave = self.relative(given[::2], wave)
+                del words[: forever and [w.word for w in words[:1]] == ["endrepeat"]]
             elif word in RANDOM:
                 raise CardError(
                     "unsupported",
@@ -496,7 +489,7 @@ class ElementReader:
                     token,
                     "write its DC value, or for a transient a PWL of precomputed values",
                 )
-            elif value is None and k == 1:
+            elif value is None and [token] == first:
                 at, value = token, self.number(token)
             else:
                 raise CardError(
