@@ -99,7 +99,7 @@ class Formula:
         from circuitsim.netlist.expression import ExpressionError
 
         try:
-            return Evaluator(signals=known.__getitem__).value(self.code, Environment(None, {}, (dict(names),)))
+            return Evaluator(signals=known.__getitem__).value(self.code, Environment(dict(names)))
         except ExpressionError as error:
             raise UsageError(f"{self}: {error.message}") from None
 
@@ -129,7 +129,7 @@ class Formula:
         for row in zip(*(own.tolist() for own in known.values())):
             taken: list[Any] = []
             evaluator = Evaluator(CONSTANTS, dict(zip(known, row)).__getitem__, None, taken)
-            evaluator.value(self.code, Environment(None, {}, (dict(names),)))
+            evaluator.value(self.code, Environment(dict(names)))
             found.append(tuple(taken))
         return found
 

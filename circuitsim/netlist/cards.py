@@ -14,7 +14,7 @@ import sys
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from circuitsim import _bundled
 from circuitsim.errors import Location, NetlistError, Problem
@@ -129,7 +129,7 @@ def read_bytes(path: str, limit: int = limits.TEXT) -> bytes:
         A directory, a pipe, a device, or a file larger than ``limit``.
     """
     if path == "-":
-        data = _all_of(sys.stdin.buffer, limit)
+        data = sys.stdin.buffer.read(limit + 1)
     else:
         # O_NONBLOCK: do not block on a pipe without a writer.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
@@ -140,24 +140,12 @@ def read_bytes(path: str, limit: int = limits.TEXT) -> bytes:
             if not stat.S_ISREG(status.st_mode):
                 raise ValueError("is not a regular file (a pipe or a device)")
             with open(descriptor, "rb", closefd=False) as file:
-                data = _all_of(file, limit, min(status.st_size, limit) + 1)
+                data = file.read(limit + 1) if status.st_size > limit else file.read()
         finally:
             os.close(descriptor)
     if len(data) > limit:
         raise ValueError(f"is larger than {limit // 1_000_000} MB")
     return data
-
-
-def _all_of(file: BinaryIO, limit: int, first: int = 1 << 22) -> bytes:
-    """The rest of ``file``, up to slightly more than ``limit`` bytes, read in increments to limit memory.
-
-    ``first`` is the size of the first increment; a file of known size takes one.
-    """
-    chunks, size = [], 0
-    while size <= limit and (chunk := file.read(max(first - size, 1 << 22))):
-        chunks.append(chunk)
-        size += len(chunk)
-    return b"".join(chunks)
 
 
 class Files:
@@ -353,9 +341,16 @@ def cards(source: Source, first: int, take_plain: Callable[[Lines], bool]) -> It
     Directives (``*!`` comment lines) and continuation lines without a preceding card come as cards of their own.
     """
     marked = any(mark in source.text for mark in (";", "$", "//"))
-    held, at = "", 0
-    more: list[tuple[int, str]] = []
+    held: list[tuple[int, str]] = []  # the lines of the card being read
     directives: list[Card] = []  # held back, since the card before them may continue after them
+
+    def complete() -> Iterator[Card]:
+        if held:
+            yield joined(Card(source, *held[0]), held[1:])
+        yield from directives
+        held.clear()
+        directives.clear()
+
     lines = Lines(source)
     for number, line in lines:
         stripped = line.lstrip()
@@ -370,27 +365,20 @@ def cards(source: Source, first: int, take_plain: Callable[[Lines], bool]) -> It
             line = uncommented(line)
             if not line or line.isspace():
                 continue
-        if head == "+" and at:
-            more.append((number, line))
+        if head == "+" and held:
+            held.append((number, line))
             continue
-        if more:
-            yield joined(Card(source, at, held), more)
-            more = []
-        elif at:
-            yield Card(source, at, held)
-        if directives:
-            yield from directives
-            directives = []
-        held, at = ("", 0) if take_plain(lines) else (line, number)
-    if more:
-        yield joined(Card(source, at, held), more)
-    elif at:
-        yield Card(source, at, held)
-    yield from directives
+        if held or directives:
+            yield from complete()
+        if not take_plain(lines):
+            held.append((number, line))
+    yield from complete()
 
 
 def joined(card: Card, more: list[tuple[int, str]]) -> Card:
     """``card`` with its continuation lines; the ``+``, where there is one, becomes a blank."""
+    if not more:
+        return card
     parts, pieces, offset = [card.text], list(card.pieces) or [Piece(0, card.line, 0)], len(card.text)
     for number, line in more:
         after = line.index("+") + 1 if line.lstrip().startswith("+") else 0

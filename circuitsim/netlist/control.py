@@ -129,7 +129,7 @@ class Script:
         try:
             code, end = parse(card, at, Scope(), stop=at + len(text))
             whole = not card.text[end : at + len(text)].strip()
-            return Evaluator({}).value(code, Environment(None, {}, (self.values,))) if whole else None
+            return Evaluator({}).value(code, Environment(self.values)) if whole else None
         except ExpressionError:
             return None  # a note names the command
 

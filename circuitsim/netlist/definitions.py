@@ -40,7 +40,6 @@ from circuitsim.netlist.cards import (
     tokens,
 )
 from circuitsim.netlist.evaluate import Function
-from circuitsim.netlist.expression import Code
 from circuitsim.netlist.parts import Reader, good_name
 from circuitsim.netlist.scope import Model, Scope, constant, formula, value_of
 from circuitsim.units import NumberError, short
@@ -97,39 +96,39 @@ IDEAL_MODEL = "circuitsim_ideal"
 
 def parameters(reader: Reader, card: Card, position: int) -> None:
     """``.param a=1 b={2*a} f(x)={x*x}``: forward references are allowed, the last definition counts, as in ngspice."""
-    text, found = card.text, False
-    while True:
-        name = _NAME.match(text, position)
-        if name is None:
-            rest = text[position:].lstrip(" \t,")
-            if rest or not found:
-                wrong = card.at(len(text) - len(rest)) if rest else card.last
-                raise CardError("syntax", ".param needs name=value", wrong, ".param r=1k g={1/r}")
-            return
-        found, word, at = True, name.group(1).lower(), card.at(name.start(1))
-        arguments = _ARGUMENTS.match(text, name.end())
-        equals = _EQUALS.match(text, arguments.end() if arguments else name.end())
-        if equals is None:
-            raise CardError("syntax", f".param {short(name.group(1))} needs =value", at, ".param name=value")
-        if arguments is not None:
-            names = argument_names(card, arguments)
-            body, position = body_of(reader, card, equals.end(), names)
-            function(reader, word, at, names, body)
-            continue
-        value, position = body_of(reader, card, equals.end(), ())
-        if word in reader.scope.parameters and reader.library and reader.scope is reader.top:
-            continue
-        if word in reader.scope.parameters:
-            again = f"parameter {short(word)!r} is redefined; the last value is used"
-            reader.reporter.warning("redefined", again, at, "remove the other definition")
-        reader.scope.parameters[word] = constant(value)
+    start = position
+    while (name := _NAME.match(card.text, position)) is not None:
+        position = definition(reader, card, name, True)
+    rest = card.text[position:].lstrip(" \t,")
+    if rest or position == start:
+        wrong = card.at(len(card.text) - len(rest)) if rest else card.last
+        raise CardError("syntax", ".param needs name=value", wrong, ".param r=1k g={1/r}")
 
 
-def body_of(reader: Reader, card: Card, at: int, names: tuple[str, ...]) -> tuple[Code, int]:
-    """The expression at ``at``, in braces, in quotes or bare; and its end."""
-    if card.text[at : at + 1] == '"':
-        raise CardError("expression", "a parameter cannot be a string", card.at(at), "only numbers and expressions")
-    return formula(card, at, reader.scope, names)
+def definition(reader: Reader, card: Card, name: re.Match[str], equated: bool) -> int:
+    """Take one parameter or function, with ``=`` or without; returns the end of its value."""
+    text, word, at, scope = card.text, name[1].lower(), card.at(name.start(1)), reader.scope
+    arguments = _ARGUMENTS.match(text, name.end())
+    begin = (arguments or name).end()
+    equals = _EQUALS.match(text, begin)
+    if equals is None and equated:
+        raise CardError("syntax", f".param {short(name[1])} needs =value", at, ".param name=value")
+    begin = begin if equals is None else equals.end()
+    names = () if arguments is None else argument_names(card, arguments)
+    if text[begin : begin + 1] == '"':
+        wrong = card.at(begin)
+        raise CardError("expression", "a parameter cannot be a string", wrong, "only numbers and expressions")
+    body, end = formula(card, begin, scope, names)
+    known: dict[str, Any] = scope.parameters if arguments is None else scope.functions
+    if word in known and reader.library and (arguments is not None or scope is reader.top):
+        return end
+    if word in known and arguments is not None:
+        raise CardError("duplicate", f"function {short(word)!r} is defined already", at, DIFFER)
+    if word in known:
+        again = f"parameter {short(word)!r} is redefined; the last value is used"
+        reader.reporter.warning("redefined", again, at, "remove the other definition")
+    known[word] = constant(body) if arguments is None else Function(len(names), body)
+    return end
 
 
 def argument_names(card: Card, found: re.Match[str]) -> tuple[str, ...]:
@@ -141,35 +140,17 @@ def argument_names(card: Card, found: re.Match[str]) -> tuple[str, ...]:
     return names
 
 
-def function(reader: Reader, name: str, at: Token, names: tuple[str, ...], body: Code) -> None:
-    """Define a function in the current scope."""
-    if name in reader.scope.functions and reader.library:
-        return
-    if name in reader.scope.functions:
-        raise CardError("duplicate", f"function {short(name)!r} is defined already", at, DIFFER)
-    reader.scope.functions[name] = Function(len(names), body)
-
-
 def func(reader: Reader, card: Card, position: int) -> None:
     """``.func f(x,y) {x*y}``, also with ``=`` or without braces."""
-    text = card.text
-    name = _NAME.match(text, position)
-    arguments = _ARGUMENTS.match(text, name.end()) if name else None
-    if name is None or arguments is None:
-        raise CardError(
-            "function",
-            ".func needs a name and its arguments",
-            card.at(max(min(position, len(text) - 1), 0)),
-            ".func f(x,y) {x*y}",
-        )
-    names = argument_names(card, arguments)
-    equals = _EQUALS.match(text, arguments.end())
-    body, end = body_of(reader, card, equals.end() if equals else arguments.end(), names)
-    if text[end:].strip():
-        at = end + len(text[end:]) - len(text[end:].lstrip())
-        extra = f"{short(text[at : at + 99])!r} does not belong to the function"
-        raise CardError("function", extra, card.at(at), "put its body in braces")
-    function(reader, name.group(1).lower(), card.at(name.start(1)), names, body)
+    name = _NAME.match(card.text, position)
+    if name is None or _ARGUMENTS.match(card.text, name.end()) is None:
+        at = card.at(max(min(position, len(card.text) - 1), 0))
+        raise CardError("function", ".func needs a name and its arguments", at, ".func f(x,y) {x*y}")
+    end = definition(reader, card, name, False)
+    rest = card.text[end:].lstrip()
+    if rest:
+        extra = f"{short(rest[:99])!r} does not belong to the function"
+        raise CardError("function", extra, card.at(len(card.text) - len(rest)), "put its body in braces")
 
 
 def model(reader: Reader, card: Card, position: int) -> None:

@@ -147,7 +147,7 @@ class Elaborator:
         self.temperatures, self.all_controlled = temperatures, all_controlled
         self.draws, self.deviations = Draws(), Deviations()
         self.evaluator = Evaluator(temperatures.constants(), draws=self.draws)
-        self.environment = Environment(None, {}, (top.parameters, top.defaults))
+        self.environment = Environment(top.parameters, top.defaults)
         self.environment.values.update(overrides)
         self.out = ElementColumns(top, global_names)
         self.known: dict[Any, Device] = {}
@@ -244,7 +244,7 @@ class Elaborator:
                         call.keys["m"],
                     )
             target = self.variant(frame, call, target, passed)
-            environment = Environment(frame.environment, passed, (target.parameters, target.defaults))
+            environment = Environment(target.parameters, target.defaults, parent=frame.environment, passed=passed)
             self.warn_scope(frame, call, target, environment)
             nodes = [-1] * len(target.node_names)
             nodes[0] = 0
@@ -266,7 +266,7 @@ class Elaborator:
         if not target.variants:
             return target
         for number, one in enumerate(target.variants):
-            inside = Environment(frame.environment, passed, (one.parameters, one.defaults))
+            inside = Environment(one.parameters, one.defaults, parent=frame.environment, passed=passed)
             if all(bool(self.evaluator.value(code, inside)) is holds for code, holds in one.choices):
                 self.variants.append(number)
                 return one

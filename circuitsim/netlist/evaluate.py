@@ -33,6 +33,8 @@ from circuitsim.netlist.expression import (
 from circuitsim.netlist.functions import CONSTANTS, FUNCTIONS, OPERATORS, Linear, Row, checked, moves
 from circuitsim.units import exact, short
 
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
+
 
 class Function(NamedTuple):
     """A ``.func``: its number of arguments and its body."""
@@ -62,7 +64,7 @@ class Environment:
     __slots__ = ("bindings", "parent", "passed", "values")
 
     def __init__(
-        self, parent: Environment | None, passed: dict[str, Any], bindings: tuple[dict[str, Any], ...]
+        self, *bindings: dict[str, Any], parent: Environment | None = None, passed: Mapping[str, Any] = NOTHING
     ) -> None:
         self.parent, self.passed, self.bindings = parent, passed, bindings
         self.values: dict[str, float] = {}
@@ -103,7 +105,7 @@ class Domain(ABC):
 
     symbols: ClassVar[tuple[type, ...]]
     kinds: ClassVar[tuple[str, ...]] = UNKNOWN
-    fixed: Mapping[Signal, float] = MappingProxyType({})
+    fixed: Mapping[Signal, float] = NOTHING
 
     @abstractmethod
     def signal(self, signal: Signal) -> Any:

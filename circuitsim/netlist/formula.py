@@ -83,7 +83,7 @@ def values_at_once(code: Code, known: Mapping[Signal, np.ndarray], names: Mappin
         None where the expression has other operations, or a value is infinite: `circuitsim.netlist.evaluate` then
         reports the error.
     """
-    environment = Environment(None, {}, (dict(names),))
+    environment = Environment(dict(names))
     try:
         with np.errstate(all="ignore"):
             found: np.ndarray = Evaluator().symbolic(code, environment, _Arrays(known))

@@ -235,7 +235,7 @@ class Elaboration:
         found: dict[str, str] = {}
         for use in filter(None, self.linker.uses_of.values()):
             model, stated = use.model, []
-            environment = Environment(None, {}, (self.reader.top.parameters, self.reader.top.defaults))
+            environment = Environment(self.reader.top.parameters, self.reader.top.defaults)
             for key, token in model.pairs:
                 if key.word not in use.row.idle or use.row.spellings.get(key.word, key.word) in use.values:
                     continue

@@ -101,7 +101,7 @@ def temperatures_of(
     overrides : dict of str to float
         Overridden parameter values.
     """
-    environment = Environment(None, {}, (top.parameters, top.defaults))
+    environment = Environment(top.parameters, top.defaults)
     environment.values.update(overrides)
     stated = {key: options[key] for key in ("temp", "tnom") if key in options}
     for card in cards:
