@@ -455,14 +455,13 @@ class _Sources:
 
     def fixed_signals(self, law: Code, frame: Frame) -> dict[Signal, float]:
         """The voltages and currents in an expression that sources fix, with their values, V and A."""
-        found, known = {}, self.fixed
         formula, moment = Formula(law, frame), Moment(self.following, {}, 0.0)
-        for signal in law.signals:
-            if signal.kind in UNKNOWN:
-                sources = self.following.sources_of(formula, signal)
-                if sources is not None and all(k in known or k not in self.following.formulas for k in sources):
-                    found[signal] = moment.signal(signal, formula)
-        return found
+        varying = {None, *self.following.formulas} - self.fixed
+        return {
+            signal: moment.signal(signal, formula)
+            for signal in law.signals
+            if signal.kind in UNKNOWN and not self.following.sources_of(formula, signal) & varying
+        }
 
     def of(self, own: Placed, source: ControlledSource, fixed: Mapping[Signal, float]) -> PiecewiseLinear | Device:
         """A law, or where an expression is not a sum of ramps a device, with the values of ``fixed`` signals; raises as

@@ -39,7 +39,8 @@ from circuitsim.netlist.expression import Code, ExpressionError
 from circuitsim.netlist.functional import FollowingSources, Formula
 from circuitsim.netlist.link import Linker
 from circuitsim.netlist.parts import COUNTS
-from circuitsim.netlist.physical import DEFAULT, Temperatures, checked, checked_temperature, percent, positive
+from circuitsim.netlist.physical import Temperatures, checked, checked_temperature, percent, positive
+from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.scope import (
     Call,
     Columns,
@@ -97,15 +98,15 @@ class ElementColumns(Columns):
         Position → ratio of the value to that on the card, where they differ (``m=``, temperature).
     """
 
-    def __init__(self, top: Scope, global_names: dict[str, str]) -> None:
+    def __init__(self, reader: DeckReader) -> None:
         super().__init__()
         self.devices: dict[int, Device] = {}
         self.laws: dict[int, Law] = {}
         self.sources: list[Placed] = []
         self.factors: dict[int, float] = {}
-        self.node_names = top.node_names.copy()
+        self.node_names = reader.top.node_names.copy()
         self.nodes = index_of(self.node_names, {"gnd": 0})
-        for name in global_names.values():
+        for name in reader.globals.values():
             self.node(name)
 
     def columns(self) -> tuple[Any, ...]:
@@ -136,20 +137,18 @@ class Elaborator:
         self,
         reporter: Reporter,
         linker: Linker,
-        top: Scope,
         overrides: dict[str, float],
-        global_names: dict[str, str],
-        temperatures: Temperatures = DEFAULT,
-        all_controlled: bool = False,
+        temperatures: Temperatures,
+        all_controlled: bool,
     ) -> None:
-        self.reporter, self.linker, self.top = reporter, linker, top
-        self.global_names = global_names
+        self.reporter, self.linker, self.reader = reporter, linker, linker.reader
         self.temperatures, self.all_controlled = temperatures, all_controlled
+        self.top = top = self.reader.top
         self.draws, self.deviations = Draws(), Deviations()
         self.evaluator = Evaluator(temperatures.constants(), draws=self.draws)
         self.environment = Environment(top.parameters, top.defaults)
         self.environment.values.update(overrides)
-        self.out = ElementColumns(top, global_names)
+        self.out = ElementColumns(self.reader)
         self.known: dict[Any, Device] = {}
         self.stack: list[Frame] = []
         self.variants: list[int] = []
@@ -252,7 +251,7 @@ class Elaborator:
                 nodes[port] = frame.node(node)
             for k, inner in enumerate(target.node_names):
                 if nodes[k] < 0:
-                    nodes[k] = self.out.node(inner if inner.lower() in self.global_names else f"{name}.{inner}")
+                    nodes[k] = self.out.node(inner if inner.lower() in self.reader.globals else f"{name}.{inner}")
             self.stack.append(self.frame(target, environment, f"{name}.", nodes, multiplier, call, frame))
 
     def variant(self, frame: Frame, call: Call, target: Scope, passed: dict[str, Value]) -> Scope:

@@ -167,8 +167,8 @@ class FollowingSources(Dynamics):
         """
         late = [k for k in self.followers(names) if k in self.frozen] if self.frozen else []
         if late:
-            fixing = {e for found in self._needs()[late[0]] for e in found or ()}
-            by = ", ".join(self.circuit.names[e] for e in sorted(fixing)) or "another element"
+            fixing = sorted(e for e in self._needs()[late[0]] if e is not None)
+            by = ", ".join(map(self.circuit.names.__getitem__, fixing)) or "another element"
             raise UsageError(
                 f"{self.circuit.names[late[0]]} has a factor or condition fixed by {by}, which cannot vary here; "
                 "set the source by a parameter (.param) and vary that"
@@ -178,14 +178,8 @@ class FollowingSources(Dynamics):
         """Positions of the formulas whose signals independent sources fix, directly or through such formulas, so that
         their values are known before the circuit is solved."""
         needs = self._needs()
-        known: set[int] = set()
-        while new := {
-            k
-            for k, signals in needs.items()
-            if k in self.formulas
-            and k not in known
-            and all(s is not None and all(e in known or e not in needs for e in s) for s in signals)
-        }:
+        known, open_ = set[int](), {None, *needs}
+        while new := {k for k in self.formulas.keys() - known if not needs[k] & (open_ - known)}:
             known |= new
         return known
 
@@ -196,28 +190,25 @@ class FollowingSources(Dynamics):
         moved = None if names is None else {index(name) for name in names if name in self.circuit}
         found: set[int] = set()
         while new := {
-            k
-            for k, signals in needs.items()
-            if k not in found
-            and any(s is None or any(moved is None or e in moved or e in found for e in s) for s in signals)
+            k for k in needs.keys() - found if needs[k] and (moved is None or needs[k] & {None, *moved, *found})
         }:
             found |= new
         return sorted(found)
 
-    def _needs(self) -> dict[int, list[set[int] | None]]:
-        """The sources that the signals of each formula depend on; None where one depends on the solution."""
+    def _needs(self) -> dict[int, set[int | None]]:
+        """The sources that the signals of each formula depend on; None if one depends on the solution."""
         return {
-            k: [self.sources_of(formula, signal) for signal in formula.fixed or formula.code.signals]
+            k: set().union(*(self.sources_of(formula, signal) for signal in formula.fixed or formula.code.signals))
             for k, formula in (*self.formulas.items(), *self.frozen.items())
         }
 
-    def sources_of(self, formula: Formula, signal: Signal) -> set[int] | None:
-        """The sources that a signal depends on; None where it depends on the solution."""
+    def sources_of(self, formula: Formula, signal: Signal) -> set[int | None]:
+        """The sources that a signal depends on; None if it depends on the solution."""
         try:
             terms = self.terms(formula, signal)
         except TopologyError:
-            return None
-        return None if terms is None else {k for k, _ in terms}
+            terms = None
+        return {None} if terms is None else {k for k, _ in terms}
 
     def terms(self, formula: Formula, signal: Signal) -> list[tuple[int, float]] | None:
         """The sources whose signed sum a signal is; None where it depends on the solution.

@@ -77,12 +77,10 @@ class Extent(NamedTuple):
 class Linker:
     """Checks every scope reached by calls, and computes its extent, without recursion."""
 
-    def __init__(
-        self, reporter: Reporter, global_names: dict[str, str], missing: list[str] | None = None, ideal: bool = False
-    ) -> None:
-        self.reporter, self.ideal = reporter, ideal
-        self.elsewhere = f"it may be in {', '.join(missing[:4])}, which was not found: {ADVICE}" if missing else ""
-        self.global_names = global_names
+    def __init__(self, reader: DeckReader, ideal: bool) -> None:
+        self.reader, self.reporter, self.ideal = reader, reader.reporter, ideal
+        missing = ", ".join(reader.missing[:4])
+        self.elsewhere = f"it may be in {missing}, which was not found: {ADVICE}" if missing else ""
         self.extents: dict[Scope, Extent] = {}
         self.targets: dict[Scope, list[Scope | None]] = {}
         self.scopes: list[Scope] = []
@@ -95,8 +93,9 @@ class Linker:
         self.devices: dict[Scope, dict[int, DeviceUse]] = {}
         """Scope → position of an element → device of its model, for elements that are devices."""
 
-    def link(self, top: Scope) -> None:
-        """Check the deck ``top`` and everything it calls."""
+    def link(self) -> None:
+        """Check the deck and everything it calls."""
+        top = self.reader.top
         stack, path = [(top, self.begin(top))], {top: None}
         while stack:
             scope, called = stack[-1]
@@ -225,9 +224,9 @@ class Linker:
                 break
         return Extent(items, characters, depth)
 
-    def check_unused(self, top: Scope) -> None:
+    def check_unused(self) -> None:
         """Check the models of the deck itself that no element uses."""
-        scopes = [top]
+        scopes: list[Scope] = [self.reader.top]
         while scopes:
             scope = scopes.pop()
             scopes += [one for inner in scope.subcircuits.values() for one in inner.variants or [inner]]

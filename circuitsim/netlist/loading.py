@@ -38,7 +38,7 @@ from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.link import Linker
 from circuitsim.netlist.parts import KEYWORDS
-from circuitsim.netlist.physical import ABSOLUTE_ZERO, Temperatures, temperatures_of
+from circuitsim.netlist.physical import ABSOLUTE_ZERO, temperatures_of
 from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.scope import Scope, value_of
 from circuitsim.units import exact, rkm, short
@@ -163,14 +163,39 @@ def _deck(source: Source, files: Files, warning: Problem | None, reading: Readin
 
 
 def _linked(reader: DeckReader, title: str, source: Source, ideal_diodes: bool) -> Deck:
-    linker = Linker(reader.reporter, reader.globals, reader.missing, ideal_diodes or asks_for_ideal_diodes(reader))
-    linker.link(reader.top)
+    reporter, linker = reader.reporter, Linker(reader, ideal_diodes or asks_for_ideal_diodes(reader))
+    linker.link()
     linker.note_laws()
-    linker.check_unused(reader.top)
-    if reader.reporter.failed:
-        check_values(reader, linker)
-        reader.reporter.finish()
-    return _elaborated(reader, linker, title, source)
+    linker.check_unused()
+    own = Elaboration(linker, title)
+    if reporter.failed:
+        if not reporter.has("limit"):  # errors of its values too, as far as it can be expanded
+            own.elaborated(reporter, {})
+        reporter.finish()
+    elaborator, circuit = own.elaborated(reporter, {})
+    following = elaborator.following(circuit)
+    parameters = _parameters(reader, elaborator)
+    if not len(circuit) and not reporter.failed:
+        raise fatal("empty", "the deck has no elements", source.name, "the first line is only a title")
+    if not reporter.failed:
+        check_amplifiers(circuit)
+    environment, temperatures = elaborator.environment, elaborator.temperatures
+    analyses = Analyses(reporter, reader.top, environment, circuit, temperatures, reader.tables).read(reader.requests)
+    warnings, notes = reporter.finish()
+    own.notes, own.variants = (*warnings, *notes), elaborator.variants
+    circuit.notes = own.notes
+    return Deck(
+        circuit,
+        warnings,
+        notes,
+        analyses,
+        tuple(reader.directives),
+        parameters,
+        own,
+        following,
+        temperatures.ambient,
+        elaborator.deviations,
+    )
 
 
 def asks_for_ideal_diodes(reader: DeckReader) -> bool:
@@ -210,19 +235,29 @@ def declare_stepped(reader: DeckReader) -> None:
         reader.reporter.gather("assumed", message, name, name.text)
 
 
-def check_values(reader: DeckReader, linker: Linker) -> None:
-    """For a deck with errors, also report errors of its values, as far as it can be expanded."""
-    if not reader.reporter.has("limit"):
-        circuit_of(Elaborator(reader.reporter, linker, reader.top, {}, reader.globals), "")
-
-
 class Elaboration:
     """Elaborates a deck with other parameter values; can be sent to other processes."""
 
-    def __init__(
-        self, reader: DeckReader, linker: Linker, title: str, notes: tuple[Problem, ...], variants: list[int]
-    ) -> None:
-        self.reader, self.linker, self.title, self.notes, self.variants = reader, linker, title, notes, variants
+    def __init__(self, linker: Linker, title: str) -> None:
+        self.reader, self.linker, self.title = linker.reader, linker, title
+        self.notes: tuple[Problem, ...] = ()
+        self.variants: list[int] = []
+
+    def elaborated(
+        self,
+        reporter: Reporter,
+        overrides: dict[str, float],
+        temperature: float | None = None,
+        all_controlled: bool = False,
+    ) -> tuple[Elaborator, Circuit]:
+        """The circuit with the values of some parameters replaced; errors go to the reporter."""
+        reader = self.reader
+        cards = [card for card in reader.requests if card.text[card.offset :].split(None, 1)[0].lower() == ".temp"]
+        there = temperatures_of(cards, reader.options, reader.top, overrides, reporter)
+        if temperature is not None:
+            there = there._replace(ambient=temperature)
+        elaborator = Elaborator(reporter, self.linker, overrides, there, all_controlled)
+        return elaborator, circuit_of(elaborator, self.title)
 
     def has(self, name: str) -> bool:
         """Whether the deck, or a passive model (``RMOD:r``), has this parameter."""
@@ -267,14 +302,10 @@ class Elaboration:
             if not math.isfinite(value):
                 raise UsageError(f"parameter {name}: {value} is not finite")
             overrides[name.lower()] = float(value)
+        if temperature is not None and not ABSOLUTE_ZERO <= temperature < math.inf:
+            raise UsageError(f"temperature {temperature} °C is below absolute zero")
         again = Reporter()
-        there = stated_temperatures(reader, again, overrides)
-        if temperature is not None:
-            if not ABSOLUTE_ZERO <= temperature < math.inf:
-                raise UsageError(f"temperature {temperature} °C is below absolute zero")
-            there = there._replace(ambient=float(temperature))
-        elaborator = Elaborator(again, self.linker, reader.top, overrides, reader.globals, there, all_controlled)
-        other = circuit_of(elaborator, self.title)
+        elaborator, other = self.elaborated(again, overrides, temperature, all_controlled)
         again.finish()
         if elaborator.variants != self.variants:
             stated = ", ".join(f"{name} = {value:g}" for name, value in values.items())
@@ -282,41 +313,6 @@ class Elaboration:
         check_amplifiers(other)
         other.notes = self.notes
         return other, elaborator.following(other)
-
-
-def _elaborated(reader: DeckReader, linker: Linker, title: str, source: Source) -> Deck:
-    reporter = reader.reporter
-    temperatures = stated_temperatures(reader, reporter, {})
-    elaborator = Elaborator(reporter, linker, reader.top, {}, reader.globals, temperatures)
-    circuit = circuit_of(elaborator, title)
-    following = elaborator.following(circuit)
-    parameters = _parameters(reader, elaborator)
-    if not len(circuit) and not reporter.failed:
-        raise fatal("empty", "the deck has no elements", source.name, "the first line is only a title")
-    if not reporter.failed:
-        check_amplifiers(circuit)
-    read = Analyses(reporter, reader.top, elaborator.environment, circuit, temperatures, reader.tables).read
-    analyses = read(reader.requests)
-    warnings, notes = reporter.finish()
-    circuit.notes = (*warnings, *notes)
-    return Deck(
-        circuit,
-        warnings,
-        notes,
-        analyses,
-        tuple(reader.directives),
-        parameters,
-        Elaboration(reader, linker, title, circuit.notes, elaborator.variants),
-        following,
-        temperatures.ambient,
-        elaborator.deviations,
-    )
-
-
-def stated_temperatures(reader: DeckReader, reporter: Reporter, overrides: Mapping[str, float]) -> Temperatures:
-    """The temperatures stated by a deck at these parameter values."""
-    cards = [card for card in reader.requests if card.text[card.offset :].split(None, 1)[0].lower() == ".temp"]
-    return temperatures_of(cards, reader.options, reader.top, overrides, reporter)
 
 
 def check_amplifiers(circuit: Circuit) -> None:
