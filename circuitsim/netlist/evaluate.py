@@ -33,8 +33,6 @@ from circuitsim.netlist.expression import (
 from circuitsim.netlist.functions import CONSTANTS, FUNCTIONS, OPERATORS, Linear, Row, checked, moves
 from circuitsim.units import exact, short
 
-NOTHING: Mapping[Any, Any] = MappingProxyType({})
-
 
 class Function(NamedTuple):
     """A ``.func``: its number of arguments and its body."""
@@ -64,9 +62,9 @@ class Environment:
     __slots__ = ("bindings", "parent", "passed", "values")
 
     def __init__(
-        self, *bindings: dict[str, Any], parent: Environment | None = None, passed: Mapping[str, Any] = NOTHING
+        self, *bindings: dict[str, Any], parent: Environment | None = None, passed: dict[str, Any] | None = None
     ) -> None:
-        self.parent, self.passed, self.bindings = parent, passed, bindings
+        self.parent, self.passed, self.bindings = parent, passed or {}, bindings
         self.values: dict[str, float] = {}
 
     def binding(self, name: str) -> tuple[Any, Environment] | None:
@@ -105,7 +103,7 @@ class Domain(ABC):
 
     symbols: ClassVar[tuple[type, ...]]
     kinds: ClassVar[tuple[str, ...]] = UNKNOWN
-    fixed: Mapping[Signal, float] = NOTHING
+    fixed: Mapping[Signal, float] = MappingProxyType({})
 
     @abstractmethod
     def signal(self, signal: Signal) -> Any:
@@ -353,9 +351,8 @@ class Evaluator:
     ) -> Any:
         """``name(values)``: a function of the deck, or one built in."""
         if name not in code.linked:
-            own = code.scope.find_function(name) if code.scope is not None else None
-            code.linked[name] = own or FUNCTIONS.get(name)
-        row: Function | Row | None = code.linked[name]
+            code.linked[name] = code.scope.find_function(name) if code.scope is not None else None
+        row: Function | Row | None = code.linked[name] or FUNCTIONS.get(name)
         fits = row is not None and row.takes(values)
         symbolic = domain is not None and any(isinstance(one, domain.symbols) for one in values)
         if name in FORMS and self.draws is not None and not (fits or symbolic or isinstance(row, Function)):

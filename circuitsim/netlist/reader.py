@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from typing import NamedTuple
 
 from circuitsim.circuit.elements import DIODE
 from circuitsim.netlist import controlled, definitions, dialect, limits
@@ -48,14 +47,12 @@ _HEAD = re.compile(r"\.(?:if|elseif|else|endif)\b", re.I)
 _EQUALS = re.compile(r"(?<![=<>!])=(?!=)")
 
 
-class _Branch(NamedTuple):
+class _Branch:
     """An open ``.if``: its card and scope; whether its branch is read, and whether one was read before or none may
     be."""
 
-    card: Card
-    scope: Scope
-    active: bool
-    done: bool
+    def __init__(self, card: Card, scope: Scope, done: bool) -> None:
+        self.card, self.scope, self.active, self.done = card, scope, False, done
 
 
 class Conditions:
@@ -93,28 +90,19 @@ class Conditions:
             A condition without a value, or cards out of order.
         """
         if word == ".if":
-            outside = self.skipping
-            self.open.append(_Branch(card, reader.scope, False, True))
-            if not outside:
-                active = self.holds(reader, card, after)
-                self.open[-1] = _Branch(card, reader.scope, active, active)
-            return
-        if not self.open:
+            self.open.append(_Branch(card, reader.scope, self.skipping))
+        elif not self.open:
             raise CardError("syntax", f"{word} without its .if", card, "a condition begins with .if (a > b)")
-        first, scope, _, done = self.open.pop()
-        if scope is not reader.scope:
-            raise CardError(
-                "syntax",
-                f"{word} and its .if (line {first.line}) are in different sub-circuits",
-                card,
-                "close .if and .subckt in the opposite order",
-            )
-        if word == ".endif":
-            return
-        self.open.append(_Branch(first, scope, False, done))
-        if not done:
-            active = word == ".else" or self.holds(reader, card, after)
-            self.open[-1] = _Branch(first, scope, active, active)
+        branch = self.open[-1]
+        if branch.scope is not reader.scope or word == ".endif":
+            self.open.pop()
+        if branch.scope is not reader.scope:
+            message = f"{word} and its .if (line {branch.card.line}) are in different sub-circuits"
+            raise CardError("syntax", message, card, "close .if and .subckt in the opposite order")
+        branch.active = False
+        if not branch.done and word != ".endif":
+            branch.done = True  # also if its condition has no value
+            branch.active = branch.done = word == ".else" or self.holds(reader, card, after)
 
     def holds(self, reader: DeckReader, card: Card, after: int) -> bool:
         """Whether the condition on ``card`` holds; a single ``=`` compares, as in ngspice."""
