@@ -14,7 +14,7 @@ from circuitsim.cli.workers import workers_of
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
-    from circuitsim.training import RunDirectory
+    from circuitsim.training import RunDirectory, Trainer
     from circuitsim.training.history import History, Row
 
 LATER = ("epochs", "checkpoint_seconds", "threads", "seed")
@@ -160,13 +160,19 @@ def train_run(
         None if shown is None else ProgressLine(sys.stderr, name),
         late,
     )
-    if known:
-        trainer.resume()
+    if known and directory is not None:
+        resume(trainer, directory)
     elif directory is not None:
         directory.create({**recorded, **experiment.chosen})
     history = trainer.history if late() or done >= asked else trainer.train().history
     data = recorded.get("data", recorded.get("dataset"))
     return experiment, str(experiment.chosen.get("dataset", Path(data).stem if data else data)), history
+
+
+def resume(trainer: Trainer, directory: RunDirectory) -> None:
+    """Take up a stored run, with a note if it has no checkpoint."""
+    if not trainer.resume():
+        print(f"note: {directory.path} has no checkpoint: training begins again", file=sys.stderr)
 
 
 def _epochs_begun(directory: Any) -> int:

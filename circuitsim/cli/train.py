@@ -23,7 +23,7 @@ from circuitsim.cli.models import (
 )
 from circuitsim.cli.options import Option, add_option, check_values
 from circuitsim.cli.progress import Interrupt
-from circuitsim.cli.seeds import run_seeds
+from circuitsim.cli.seeds import resume, run_seeds
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ def _resume(args: argparse.Namespace) -> int:
     made = family_of(model).build(options_again(config))
 
     def begin(trainer: Trainer) -> None:
-        trainer.resume()
+        resume(trainer, directory)
         note = _stretched(made.plan, recorded.get("epochs"), trainer.epoch)
         if note is not None:
             print(f"note: {note}", file=sys.stderr)

@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
         except CircuitError as error:
             line.close()
             if isinstance(partial := error.partial_result, TransientResult):
-                show(args, deck, probes, partial, measurable(partial, wanted, names), {})
+                show(args, deck, probes, partial, _measurable(partial, wanted, names), {})
                 print(f"stopped at {partial.stop:g} s by an error; results so far", file=sys.stderr)
             raise
         finally:
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
         if not ended and isinstance(found, ImplicitResult):
             more["difference"] = found.difference
     if ended:
-        wanted, harmonics = measurable(found, wanted, names), []
+        wanted, harmonics = _measurable(found, wanted, names), []
     show(args, deck, probes, found, wanted, more, harmonics, outside)
     tell_method(args, found)
     if ended:
@@ -158,19 +158,9 @@ def tell_method(args: argparse.Namespace, found: TransientResult) -> None:
     report(found.warnings, args.verbose)
 
 
-def measurable(result: TransientResult, wanted: Sequence[str], names: Mapping[str, float]) -> list[str]:
+def _measurable(found: TransientResult, wanted: Sequence[str], names: Mapping[str, float]) -> list[str]:
     """The measurements that need only the completed part of a run."""
-    from circuitsim.time_domain.measure import check_measurements
-
-    found: list[str] = []
-    for text in wanted:
-        try:
-            check_measurements(result.circuit, (float(result.times[0]), result.stop), [*found, text], names)
-        except UsageError:
-            print(f"not measured because the run ended before: {text}", file=sys.stderr)
-        else:
-            found.append(text)
-    return found
+    return answerable(found.circuit, (float(found.times[0]), found.stop), wanted, names)[0]
 
 
 def positive_time(option: str, text: str | None) -> float | None:

@@ -49,7 +49,7 @@ class WaveformFit:
     Attributes
     ----------
     parameters : dict of str to ndarray
-        ``logarithm`` of positive numbers, ``value`` of the others relative to their initial magnitudes.
+        ``numbers``: logarithms of positive ones, the others relative to their initial magnitudes.
 
     Notes
     -----
@@ -61,21 +61,17 @@ class WaveformFit:
         self.timed, self.targets = timed, targets
         self.positive = (timed.low > 0.0) & (timed.start > 0.0)
         self.size = np.where(timed.start != 0.0, np.abs(timed.start), 1.0)
-        self.parameters: Arrays = {}
-        if self.positive.any():
-            self.parameters["logarithm"] = np.log(timed.start[self.positive])
-        if not self.positive.all():
-            self.parameters["value"] = (timed.start / self.size)[~self.positive]
+        self.parameters: Arrays = {"numbers": self._coordinates(timed.start)}
         self.samples = np.arange(1 if isinstance(targets[0], MeasureTarget) else len(targets))
 
     def values(self) -> np.ndarray:
         """The current numbers (n,)."""
-        found = np.empty(self.size.size)
-        if "logarithm" in self.parameters:
-            found[self.positive] = np.exp(self.parameters["logarithm"])
-        if "value" in self.parameters:
-            found[~self.positive] = self.parameters["value"] * self.size[~self.positive]
+        x = self.parameters["numbers"]
+        found = np.where(self.positive, np.exp(np.where(self.positive, x, 0.0)), x * self.size)
         return np.clip(found, self.timed.low, self.timed.high)
+
+    def _coordinates(self, values: np.ndarray) -> np.ndarray:
+        return np.where(self.positive, np.log(np.where(self.positive, values, 1.0)), values / self.size)
 
     def scatter(self, share: float, rng: np.random.Generator) -> None:
         """Multiply positive numbers by exp(share · N(0, 1)), within their bounds.
@@ -86,8 +82,7 @@ class WaveformFit:
             Standard deviation of the logarithms.
         rng : numpy.random.Generator
         """
-        if "logarithm" in self.parameters:
-            self.parameters["logarithm"] += share * rng.standard_normal(self.parameters["logarithm"].size)
+        self.parameters["numbers"][self.positive] += share * rng.standard_normal(int(self.positive.sum()))
         self.project()
 
     def run(self, sample: int, values: np.ndarray | None = None, points: int = 2) -> TransientResult:
@@ -149,12 +144,7 @@ class WaveformFit:
             total += np.array([found[name] for name in self.timed.names]) / len(rows)
             for name, value in {"loss": loss.value, **loss.measured}.items():
                 metrics[name] = metrics.get(name, 0.0) + value / len(rows)
-        gradients = {}
-        if "logarithm" in self.parameters:
-            gradients["logarithm"] = (total * self.values())[self.positive]
-        if "value" in self.parameters:
-            gradients["value"] = (total * self.size)[~self.positive]
-        return gradients, metrics
+        return {"numbers": total * np.where(self.positive, self.values(), self.size)}, metrics
 
     def measured(self, samples: Sequence[int]) -> dict[str, float]:
         """Mean loss and measurements of samples, without gradients."""
@@ -167,13 +157,8 @@ class WaveformFit:
 
     def project(self) -> None:
         """Clip to the bounds."""
-        low, high = self.timed.low, self.timed.high
-        if "logarithm" in self.parameters:
-            own = self.parameters["logarithm"]
-            np.clip(own, np.log(low[self.positive]), np.log(high[self.positive]), out=own)
-        if "value" in self.parameters:
-            own, size = self.parameters["value"], self.size[~self.positive]
-            np.clip(own, low[~self.positive] / size, high[~self.positive] / size, out=own)
+        own = self.parameters["numbers"]
+        np.clip(own, *map(self._coordinates, (self.timed.low, self.timed.high)), out=own)
 
     def fingerprint(self) -> bytes:
         """Fingerprint of deck and targets, which must match to resume a run."""

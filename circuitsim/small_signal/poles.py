@@ -186,42 +186,27 @@ class _Spectrum:
 
     def poles(self) -> tuple[np.ndarray, np.ndarray]:
         """Values (k,) and bounds (k,)."""
-        view = first = self._near(complex(self.centre))
-        low, slow = view.below(self.centre)
-        high, fast = view.above(self.centre)
-        half = view.between(low, high)
-        shift = self.centre
-        for _ in range(SHIFTS):
-            shift = 0.1 * min(low, shift)
-            if slow <= self.zeros or shift < FARTHEST * self.centre:
-                break
-            try:
-                found = self._near(complex(shift))
-            except ConvergenceError:  # singular at 0 to 32 digits
-                break
-            lower, slower = found.below(shift)
-            more = found.between(lower, low)
-            if slower + _count(more) != slow:  # this shift does not separate them
-                break
-            view, half, low, slow = found, half + more, lower, slower
-        more = view.between(0.0, low)
-        slow -= _count(more)
-        half += [*more, *[(0j, 0.0 if slow == self.zeros else low)] * slow]
-        view, shift = first, self.centre
-        for _ in range(SHIFTS):
-            shift = 10.0 * max(high, shift)
-            if not fast or shift * FARTHEST > self.centre:
-                break
-            try:
-                found = self._near(complex(shift))
-            except ConvergenceError:
-                break
-            higher, faster = found.above(shift)
-            more = found.between(high, higher)
-            if faster + _count(more) != fast:
-                break
-            view, half, high, fast = found, half + more, higher, faster
-        half += view.between(high, np.inf)
+        first = self._near(complex(self.centre))
+        (low, slow), (high, fast) = (first.beyond(self.centre, down) for down in (True, False))
+        half = first.between(low, high)
+        for down, edge, left in ((True, low, slow), (False, high, fast)):
+            view, shift, least = first, self.centre, self.zeros if down else 0
+            for _ in range(SHIFTS):
+                shift = 0.1 * min(edge, shift) if down else 10.0 * max(edge, shift)
+                if left <= least or not FARTHEST <= shift / self.centre <= 1.0 / FARTHEST:
+                    break
+                try:
+                    found = self._near(complex(shift))
+                except ConvergenceError:  # singular to 32 digits
+                    break
+                new, still = found.beyond(shift, down)
+                more = found.between(*sorted((new, edge)))
+                if still + _count(more) != left:  # this shift does not separate them
+                    break
+                view, half, edge, left = found, half + more, new, still
+            more = view.between(0.0, edge) if down else view.between(edge, np.inf)
+            left = left - _count(more) if down else 0
+            half += [*more, *[(0j, 0.0 if left == self.zeros else edge)] * left]
         values, bounds = np.array([s for s, _ in half], complex), np.array([bound for _, bound in half])
         for k in np.flatnonzero((np.abs(values.real) <= bounds) & (values != 0.0)).tolist():
             values[k], bounds[k] = self._at_axis(values[k], values, bounds)
@@ -304,21 +289,16 @@ class _View(NamedTuple):
     def _known(self) -> np.ndarray:
         return self.bounds < 0.5 * np.abs(self.values)
 
-    def below(self, shift: float) -> tuple[float, int]:
-        """A magnitude that no resolved pole's bound crosses, and the number of poles below it, unresolved ones
+    def beyond(self, shift: float, down: bool) -> tuple[float, int]:
+        """A magnitude that no resolved pole's bound crosses, and the number of poles below or above it, unresolved ones
         included."""
         size = np.abs(self.values)
-        slow = ~self._known() & (size <= shift)
-        low = min(float((size + self.bounds)[slow].max(initial=0.0)), shift)
-        return low, int((size <= low).sum())
-
-    def above(self, shift: float) -> tuple[float, int]:
-        """A magnitude that no resolved pole's bound crosses, and the number of poles above it, unresolved ones
-        included."""
-        size = np.abs(self.values)
-        fast = ~self._known() & (size > shift)
-        high = max(float(self.away[fast].min(initial=np.inf)) - shift, shift)
-        return high, int((fast | (self._known() & (size > high))).sum())
+        own = ~self._known() & ((size <= shift) if down else (size > shift))
+        if down:
+            edge = min(float((size + self.bounds)[own].max(initial=0.0)), shift)
+            return edge, int((size <= edge).sum())
+        edge = max(float(self.away[own].min(initial=np.inf)) - shift, shift)
+        return edge, int((own | (self._known() & (size > edge))).sum())
 
     def between(self, low: float, high: float) -> list[tuple[complex, float]]:
         """The resolved poles between two magnitudes with imaginary parts ≥ 0, and their bounds."""

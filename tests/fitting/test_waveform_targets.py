@@ -70,15 +70,15 @@ def test_the_gradient_of_waveforms_against_differences(tmp_path: Path) -> None:
     assert fit.timed.names == ["R1", "D1.vfwd", "C1", "S1.ron"]
     assert [own.wanted for own in fit.targets if isinstance(own, WaveTarget)] == [4, 2]
     gradients, metrics = fit.gradient((fit.samples,), np.random.default_rng(0))
-    assert gradients is not None and set(gradients) == {"logarithm"}
+    assert gradients is not None and set(gradients) == {"numbers"}
     assert metrics["loss"] == fit.measured([0, 1])["loss"] > 0.0
     for k in range(4):
         losses = []
         for step in (1e-4, -1e-4):
-            fit.parameters["logarithm"][k] += step
+            fit.parameters["numbers"][k] += step
             losses.append(fit.measured([0, 1])["loss"])
-            fit.parameters["logarithm"][k] -= step
-        assert gradients["logarithm"][k] == pytest.approx((losses[0] - losses[1]) / 2e-4, rel=1e-5)
+            fit.parameters["numbers"][k] -= step
+        assert gradients["numbers"][k] == pytest.approx((losses[0] - losses[1]) / 2e-4, rel=1e-5)
 
 
 def test_the_gradient_of_measurements_against_differences(tmp_path: Path) -> None:
@@ -97,10 +97,10 @@ def test_the_gradient_of_measurements_against_differences(tmp_path: Path) -> Non
     for k in range(4):
         losses = []
         for step in (1e-5, -1e-5):
-            fit.parameters["logarithm"][k] += step
+            fit.parameters["numbers"][k] += step
             losses.append(fit.measured([0])["loss"])
-            fit.parameters["logarithm"][k] -= step
-        assert gradients["logarithm"][k] == pytest.approx((losses[0] - losses[1]) / 2e-5, rel=1e-4, abs=1e-9)
+            fit.parameters["numbers"][k] -= step
+        assert gradients["numbers"][k] == pytest.approx((losses[0] - losses[1]) / 2e-5, rel=1e-4, abs=1e-9)
 
 
 def test_a_filter_learns_the_values_of_the_textbook(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_a_deck_with_a_junction_diode(tmp_path: Path) -> None:
     for share in (-1e-2, 1e-2):
         run = fit.run(0, values * np.exp(share * direction))
         ends.append(fit.loss(0, run).value)
-    assert gradients["logarithm"] @ direction == pytest.approx((ends[1] - ends[0]) / 2e-2, rel=2e-3)
+    assert gradients["numbers"] @ direction == pytest.approx((ends[1] - ends[0]) / 2e-2, rel=2e-3)
 
 
 def test_sources_that_follow_others_are_refused() -> None:
