@@ -171,7 +171,8 @@ def train_run(
 
 def resume(trainer: Trainer, directory: RunDirectory) -> None:
     """Take up a stored run, with a note if it has no checkpoint."""
-    if not trainer.resume():
+    trainer.resume()
+    if not directory.checkpoint.exists():
         print(f"note: {directory.path} has no checkpoint: training begins again", file=sys.stderr)
 
 

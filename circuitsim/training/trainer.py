@@ -288,10 +288,10 @@ class Trainer:
         }
         save_checkpoint(self.directory.checkpoint, arrays, facts)
 
-    def resume(self) -> bool:
+    def resume(self) -> None:
         """Take up the state of the directory's checkpoint; `train` then continues bit for bit.
 
-        A run without a checkpoint starts again from the beginning, which gives the same bits: the result is False.
+        A run killed before its first checkpoint starts again from the beginning, which gives the same bits.
 
         Raises
         ------
@@ -302,7 +302,7 @@ class Trainer:
             raise UsageError("there is nothing to resume: this trainer has no directory")
         if not self.directory.checkpoint.exists():
             self.history.restart([])
-            return False
+            return
         path, plan = self.directory.checkpoint, self.plan
         arrays, facts = load_checkpoint(path, samples=self.samples, batch=plan.batch, seed=plan.seed)
         with checked(path, UsageError):
@@ -316,7 +316,6 @@ class Trainer:
         copy_into(self.memory, unpack(arrays, "optimizer"), "optimiser memory")
         self.trainable.load_state_arrays(unpack(arrays, "state"))
         self._at = counters
-        return True
 
     def _steps(self) -> Iterator[None]:
         """Take the remaining steps of this epoch; yields after each, or after a few short ones."""
