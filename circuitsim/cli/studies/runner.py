@@ -200,8 +200,8 @@ out DIR  write {self.name}.md, .csv and .png here
         """Train, print the page, and write the requested files."""
         values = [self._chosen(axis, getattr(args, f"{axis}s")) for axis in self.axes]
         grid = [dict(zip(self.axes, point)) for point in itertools.product(*values)]
-        tasks = [Task(self, key, seed) for key in filter(self.keys, grid) for seed in range(args.seeds)]
-        runs, interrupted = trained(tasks, args)
+        points = [(key, seed) for key in filter(self.keys, grid) for seed in range(args.seeds)]
+        runs, interrupted = trained(self, points, args)
         if not runs:
             raise UsageError("no network finished an epoch; give more time with --budget")
         deliver(args.out, self.name, self.findings(args, runs))
@@ -280,30 +280,19 @@ out DIR  write {self.name}.md, .csv and .png here
 
 
 class Task(NamedTuple):
-    """One network to train, for any process."""
+    """One network to train, in any process: the options of the study, when training ends, and the titles shown so far
+    (None: a parallel run, which shows nothing)."""
 
     study: Study
     key: Key
     seed: int
-
-    @property
-    def name(self) -> str:
-        """Name of the run: its folder and its progress line."""
-        return "-".join([self.study.name, *map(word, self.key.values()), str(self.seed)])
-
-
-class _Order(NamedTuple):
-    """A task with the options of the study, the time limit of training, and the titles shown so far (None: a parallel
-    run, which shows nothing)."""
-
-    task: Task
     args: argparse.Namespace
-    end: float | None
+    end: float
     shown: set[str] | None
 
 
-def trained(tasks: Sequence[Task], args: argparse.Namespace) -> tuple[list[Run], bool]:
-    """The runs that completed an epoch, in the order of the tasks, and whether they were interrupted.
+def trained(study: Study, points: Sequence[tuple[Key, int]], args: argparse.Namespace) -> tuple[list[Run], bool]:
+    """The runs that completed an epoch, in the order of the points and seeds, and whether they were interrupted.
 
     Raises
     ------
@@ -318,40 +307,39 @@ def trained(tasks: Sequence[Task], args: argparse.Namespace) -> tuple[list[Run],
             raise UsageError(f"--{name} must be at least 1, not {number}")
     if args.budget is not None and not 0.0 <= args.budget < math.inf:
         raise UsageError(f"--budget is a number of minutes (0: show stored runs only), not {args.budget}")
-    end = None if args.budget is None else time.time() + 60.0 * args.budget
+    end = math.inf if args.budget is None else time.time() + 60.0 * args.budget
     plain = argparse.Namespace(**{name: value for name, value in vars(args).items() if not callable(value)})
     apart = args.dask is not None or args.workers not in (None, 1)
-    orders = [_Order(task, plain, end, None if apart else set()) for task in tasks]
+    tasks = [Task(study, *point, plain, end, None if apart else set()) for point in points]
     found: list[Run | None] = []
     with Interrupt() as stopped, workers_of(args.workers, args.dask) as (workers, given):
-        for result in computed(_train, orders, workers or 1, given):
+        for result in computed(_train, tasks, workers or 1, given):
             found.append(result)
             if apart:
-                print(f"{len(found)} of {len(orders)} runs done", file=sys.stderr)
+                print(f"{len(found)} of {len(tasks)} runs done", file=sys.stderr)
         return [run for run in found if run is not None], stopped()
 
 
-def _train(order: _Order) -> Run | None:
+def _train(task: Task) -> Run | None:
     """Train a network, or continue it; None without a completed epoch."""
-
-    task, args, end = order.task, order.args, order.end
+    study, args = task.study, task.args
+    name = "-".join([study.name, *map(word, task.key.values()), str(task.seed)])
     folder = None if args.runs is None else Path(args.runs)
     with Interrupt() as stopped:
 
         def late() -> bool:
-            return stopped() or (end is not None and time.time() >= end)
+            return stopped() or time.time() >= task.end
 
         # Stored runs are shown even after the time limit; new ones are not started.
-        if late() and (folder is None or not (folder / task.name).exists()):
+        if late() and (folder is None or not (folder / name).exists()):
             return None
-        if order.shown is not None:
-            print(f"{task.name} begins", file=sys.stderr)
-        given = new_options({"seed": task.seed, **task.study.train(args, task.key)})
-        made, dataset, history = train_run(task.name, given, args.epochs, folder, late, order.shown)
+        if task.shown is not None:
+            print(f"{name} begins", file=sys.stderr)
+        given = new_options({"seed": task.seed, **study.train(args, task.key)})
+        made, dataset, history = train_run(name, given, args.epochs, folder, late, task.shown)
         if not history.rows:
             return None
-        measure = task.study.measure
-        measures = measure(args, task.key, made) if measure else {}
+        measures = study.measure(args, task.key, made) if study.measure else {}
         return Run(task.key, task.seed, dataset, history.rows, measures)
 
 
