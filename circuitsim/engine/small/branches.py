@@ -1,11 +1,9 @@
-"""Branch currents refined in branch variables (`circuitsim.engine.tree`), with an available factor, and their proof.
+"""Branch currents refined in branch variables (`circuitsim.engine.tree`), with an available factor, and
+their certificate.
 
 Where potentials in doubles do not resolve the drops, currents computed from potentials are wrong. Here the chord
 currents of a tree are corrected until they are accurate on their own scale; all others follow from them. The tree holds
 voltage constraints first, conducting diodes next, then resistors ascending in magnitude.
-
-The certificate is `circuitsim.certificate.certify` in a kernel, for refined currents or those that follow from a tree:
-each drop is checked relative to itself or the largest in its loop.
 """
 
 from __future__ import annotations
@@ -15,11 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.certificate import CLEAR, current_scale, net_currents, update_maximum
+from circuitsim.certificate import resolved_violations
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
-from circuitsim.engine.double_double import add, multiply
+from circuitsim.engine.double_double import add
 from circuitsim.engine.small.active_set import refactor
-from circuitsim.engine.small.currents import ACCURATE
 from circuitsim.engine.small.elimination import substitute
 from circuitsim.engine.steps import contract_diodes
 from circuitsim.engine.tree import (
@@ -120,155 +117,12 @@ def outside(inside, ohms, live, chord):
     return count
 
 
-AIM = 1e-10
-"""Residuals, and a simple bound on the errors, below this need no sharper bound."""
-CANCELS = 1e-3
-"""A potential below this fraction of the largest drop on its path to node 0 is checked relative to that drop."""
-AGREES = 1e-12
-"""A drop that agrees with its potentials to this relative accuracy needs no check of its loop."""
-
-
 def largest(relative):
     """The largest of 7 residuals."""
     error = 0.0
     for k in range(7):
         error = max(error, relative[k])
     return error
-
-
-def loop_scale(tree, drop, a, b, left, relative):
-    """The largest |drop| on the tree path from a to b, V; or any one of which ``left``, V, is at most the fraction
-    ``relative``."""
-    most = 0.0
-    while a != b and not left <= relative * most:
-        if tree.depth[a] < tree.depth[b]:
-            a, b = b, a
-        most = max(most, abs(drop[tree.edge_of[a]]))
-        a = tree.parent_of[a]
-    return most
-
-
-def tied_scale(e, size, local, above_first, above_second):
-    """`current_scale` of an element of the tree, A; of others ``local``, since they connect nothing by themselves."""
-    return current_scale(size, local) if e in (above_first, above_second) else local
-
-
-def error_bound(tree, branches, current, largest, total, power):
-    """Bound on the error of any current relative to its `circuitsim.certificate.current_scale`, given the sum of the
-    residual currents ``total``, A, and of their powers, W.
-
-    A residual drives at most its chord's current alone; in R it dissipates at most ``power``.
-    """
-    bound, by, (first, second, ohms, _) = 0.0, tree.edge_of, branches
-    for e in range(ohms.size):
-        if current[e] != 0.0:
-            local = max(largest[first[e]], largest[second[e]])
-            scale = tied_scale(e, abs(current[e]), local, by[first[e]], by[second[e]])
-            if not total <= bound * scale:
-                error = min(total, np.sqrt(power / abs(ohms[e]))) if ohms[e] != 0.0 else total
-                bound = max(bound, error / scale)
-    return bound
-
-
-def potential_bound(tree, ohms, drop, v, total, power):
-    """Bound on the error of any potential relative to itself (`CANCELS`); arguments as for `error_bound`.
-
-    The error at the end of a path is at most that of the currents times its resistance, Σ R ``total``, and √(Σ R
-    ``power``).
-    """
-    bound, path, largest = 0.0, np.zeros(v.size), np.zeros(v.size)
-    for j in range(1, v.size):
-        u, p, e = tree.order[j], tree.parent[j], tree.edge[j]
-        path[u], largest[u] = path[p] + abs(ohms[e]), max(largest[p], abs(drop[e]))
-        scale = max(abs(v[u]), CANCELS * largest[u])
-        if path[u] * total > bound * scale:
-            error = min(path[u] * total, np.sqrt(path[u] * power))
-            bound = max(bound, error / scale)
-    return bound
-
-
-def prove_branches(made, kind, value, current, low, v, drop, at_node, worst, relative):
-    """The certificate of branch currents; fills in drops and potentials.
-
-    Parameters
-    ----------
-    made : circuitsim.engine.small.branches.Spanned
-        The circuit with its spanning tree.
-    current, low : (m,) float arrays
-        Branch currents, A, and their low-order parts.
-    v : (n_nodes,) float array
-        Overwritten, V: node 0 at zero.
-    drop : (m,) float array
-        Overwritten: branch voltages, V. Those of resistors are R i.
-    at_node : (2, n_nodes) float array
-        Workspace.
-    worst, relative : (7,) float arrays
-        Overwritten, in the order of `circuitsim.certificate.EQUATIONS`.
-
-    Returns
-    -------
-    float
-        Bound on the error of any current relative to its `circuitsim.certificate.current_scale` (`error_bound`), and of
-        any potential (`potential_bound`), for tree currents that follow from the chord currents in pairs of doubles.
-        Infinite where the sign of a voltage is within `circuitsim.certificate.CLEAR` of rounding.
-    """
-    m, n, tree, (first, second, ohms, emf) = kind.size, v.size, made.tree, made.branches
-    worst[:] = 0.0
-    relative[:] = 0.0
-    worst[0], relative[0], _ = net_currents(first, second, current, at_node)
-    by, v_low = tree.edge_of, np.zeros(n)
-    for e in range(m):
-        drop[e] = emf[e] if ohms[e] == 0.0 else ohms[e] * current[e]
-    v[0] = 0.0
-    tree_potentials(tree, made.branches, current, low, v, v_low)
-    kvl = kvl_relative = forward = forward_relative = reverse = reverse_relative = 0.0
-    total, power, least, clear = 0.0, 0.0, np.inf, worst[0] < np.inf
-    for e in range(m):
-        a, b, c = first[e], second[e], current[e]
-        between, between_low = add(v[a], v_low[a], -v[b], -v_low[b])
-        local = max(at_node[1, a], at_node[1, b])
-        if c != 0.0 and abs(c) < least:  # its scale is not less
-            least = min(least, tied_scale(e, abs(c), local, by[a], by[b]))
-        if kind[e] == DIODE and c == 0.0:
-            drop[e] = between
-            clear = clear and (between == 0.0 or abs(between) >= CLEAR * max(abs(v[a]), abs(v[b])))
-            if between > 0.0:
-                scale = max(between, loop_scale(tree, drop, a, b, between, forward_relative))
-                forward, forward_relative = update_maximum(forward, forward_relative, between, scale)
-        elif kind[e] == CURRENT or (kind[e] == RESISTOR and not abs(value[e]) < np.inf):
-            drop[e] = between
-        else:
-            left, size = abs(drop[e] - between), abs(drop[e])
-            if ohms[e] != 0.0:
-                d, d_low = multiply(ohms[e], c, low[e])
-                rest = abs(add(d, d_low, -between, -between_low)[0])
-                driven = rest / abs(ohms[e])
-                total += driven
-                power += rest * driven
-            if left <= kvl_relative * size:  # the scale of its loop is not less
-                kvl = max(kvl, left)
-            else:
-                scale = size
-                if not left <= AGREES * size:
-                    scale = max(size, loop_scale(tree, drop, a, b, left, kvl_relative))
-                kvl, kvl_relative = update_maximum(kvl, kvl_relative, left, scale)
-        if kind[e] == DIODE:
-            reverse, reverse_relative = update_maximum(reverse, reverse_relative, max(-c, 0.0), local)
-        printed, size = abs(drop[e] - (v[a] - v[b])), abs(drop[e])
-        if printed > AGREES * size:
-            kvl, kvl_relative = update_maximum(kvl, kvl_relative, printed, max(size, abs(v[a]), abs(v[b])))
-    worst[1], worst[3], worst[4] = kvl, forward, reverse
-    relative[1], relative[3], relative[4] = kvl_relative, forward_relative, reverse_relative
-    for j in range(1, n):
-        u, p = tree.order[j], tree.parent[j]
-        # Zero by balance or by rounding?
-        clear = clear and (not made.live[tree.edge[j]] or at_node[1, u] > 0.0 or at_node[1, p] > 0.0)
-    if not clear:
-        return np.inf
-    bound = total / least if least < np.inf else total
-    if total > AIM * least:
-        bound = error_bound(tree, made.branches, current, at_node[1], total, power)
-    return max(bound, potential_bound(tree, ohms, drop, v, total, power))
 
 
 LOCAL = 1e-12
@@ -280,6 +134,8 @@ RESOLUTION = 1e-28
 """A sum of currents below this fraction of the largest among them is rounding of pairs of doubles."""
 UNRESOLVED = 1e-27
 """A drop below this fraction of its potentials is rounding of pairs of doubles."""
+RESOLVED = 1e-12
+"""Resolution of every drop by the potentials, relative to itself: a thousandth of the tolerance of certificates."""
 STEPS = 8
 """Maximum number of corrections; circuits that need more are passed to the engine."""
 
@@ -349,11 +205,8 @@ def follow(made, carriers, current, low, share):
     )
 
 
-def correct(plan, space, made, closed, carriers, most, v, current, low, limit):
-    """Correct the chord currents until they are accurate on their own scale, at most ``limit`` times.
-
-    Returns whether they are.
-    """
+def correct(plan, space, made, closed, carriers, most, v, current, low):
+    """Correct the chord currents until they are accurate on their own scale; returns whether they are."""
     forest, chords, tree, branches = contract_diodes(plan, space, closed), made.chord, made.tree, made.branches
     n, live, factor = v.size, chords.size, refactor(plan, space, closed)
     if factor < 0:
@@ -364,7 +217,7 @@ def correct(plan, space, made, closed, carriers, most, v, current, low, limit):
         last[k] = forest.last[plan.coordinate[k]]
     v[0] = 0.0
     done, steps = live == 0, 0
-    while not done and steps < limit:
+    while not done and steps < STEPS:
         if steps > 0:
             follow(made, carriers, current, low, 0.0)
         tree_potentials(tree, branches, current, low, v, v_low)
@@ -396,12 +249,40 @@ def accept(plan, space, closed, signs, current, drop):
     return True
 
 
-def passive(plan, value):
-    """Whether no conductance is negative."""
-    good = True
-    for k in range(plan.resistor.size):
-        good = good and value[plan.resistor[k]] >= 0.0
-    return good
+def certify(made, kind, value, current, low, v, drop, at_node, worst, relative):
+    """The certificate of branch currents (`circuitsim.certificate`); False where potentials do not resolve all drops.
+
+    Parameters
+    ----------
+    made : circuitsim.engine.small.spanning.Spanned
+        The circuit with its spanning tree.
+    current, low : (m,) float arrays
+        Branch currents, A, and their low-order parts.
+    v : (n_nodes,) float array
+        Overwritten, V: node 0 at zero.
+    drop : (m,) float array
+        Overwritten: branch voltages, V. Those of resistors are R i.
+    at_node : (2, n_nodes) float array
+        Workspace.
+    worst, relative : (7,) float arrays
+        Overwritten, in the order of `circuitsim.certificate.EQUATIONS`.
+    """
+    first, second, ohms, emf = made.branches
+    v_low = np.zeros(v.size)
+    v[0] = 0.0
+    tree_potentials(made.tree, made.branches, current, low, v, v_low)
+    for e in range(kind.size):
+        a, b = first[e], second[e]
+        if kind[e] == CURRENT or (kind[e] == DIODE and current[e] == 0.0):
+            drop[e] = add(v[a], v_low[a], -v[b], -v_low[b])[0]
+        else:
+            drop[e] = emf[e] if ohms[e] == 0.0 else ohms[e] * current[e]
+    at_node[:] = 0.0
+    worst[:] = 0.0
+    relative[:] = 0.0
+    return resolved_violations(
+        kind, first, second, value, value, v, v_low, current, drop, RESOLVED, at_node, worst, relative
+    )
 
 
 def refine(plan, space, kind, first, second, value, closed, signs, v, current, drop, worst, relative):
@@ -418,7 +299,7 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current, d
     current, drop : (m,) float arrays
         Filled: branch currents, A, and branch voltages, V.
     worst, relative : (7,) float arrays
-        Filled: see `circuitsim.engine.small.branches.prove_branches`.
+        Filled: see `certify`.
 
     Returns
     -------
@@ -431,15 +312,6 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current, d
     count, most = carry(kind, first, second, value, v, made.chord, current, carriers)
     carriers = carriers[:count]
     follow(made, carriers, current, low, RESOLUTION)
-    early = signs and passive(plan, value)
-    for attempt in range(0 if early else 2, 3):
-        # First with currents computed from potentials, then after one correction: they may be accurate enough.
-        if attempt > 0:
-            limit = 1 if attempt == 1 else STEPS
-            good = correct(plan, space, made, closed, carriers, most, v, current, low, limit)
-            if not good and attempt > 1:
-                return False
-        bound = prove_branches(made, kind, value, current, low, v, drop, space.at_node, worst, relative)
-        if early and bound <= ACCURATE and largest(relative) <= AIM:
-            break
-    return accept(plan, space, closed, signs, current, drop)
+    good = correct(plan, space, made, closed, carriers, most, v, current, low)
+    good = good and certify(made, kind, value, current, low, v, drop, space.at_node, worst, relative)
+    return good and accept(plan, space, closed, signs, current, drop)

@@ -19,7 +19,7 @@ from circuitsim.engine.small.active_set import (
     solve_sample,
     take_conductances,
 )
-from circuitsim.engine.small.branches import largest, prove_branches, refine, take_tree
+from circuitsim.engine.small.branches import certify, largest, refine, take_tree
 from circuitsim.engine.small.currents import ACCURATE, measure, reach
 from circuitsim.engine.small.elimination import Plan, plan
 from circuitsim.engine.small.loops import CARRIES, IDLE, ON_LOOP, find_loops, give
@@ -311,7 +311,7 @@ def refine_once(packed, numbers, out, drop, what, shares):
             made = take_tree(plan, kind, first, second, values, space.closed)
             good = made.whole
         if good:
-            prove_branches(made, kind, values, current, low, v, drop, space.at_node, worst, relative)
+            good = certify(made, kind, values, current, low, v, drop, space.at_node, worst, relative)
     else:
         good = refine(
             plan, space, kind, first, second, values, space.closed, what == ALL, v, current, drop, worst, relative
