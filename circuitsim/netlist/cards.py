@@ -14,6 +14,7 @@ import sys
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Any, NamedTuple, Protocol
 
 from circuitsim import _bundled
@@ -40,16 +41,19 @@ class Source:
         Line numbers from the main deck to this text's ``.include``, so that problems sort by place.
     callers : tuple of str
         The chain of ``.include`` lines, innermost first.
+    number : int
+        Of all sources, from 1.
     """
 
-    __slots__ = ("_lines", "callers", "depth", "name", "order", "path", "text")
+    __slots__ = ("_lines", "callers", "name", "number", "order", "path", "text")
+    _count = count(1)
 
     def __init__(
         self, name: str, path: str, text: str, order: tuple[int, ...] = (), callers: tuple[str, ...] = ()
     ) -> None:
         self.name, self.path = name, path
         self.text = text
-        self.order, self.callers = order, callers
+        self.order, self.callers, self.number = order, callers, next(self._count)
         self._lines: list[str] = []
 
     def line(self, number: int) -> str:

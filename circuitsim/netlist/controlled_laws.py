@@ -354,8 +354,7 @@ def circuit_of(elaborator: Elaborator, title: str) -> Circuit:
         message = "random functions take their nominal values (%s); circuitsim montecarlo samples them"
         elaborator.reporter.gather("nominal", message, at, f"{name}()")
     elaborator.check_names()
-    origins = Origins(out.lines, out.spans)
-    circuit = Circuit.from_columns(title, out.columns(), out.names, out.node_names, origins, out.devices, laws)
+    circuit = Circuit.from_columns(title, out.columns(), out.names, out.node_names, Origins(out), out.devices, laws)
     if not elaborator.formulas:
         return circuit
     try:

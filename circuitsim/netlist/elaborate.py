@@ -6,11 +6,8 @@ from __future__ import annotations
 
 import cmath
 import math
-from array import array
-from bisect import bisect_left
 from functools import partial
-from itertools import combinations, takewhile
-from operator import itemgetter
+from itertools import combinations
 from typing import Any
 
 from circuitsim.circuit import Circuit
@@ -31,7 +28,7 @@ from circuitsim.circuit.laws import Law, Quantity, VoltageControl
 from circuitsim.circuit.table import index_of
 from circuitsim.models import Device, Multiplier
 from circuitsim.netlist import physical
-from circuitsim.netlist.cards import CardError, Reporter, Source
+from circuitsim.netlist.cards import CardError, Reporter
 from circuitsim.netlist.definitions import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.deviations import SIGMAS, Deviations, Distribution, Draws
 from circuitsim.netlist.evaluate import Environment, Evaluator
@@ -42,6 +39,7 @@ from circuitsim.netlist.parts import COUNTS
 from circuitsim.netlist.physical import Temperatures, checked, checked_temperature, percent, positive
 from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.scope import (
+    IN_FILE,
     Call,
     Columns,
     DeviceUse,
@@ -77,14 +75,14 @@ GRADUAL = (
 class Origins:
     """File and line of each element, stored as columns; ``get`` as in a dictionary."""
 
-    def __init__(self, lines: array[int], spans: list[tuple[int, Source]]) -> None:
-        self._lines, self._spans = lines, [(start, source.name) for start, source in spans]
+    def __init__(self, columns: Columns) -> None:
+        self._lines, self._files = columns.lines, columns.files
 
     def get(self, k: int) -> tuple[str, int] | None:
         """File and line of element ``k``."""
         if not 0 <= k < len(self._lines):
             return None
-        return self._spans[bisect_left(self._spans, k + 1, key=itemgetter(0)) - 1][1], self._lines[k]
+        return self._files[self._lines[k] // IN_FILE], self._lines[k] % IN_FILE
 
 
 class ElementColumns(Columns):
@@ -112,11 +110,6 @@ class ElementColumns(Columns):
     def columns(self) -> tuple[Any, ...]:
         """Kinds, first and second nodes, and values."""
         return self.kind, self.first, self.second, self.value
-
-
-def bisected(places: list[int], start: int, stop: int) -> list[int]:
-    """The sorted ``places`` from ``start`` to before ``stop``."""
-    return places[bisect_left(places, start) : bisect_left(places, stop)]
 
 
 class Elaborator:
@@ -216,8 +209,7 @@ class Elaborator:
         call: Call | None,
         outer: Frame | None,
     ) -> Frame:
-        devices = sorted(self.linker.devices.get(scope, ()))
-        frame = Frame(scope, environment, prefix, nodes, m, call, outer, sorted(scope.stated), devices, [0, 0])
+        frame = Frame(scope, environment, prefix, nodes, m, call, outer, [0, 0])
         for coupling in scope.couplings:
             with self.reporter.at(coupling.inductors[0].card, (), frame.callers):
                 factor = self.number(coupling.factor, frame)
@@ -328,14 +320,14 @@ class Elaborator:
             ends = column[start:stop]
             grown.extend(ends if nodes is None else map(nodes.__getitem__, ends))
         out.names.extend([frame.prefix + name for name in scope.names[start:stop]])
-        first = max(bisect_left(scope.spans, start + 1, key=itemgetter(0)) - 1, 0)
-        for at, source in takewhile(lambda span: span[0] < stop, scope.spans[first:]):
-            out.at(source, max(at, start) + offset)
-        stated = [Placed(frame, k, k + offset) for k in bisected(frame.stated, start, stop)]
+        out.files |= scope.files
+        devices = self.linker.devices.get(scope, {})
+        stated = [Placed(frame, k, k + offset) for k in range(start, stop) if k in scope.stated]
         for own in stated:
             self.element(own)
-        for k in bisected(frame.devices, start, stop):
-            self.device(Placed(frame, k, k + offset))
+        for k in range(start, stop) if devices else ():
+            if k in devices:
+                self.device(Placed(frame, k, k + offset))
         for own in stated:
             share = own.stated.tolerance
             if share is not None:

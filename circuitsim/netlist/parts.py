@@ -24,6 +24,7 @@ from circuitsim.netlist.cards import (
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.physical import OWN, attach, checked, initial, parasitics, positive, tolerance
 from circuitsim.netlist.scope import (
+    IN_FILE,
     Call,
     Count,
     ElementCard,
@@ -150,7 +151,7 @@ class Reader:
 
     def line_of(self, position: int) -> int:
         """The line on which the element (or, as −1 − its position, the call) was written."""
-        return self.scope.lines[position] if position >= 0 else self.scope.calls[-1 - position].card.line
+        return self.scope.lines[position] % IN_FILE if position >= 0 else self.scope.calls[-1 - position].card.line
 
     def node(self, token: Token) -> int:
         """The local number of the node that ``token`` names."""

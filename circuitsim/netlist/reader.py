@@ -320,14 +320,14 @@ def take_plain_lines(lines: Lines, scope: Scope) -> bool:
     for k in range(count):
         if kinds[k] == DIODE:
             _note_model(scope, lines, k, names[k], words[4 * k + 3])
-    scope.at(lines.source, position)
     scope.names.extend(names[:count])
     scope.index.update(index)
     scope.kind.extend(kinds[:count])
     scope.first.extend(ends[::2])
     scope.second.extend(ends[1::2])
     scope.value.extend(values[:count])
-    scope.lines.extend(range(lines.number, lines.number + count))
+    line = scope.line(lines.source, lines.number)
+    scope.lines.extend(range(line, line + count))
     lines.skip(count - 1)  # iteration continues with the next
     return True
 

@@ -173,6 +173,10 @@ class DeviceUse(NamedTuple):
     values: dict[str, Count]
 
 
+IN_FILE = 1 << 32
+"""More than the lines of a file."""
+
+
 class Columns:
     """Elements as columns, and the names of nodes.
 
@@ -182,8 +186,10 @@ class Columns:
         Node name, as spelled and in lower case → number; 0 is ground.
     node_names : list of str
         Names as first written, by number.
-    spans : list of (int, Source)
-        Source of the elements from each position on.
+    lines : array
+        Lines of the elements, plus `IN_FILE` times the numbers of their sources.
+    files : dict of int to str
+        Names of these sources.
     """
 
     def __init__(self) -> None:
@@ -192,7 +198,7 @@ class Columns:
         self.kind, self.value = array("b"), array("d")
         self.first, self.second, self.lines = array("q"), array("q"), array("q")
         self.names: list[str] = []
-        self.spans: list[tuple[int, Source]] = []
+        self.files: dict[int, str] = {}
 
     def node(self, word: str) -> int:
         """The number of the node spelled ``word``, added if it is new."""
@@ -207,20 +213,18 @@ class Columns:
 
     def element(self, code: int, name: str, first: int, second: int, value: float, card: Card) -> int:
         """Append one element; returns its position."""
-        position = len(self.kind)
-        self.at(card.source, position)
         self.names.append(name)
         self.kind.append(code)
         self.first.append(first)
         self.second.append(second)
         self.value.append(value)
-        self.lines.append(card.line)
-        return position
+        self.lines.append(self.line(card.source, card.line))
+        return len(self.kind) - 1
 
-    def at(self, source: Source, position: int) -> None:
-        """Record that elements come from ``source`` from a position on."""
-        if not self.spans or self.spans[-1][1] is not source:
-            self.spans.append((position, source))
+    def line(self, source: Source, number: int) -> int:
+        """A line of a source as an entry of ``lines``."""
+        self.files[source.number] = source.name
+        return source.number * IN_FILE + number
 
 
 class Scope(Columns):
@@ -337,8 +341,6 @@ class Frame(NamedTuple):
     multiplier: float
     call: Call | None
     outer: Frame | None
-    stated: list[int]
-    devices: list[int]
     progress: list[int]  # the next call, the next element
 
     def node(self, local: int) -> int:
