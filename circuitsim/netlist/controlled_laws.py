@@ -347,7 +347,9 @@ def _quantity(kind: int) -> Quantity:
 
 def circuit_of(elaborator: Elaborator, title: str) -> Circuit:
     """The circuit of an expanded deck; errors go to its reporter."""
-    elaborator.expand()
+    elaborator.expand(Frame(elaborator.top, elaborator.environment))
+    for name, value in elaborator.environment.values.items() if elaborator.formulas else ():
+        elaborator.draws.elsewhere(name, value)
     laws, out = classify(elaborator, title), elaborator.out
     elaborator.deviations = elaborator.draws.found()
     for (name, _), at in elaborator.draws.cards.items():

@@ -143,7 +143,6 @@ class Elaborator:
         self.environment.values.update(overrides)
         self.out = ElementColumns(self.reader)
         self.known: dict[Any, Device] = {}
-        self.stack: list[Frame] = []
         self.variants: list[int] = []
         self.dynamics = Dynamics()
         self.formulas: dict[int, Formula] = {}
@@ -160,26 +159,23 @@ class Elaborator:
         known = {**self.evaluator.constants, **values, **self.environment.values}
         return {name: float(value) for name, value in known.items()}
 
-    def expand(self) -> None:
-        """Append all elements; errors go to the reporter."""
-        self.stack = [self.frame(self.top, self.environment, "", None, 1.0, None, None)]
-        while self.stack:
-            frame = self.stack[-1]
-            number, position = frame.progress
-            if number < len(frame.scope.calls):
-                call = frame.scope.calls[number]
-                self.emit(frame, position, call.position)
-                frame.progress[:] = [number + 1, call.position]
-                target = self.linker.targets[frame.scope][number]
-                if target is AMPLIFIER_SCOPE:
-                    self.amplifier(frame, call)
-                elif target is not None:
-                    self.enter(frame, call, target)
-            else:
-                self.emit(frame, position, len(frame.scope.kind))
-                self.stack.pop()
-        for name, value in self.environment.values.items() if self.formulas else ():
-            self.draws.elsewhere(name, value)
+    def expand(self, frame: Frame) -> None:
+        """Append all elements of a call; errors go to the reporter."""
+        scope, position = frame.scope, 0
+        for coupling in scope.couplings:
+            with self.reporter.at(coupling.inductors[0].card, (), frame.callers):
+                factor = self.number(coupling.factor, frame)
+                names = [token.word for token in coupling.inductors]
+                inductors = [frame.prefix + scope.names[scope.index[name]] for name in names if name in scope.index]
+                self.dynamics.couplings.update(dict.fromkeys(combinations(inductors, 2), factor))
+        for call, target in zip(scope.calls, self.linker.targets[scope]):
+            self.emit(frame, position, call.position)
+            position = call.position
+            if target is AMPLIFIER_SCOPE:
+                self.amplifier(frame, call)
+            elif target is not None and (inner := self.enter(frame, call, target)) is not None:
+                self.expand(inner)
+        self.emit(frame, position, len(scope.kind))
 
     def check_names(self) -> None:
         """Check flattened names, which may collide where a call's name has a dot: x1.x2, and x2 inside x1."""
@@ -199,27 +195,8 @@ class Elaborator:
                 return
             seen.add(name.lower())
 
-    def frame(
-        self,
-        scope: Scope,
-        environment: Environment,
-        prefix: str,
-        nodes: list[int] | None,
-        m: float,
-        call: Call | None,
-        outer: Frame | None,
-    ) -> Frame:
-        frame = Frame(scope, environment, prefix, nodes, m, call, outer, [0, 0])
-        for coupling in scope.couplings:
-            with self.reporter.at(coupling.inductors[0].card, (), frame.callers):
-                factor = self.number(coupling.factor, frame)
-                names = [token.word for token in coupling.inductors]
-                inductors = [prefix + scope.names[scope.index[name]] for name in names if name in scope.index]
-                self.dynamics.couplings.update(dict.fromkeys(combinations(inductors, 2), factor))
-        return frame
-
-    def enter(self, frame: Frame, call: Call, target: Scope) -> None:
-        """Begin to expand ``call``."""
+    def enter(self, frame: Frame, call: Call, target: Scope) -> Frame | None:
+        """The frame of a call; None for an error, which is reported."""
         name = frame.prefix + call.name
         with self.reporter.at(call.card, [name], frame.callers):
             multiplier = frame.multiplier
@@ -244,7 +221,8 @@ class Elaborator:
             for k, inner in enumerate(target.node_names):
                 if nodes[k] < 0:
                     nodes[k] = self.out.node(inner if inner.lower() in self.reader.globals else f"{name}.{inner}")
-            self.stack.append(self.frame(target, environment, f"{name}.", nodes, multiplier, call, frame))
+            return Frame(target, environment, f"{name}.", nodes, multiplier, call, frame)
+        return None
 
     def variant(self, frame: Frame, call: Call, target: Scope, passed: dict[str, Value]) -> Scope:
         """The variant of a sub-circuit for the values of this call.

@@ -332,16 +332,15 @@ class Scope(Columns):
 
 
 class Frame(NamedTuple):
-    """One call of a sub-circuit being expanded, inside another."""
+    """The deck, or one call of a sub-circuit inside another frame."""
 
     scope: Scope
     environment: Environment
-    prefix: str
-    nodes: list[int] | None
-    multiplier: float
-    call: Call | None
-    outer: Frame | None
-    progress: list[int]  # the next call, the next element
+    prefix: str = ""
+    nodes: list[int] | None = None
+    multiplier: float = 1.0
+    call: Call | None = None
+    outer: Frame | None = None
 
     def node(self, local: int) -> int:
         """The circuit node of a node of the scope."""
