@@ -351,7 +351,6 @@ def circuit_of(elaborator: Elaborator, title: str) -> Circuit:
     for name, value in elaborator.environment.values.items() if elaborator.formulas else ():
         elaborator.draws.elsewhere(name, value)
     laws, out = classify(elaborator, title), elaborator.out
-    elaborator.deviations = elaborator.draws.found()
     for (name, _), at in elaborator.draws.cards.items():
         message = "random functions take their nominal values (%s); circuitsim montecarlo samples them"
         elaborator.reporter.gather("nominal", message, at, f"{name}()")

@@ -257,8 +257,8 @@ class Deck(Circuit):
         parameters: dict[str, float],
         elaborate: Elaborate,
         following: FollowingSources,
-        temperature: float = 27.0,
-        deviations: Deviations | None = None,
+        temperature: float,
+        deviations: Deviations,
     ) -> None:
         self._bare, self.following = circuit, following
         self._elaborate: Any = elaborate
@@ -267,14 +267,8 @@ class Deck(Circuit):
         self._share(whole.carrying(moving))
         self.problems, self.notes = problems, (*problems, *notes)
         self.analyses, self.directives, self.parameters = analyses, directives, parameters
-        self.temperature = temperature
-        self.deviations = Deviations() if deviations is None else deviations
+        self.temperature, self.deviations = temperature, deviations
         self._told: set[str] = set()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        notes = self.notes[len(self.problems) :]
-        parts = (self._bare, self.problems, notes, self.analyses, self.directives, self.parameters)
-        return Deck, (*parts, self._elaborate, self.following, self.temperature, self.deviations)
 
     def carrying(self, dynamics: Any) -> Circuit:
         """The circuit alone, with its data for transient and AC analysis; without them if ``dynamics`` is None."""

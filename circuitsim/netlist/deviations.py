@@ -11,8 +11,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from circuitsim.netlist.cards import Token
 from circuitsim.netlist.functions import Linear
@@ -63,12 +62,9 @@ class Deviations(NamedTuple):
         Descriptions of random functions without a linear effect, for messages.
     """
 
-    variables: tuple[Variable, ...] = ()
-    effects: Mapping[int, Mapping[int, float]] = MappingProxyType({})
-    refused: tuple[str, ...] = ()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Deviations, (self.variables, {k: dict(terms) for k, terms in self.effects.items()}, self.refused)
+    variables: tuple[Variable, ...]
+    effects: Mapping[int, Mapping[int, float]]
+    refused: tuple[str, ...]
 
 
 def _relative(nominal: float, tolerance: float) -> tuple[float, float, float]:

@@ -30,7 +30,7 @@ from circuitsim.models import Device, Multiplier
 from circuitsim.netlist import physical
 from circuitsim.netlist.cards import CardError, Reporter
 from circuitsim.netlist.definitions import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
-from circuitsim.netlist.deviations import SIGMAS, Deviations, Distribution, Draws
+from circuitsim.netlist.deviations import SIGMAS, Distribution, Draws
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import Code, ExpressionError
 from circuitsim.netlist.functional import FollowingSources, Formula
@@ -137,7 +137,7 @@ class Elaborator:
         self.reporter, self.linker, self.reader = reporter, linker, linker.reader
         self.temperatures, self.all_controlled = temperatures, all_controlled
         self.top = top = self.reader.top
-        self.draws, self.deviations = Draws(), Deviations()
+        self.draws = Draws()
         self.evaluator = Evaluator(temperatures.constants(), draws=self.draws)
         self.environment = Environment(top.parameters, top.defaults)
         self.environment.values.update(overrides)

@@ -194,7 +194,7 @@ def _linked(reader: DeckReader, title: str, source: Source, ideal_diodes: bool) 
         own,
         following,
         temperatures.ambient,
-        elaborator.deviations,
+        elaborator.draws.found(),
     )
 
 
