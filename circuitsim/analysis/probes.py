@@ -95,8 +95,7 @@ class Formula:
         UsageError
             It is undefined (a division by zero).
         """
-        from circuitsim.netlist.evaluate import Environment, Evaluator
-        from circuitsim.netlist.expression import ExpressionError
+        from circuitsim.netlist.expression import Environment, Evaluator, ExpressionError
 
         try:
             return Evaluator(signals=known.__getitem__).value(self.code, Environment(dict(names)))
@@ -116,13 +115,13 @@ class Formula:
     @property
     def decides(self) -> bool:
         """Whether it has conditions, ``abs``, ``min``, ``max`` and the like, hence corners and jumps of its own."""
-        from circuitsim.netlist.evaluate import decides
+        from circuitsim.netlist.expression import decides
 
         return decides(self.code)
 
     def decisions(self, known: Mapping[Signal, np.ndarray], names: Mapping[str, float]) -> list[tuple[Any, ...]]:
         """The branches taken for these values of the quantities (n,); it is smooth between two changes of them."""
-        from circuitsim.netlist.evaluate import Environment, Evaluator
+        from circuitsim.netlist.expression import Environment, Evaluator
         from circuitsim.netlist.functions import CONSTANTS
 
         found = []

@@ -44,7 +44,7 @@ from circuitsim.netlist.deck import (
     points,
 )
 from circuitsim.netlist.definitions import Table
-from circuitsim.netlist.evaluate import Environment, Evaluator
+from circuitsim.netlist.expression import Environment, Evaluator
 from circuitsim.netlist.physical import MODELS, Temperatures, checked_temperature, letter_of
 from circuitsim.netlist.scope import Model, Scope, value_of
 from circuitsim.units import short

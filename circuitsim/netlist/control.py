@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.netlist.cards import WORD, Card, Piece, Token
-from circuitsim.netlist.evaluate import Environment, Evaluator
-from circuitsim.netlist.expression import ExpressionError, parse
+from circuitsim.netlist.expression import Environment, Evaluator, ExpressionError, parse
 from circuitsim.netlist.parts import Reader
 from circuitsim.netlist.scope import ElementCard, Scope
 from circuitsim.units import exact, short

@@ -47,8 +47,7 @@ from circuitsim.models.formula_operations import Tape
 from circuitsim.netlist import limits
 from circuitsim.netlist.cards import CardError
 from circuitsim.netlist.elaborate import OF_CURRENT, Elaborator, Origins
-from circuitsim.netlist.evaluate import Domain, Environment, Evaluator
-from circuitsim.netlist.expression import UNKNOWN, Code, ExpressionError, Signal
+from circuitsim.netlist.expression import UNKNOWN, Code, Domain, Environment, Evaluator, ExpressionError, Signal
 from circuitsim.netlist.functional import FollowingSources, Formula, Moment
 from circuitsim.netlist.functions import (
     FUNCTIONS,

@@ -39,7 +39,7 @@ from circuitsim.netlist.cards import (
     read_bytes,
     tokens,
 )
-from circuitsim.netlist.evaluate import Function
+from circuitsim.netlist.expression import Function
 from circuitsim.netlist.parts import Reader, good_name
 from circuitsim.netlist.scope import Model, Scope, constant, formula, value_of
 from circuitsim.units import NumberError, short

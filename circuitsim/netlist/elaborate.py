@@ -31,8 +31,7 @@ from circuitsim.netlist import physical
 from circuitsim.netlist.cards import CardError, Reporter
 from circuitsim.netlist.definitions import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.deviations import SIGMAS, Distribution, Draws
-from circuitsim.netlist.evaluate import Environment, Evaluator
-from circuitsim.netlist.expression import Code, ExpressionError
+from circuitsim.netlist.expression import Code, Environment, Evaluator, ExpressionError
 from circuitsim.netlist.functional import FollowingSources, Formula
 from circuitsim.netlist.link import Linker
 from circuitsim.netlist.parts import COUNTS

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from circuitsim.netlist.cards import Card, Source
-from circuitsim.netlist.evaluate import Domain, Environment, Evaluator
-from circuitsim.netlist.expression import Code, ExpressionError, Signal
+from circuitsim.netlist.expression import Code, Domain, Environment, Evaluator, ExpressionError, Signal
 from circuitsim.netlist.functions import FUNCTIONS, NEGATE
 from circuitsim.netlist.scope import Scope, expression
 
@@ -80,7 +79,7 @@ def values_at_once(code: Code, known: Mapping[Signal, np.ndarray], names: Mappin
     Returns
     -------
     (n,) float array or None
-        None where the expression has other operations, or a value is infinite: `circuitsim.netlist.evaluate` then
+        None where the expression has other operations, or a value is infinite: `circuitsim.netlist.expression` then
         reports the error.
     """
     environment = Environment(dict(names))

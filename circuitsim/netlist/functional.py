@@ -18,8 +18,7 @@ from circuitsim.circuit.dynamics import Dynamics
 from circuitsim.circuit.elements import CURRENT, INDUCTOR, VOLTAGE
 from circuitsim.errors import NetlistError, Problem, TopologyError, UsageError
 from circuitsim.netlist.cards import HINTS
-from circuitsim.netlist.evaluate import Evaluator
-from circuitsim.netlist.expression import Code, ExpressionError, Signal
+from circuitsim.netlist.expression import Code, Evaluator, ExpressionError, Signal
 from circuitsim.netlist.functions import Linear
 from circuitsim.netlist.scope import Frame
 from circuitsim.netlist.waveform import STEADY, Grid, Waveform

@@ -34,7 +34,7 @@ from circuitsim.netlist.cards import (
 from circuitsim.netlist.controlled_laws import circuit_of
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.elaborate import Elaborator
-from circuitsim.netlist.evaluate import Environment, Evaluator
+from circuitsim.netlist.expression import Environment, Evaluator
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.link import Linker
 from circuitsim.netlist.parts import KEYWORDS

@@ -30,7 +30,7 @@ from typing import NamedTuple
 from circuitsim.circuit.elements import CAPACITOR, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.models.base import ROOM
 from circuitsim.netlist.cards import MARK, Card, CardError, Place, Reporter, Token, Words, tokens
-from circuitsim.netlist.evaluate import Environment, Evaluator
+from circuitsim.netlist.expression import Environment, Evaluator
 from circuitsim.netlist.functions import CONSTANTS
 from circuitsim.netlist.scope import ElementCard, Scope, Value, value_of
 from circuitsim.units import NumberError, exact, parse, short

@@ -35,8 +35,7 @@ from circuitsim.netlist.cards import (
 from circuitsim.netlist.control import Script
 from circuitsim.netlist.deck import Directive
 from circuitsim.netlist.definitions import Table, normal, table
-from circuitsim.netlist.evaluate import Environment, Evaluator
-from circuitsim.netlist.expression import Code
+from circuitsim.netlist.expression import Code, Environment, Evaluator
 from circuitsim.netlist.parts import CODES, SWITCHES, USES_KEPT, ElementReader
 from circuitsim.netlist.scope import LEAST, Choice, Coupling, Scope, expression, value_of
 from circuitsim.units import NumberError, parse, short

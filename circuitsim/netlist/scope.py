@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.models import ElementModel
 from circuitsim.netlist.cards import EXPRESSION, STRING, WORD, Card, CardError, Place, Source, Token, delimited
-from circuitsim.netlist.evaluate import Environment, Function
-from circuitsim.netlist.expression import PUSH, Code, ExpressionError, parse, read_rkm
+from circuitsim.netlist.expression import PUSH, Code, Environment, ExpressionError, Function, parse, read_rkm
 from circuitsim.units import NumberError, short
 from circuitsim.units import parse as parse_number
 
