@@ -27,6 +27,7 @@ from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.circuit.table import checked_value
 from circuitsim.controlled.blocks import Block, port_values
+from circuitsim.controlled.certificate import certify_controlled
 from circuitsim.controlled.equations import Equations
 from circuitsim.controlled.law_arrays import LawArrays, law_arrays
 from circuitsim.controlled.linear import Pair
@@ -37,6 +38,7 @@ from circuitsim.controlled.search import Choice, Outcome, Search
 from circuitsim.controlled.sections import Sections, sections
 from circuitsim.controlled.states import CLEAR
 from circuitsim.controlled.verdict import Uniqueness
+from circuitsim.engine.small.least_norm import WireLoops
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, TopologyError
 
 CHANGES = 8
@@ -382,6 +384,18 @@ def _loaded(system: ControlledSystem, right: np.ndarray, choice: Choice) -> Pair
     return system.factor(None).solve(shifted)
 
 
+def _share(system: ControlledSystem, circuit: Circuit, point: OperatingPoint) -> None:
+    """Choose the currents of least norm in loops of diodes, shorts and voltage sources, where these are certified."""
+    arrays, currents = circuit.arrays(), point.currents.copy()
+    loops = WireLoops.of(arrays, system.ties.wires(point.drops))
+    if loops.elements.size:
+        currents[loops.elements] = loops.least_norm(currents[loops.elements])
+        state = point.voltages, currents, point.drops
+        certificate = certify_controlled(arrays, system.laws, *state, point.certificate.tolerance, point.low)
+        if certificate.certified:
+            point.currents, point.certificate = currents, certificate
+
+
 def _judged(
     system: ControlledSystem, circuit: Circuit, outcome: Outcome, points: list[OperatingPoint | None], clear: bool
 ) -> OperatingPoint:
@@ -401,6 +415,7 @@ def _judged(
     else:
         point.uniqueness = Uniqueness.UNKNOWN
     if point.uniqueness is not Uniqueness.UNIQUE:
+        _share(system, circuit, point)
         point.unique = system.ties.unique(point.currents, point.drops)
         if not point.unique.all():
             point.warnings = (*point.warnings, nonunique_currents(circuit, point.unique))

@@ -88,13 +88,15 @@ class Ties:
             self._known[key] = MoreTerms(row, column, sign.astype(float), current) if found else None
         return self._known[key]
 
+    def wires(self, drops: np.ndarray) -> np.ndarray:
+        """Shorts, voltage sources and the diodes of 0 V among branch voltages (m,) that control nothing."""
+        return np.concatenate([self._held, self.eq.diode[~self._controls & (drops[self.eq.diode] == 0.0)]])
+
     def unique(self, currents: np.ndarray, drops: np.ndarray) -> np.ndarray:
-        """Elements whose currents (m,) no circulation through loops of zero-voltage diodes, shorts and voltage sources
-        can change."""
+        """Elements whose currents (m,) no circulation through loops of `wires` can change."""
         from circuitsim.program.components import unchangeable
 
-        diode = self.eq.diode[~self._controls & (drops[self.eq.diode] == 0.0)]
-        edges = np.concatenate([self._held, diode])
+        edges = self.wires(drops)
         falling = np.arange(edges.size) < self._held.size
         falling |= currents[edges] > 0.0
         unique = np.ones(currents.size, dtype=bool)

@@ -21,11 +21,11 @@ from circuitsim.engine.kkt import forward_voltages, resolved_voltages, sources_a
 from circuitsim.engine.network import Network, forest_of, network
 from circuitsim.engine.refinement import LinearPoint, solve_linear
 from circuitsim.engine.small.active_set import NOISE
-from circuitsim.engine.small.least_norm import carry_away
+from circuitsim.engine.small.least_norm import WireLoops
 from circuitsim.engine.tree import CLOSES, RESOLUTION
 from circuitsim.errors import ConvergenceError
 from circuitsim.kernels import MANY, kernel
-from circuitsim.program.components import block_labels, component_labels, unchangeable
+from circuitsim.program.components import unchangeable
 from circuitsim.program.structure import analyse_arrays
 
 SMALL = 1_000
@@ -53,24 +53,14 @@ def loop_currents(net: Network, point: LinearPoint, tight: np.ndarray) -> Loops:
     """The currents in loops of fixed voltages and the diodes ``tight``, whose ends are equal."""
     alone = net.fixed is net.structure.voltage_edges and not net.structure.forest.closing.size
     edges = tight if alone and not tight.size else np.concatenate([net.fixed, tight])
-    edges = np.sort(edges[net.first[edges] != net.second[edges]])
-    label = block_labels(net.n_nodes, net.first[edges], net.second[edges]) if edges.size else edges
-    elements = edges[np.bincount(label)[label] > 1] if edges.size else edges
+    loops = WireLoops.of(net.structure.arrays, edges)
+    elements, one_way = loops.elements, loops.one_way
     if not elements.size:
         return Loops(elements, np.zeros(0), np.ones(0, dtype=bool))
     need, off = _missing(net, point, elements)
-    nodes, ends = np.unique(np.concatenate([net.first[elements], net.second[elements]]), return_inverse=True)
-    first, second = ends[: elements.size], ends[elements.size :]
-    one_way = np.zeros(net.first.size, dtype=bool)
-    one_way[net.diodes] = True
-    one_way = one_way[elements]
-    need, number = need[:, nodes], _numbered(nodes.size, first, second, off[nodes])
-    found = None
-    if elements.size <= SMALL:
-        left = np.zeros(int(number.max(initial=0)) + 1)
-        left[number] = need[0]
-        left[0] = 0.0
-        found = carry_away(np.array((number[first], number[second])), one_way, left)
+    first, second = loops.ends
+    need, number = need[:, loops.nodes], loops.numbered(off[loops.nodes])
+    found = loops.carried(number, need[0]) if elements.size <= SMALL else None
     if found is None:
         found = _least_norm(number, first, second, one_way, need, net.first.size > MANY)
     # Rounding to below zero counts as zero, since a diode's current can only grow.
@@ -78,7 +68,7 @@ def loop_currents(net: Network, point: LinearPoint, tight: np.ndarray) -> Loops:
     np.maximum.at(size, first, np.abs(found))
     np.maximum.at(size, second, np.abs(found))
     found[one_way & (found <= NOISE * np.minimum(size[first], size[second]))] = 0.0
-    unique = unchangeable(nodes.size, first, second, ~one_way | (found > 0.0))
+    unique = unchangeable(loops.nodes.size, first, second, ~one_way | (found > 0.0))
     return Loops(elements, found, unique)
 
 
@@ -114,21 +104,11 @@ def _gather(elements, first, second, current, current_low, scale, high, low, lar
         largest[b] = max(largest[b], size)
 
 
-def _numbered(n: int, first: np.ndarray, second: np.ndarray, off: np.ndarray) -> np.ndarray:
-    """Numbers of the nodes (n,) from 1; 0 for the node with the largest rounding ``off`` in each connected part, which
-    takes the residual of the others."""
-    part = component_labels(n, first, second)
-    order = np.lexsort((-off, part))
-    number = np.ones(n, dtype=np.int64)
-    number[order[np.append(True, part[order[1:]] != part[order[:-1]])]] = 0
-    return number * np.cumsum(number)
-
-
 def _least_norm(
     number: np.ndarray, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray, compiled: bool
 ) -> np.ndarray:
-    """Currents of least norm with net currents ``need`` (2, n), one-way edges ≥ 0; ``number`` from `_numbered`,
-    ``compiled`` as in `NodalPattern`.
+    """Currents of least norm with net currents ``need`` (2, n), one-way edges ≥ 0; ``number`` from
+    `WireLoops.numbered`, ``compiled`` as in `NodalPattern`.
 
     The sums are pairs of doubles: where one-way edges only lead out of a part, a sum rounded to below zero would be
     infeasible.

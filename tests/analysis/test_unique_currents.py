@@ -84,3 +84,26 @@ def test_currents_that_diodes_share_beside_controlled_sources() -> None:
         assert point.uniqueness is Uniqueness.UNKNOWN
         assert point.unique.tolist() == [False, False] + [True] * (len(point.unique) - 2)
         assert [problem.kind for problem in point.warnings] == ["nonunique-current"]
+
+
+def test_least_norm_currents_beside_controls_that_form_a_loop() -> None:
+    """A diode beside two in series, a third way back that stays idle, and a diode beside a controlled source."""
+    point = circuitsim.solve(
+        circuitsim.loads("""t
+I1 0 a 3
+D1 a b
+D2 b 0
+D3 a 0
+D4 0 a
+R2 a c 1
+E1 d 0 c 0 .5
+R1 d c 1
+E2 e 0 0 e 2
+D5 e 0
+I2 e 0 -1
+""")
+    )
+    assert point.solver["name"] == "complementary-pivoting"
+    shared = [point.current(name) for name in ("D1", "D2", "D3", "D4", "D5", "E2")]
+    assert np.allclose(shared, [1.0, 1.0, 2.0, 0.0, 0.5, 0.5], atol=1e-12)
+    assert point.certificate.certified and [problem.kind for problem in point.warnings] == ["nonunique-current"]

@@ -11,12 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
 from circuitsim.engine.small.active_set import MAX_ITERATIONS, REFINED
 from circuitsim.engine.small.elimination import UPDATES
 from circuitsim.engine.small.loops import add_pass
 from circuitsim.engine.small.single import ALL, NO_GUESS, NUMBERS, prepare, refine_once, solve_once
 from circuitsim.kernels import NODE, kernel
+from circuitsim.program.components import block_labels, component_labels
 
 PASSES = 8
 """Maximum number of passes over the currents of loops; each resolves twelve more decades."""
@@ -60,6 +62,60 @@ def carry_away(ends: np.ndarray, one_way: np.ndarray | None, need: np.ndarray) -
             break
         idle = one_way & (carried <= 0.0)
     return carried
+
+
+class WireLoops(NamedTuple):
+    """The loops of elements without resistance.
+
+    Attributes
+    ----------
+    elements : (k,) int array
+        Those on loops.
+    nodes : (n,) int array
+        Their nodes.
+    ends : (2, k) int array
+        Where they begin and end, as positions in ``nodes``.
+    one_way : (k,) bool array
+        Which are diodes.
+    """
+
+    elements: np.ndarray
+    nodes: np.ndarray
+    ends: np.ndarray
+    one_way: np.ndarray
+
+    @classmethod
+    def of(cls, arrays: CircuitArrays, wires: np.ndarray) -> WireLoops:
+        """Of the elements ``wires`` (w,)."""
+        kind, first, second, _, n = arrays
+        wires = np.sort(wires[first[wires] != second[wires]])
+        label = block_labels(n, first[wires], second[wires]) if wires.size else wires
+        own = wires[np.bincount(label)[label] > 1] if wires.size else wires
+        nodes, ends = np.unique((first[own], second[own]), return_inverse=True)
+        return cls(own, nodes, ends.reshape(2, own.size), kind[own] == DIODE)
+
+    def numbered(self, off: np.ndarray) -> np.ndarray:
+        """Numbers of the nodes (n,) from 1; 0 for the node with the largest rounding ``off`` in each connected part,
+        which takes the residual of the others."""
+        part = component_labels(self.nodes.size, *self.ends)
+        order = np.lexsort((-off, part))
+        number = np.ones(self.nodes.size, dtype=np.int64)
+        number[order[np.append(True, part[order[1:]] != part[order[:-1]])]] = 0
+        return number * np.cumsum(number)
+
+    def carried(self, number: np.ndarray, need: np.ndarray) -> np.ndarray | None:
+        """`carry_away` for net currents ``need`` (n,) into the nodes with these numbers."""
+        left = np.zeros(int(number.max()) + 1)
+        left[number] = need
+        left[0] = 0.0
+        return carry_away(number[self.ends], self.one_way, left)
+
+    def least_norm(self, current: np.ndarray) -> np.ndarray:
+        """Their currents (k,), A, of least norm with the same sums at the nodes; those given if none are found."""
+        (first, second), n = self.ends, self.nodes.size
+        need = np.bincount(first, current, n) - np.bincount(second, current, n)
+        found = self.carried(self.numbered(np.abs(need)), need)
+        return current if found is None else found
 
 
 class _Unit(NamedTuple):
