@@ -13,12 +13,13 @@ from circuitsim.analysis.controlled_point import NOISE, measured
 from circuitsim.analysis.controlled_system import ControlledSystem
 from circuitsim.analysis.convex import prepared_convex
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.sectioned import sectioned
+from circuitsim.analysis.sectioned import Sectioned, sectioned
 from circuitsim.analysis.solution_warnings import (
     floating_control,
     jump,
     listed,
     nonunique_currents,
+    nonunique_potential,
     same_point,
     several,
     some,
@@ -97,20 +98,22 @@ class PreparedControlled:
         circuit = self._with(values)
         arrays = circuit.arrays()
         system = self.system(arrays)
-        right = system.sources.of(arrays.value)
+        right, near = system.sources.of(arrays.value), None if start is None else start.currents
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
             any_one = self.any_one and (start is not None or (system.ties.some and system.monotone))
             if any_one or system.regular:
-                found = _changed(system, circuit, right, start, self.tolerance, quick=True)
+                found = _changed(system, circuit, right, near, self.tolerance, quick=True)
                 if found is not None and found.certificate.certified:
                     if not any_one:
                         found.solver["blocks"] = len(system.raw)
                         found.uniqueness = Uniqueness.UNIQUE
                     return found
             if self.sections is not None and not system.arbitrary:
-                found = sectioned(circuit, self.sections, self._convex, self.tolerance, self.laws)
-                if found is not None and found.certificate.certified:
-                    return found
+                states = sectioned(circuit, self.sections, self._convex)
+                if states is not None:
+                    found = _changed(system, circuit, right, states.currents, self.tolerance, quick=True)
+                    if found is not None and found.certificate.certified:
+                        return _completed(system, circuit, found, states)
             driven = system.driven(circuit.arrays().value)
             if driven is not None:
                 raise driven
@@ -136,9 +139,9 @@ class PreparedControlled:
         """
         circuit = self.circuit.with_column(column)
         system = self.system(circuit.arrays())
-        right = system.sources.of(circuit.arrays().value)
+        right, near = system.sources.of(circuit.arrays().value), None if start is None else start.currents
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-            found = _changed(system, circuit, right, start, self.tolerance, quick=True, noise=noise)
+            found = _changed(system, circuit, right, near, self.tolerance, quick=True, noise=noise)
         if found is None and not search:
             raise ConvergenceError("no operating point was found near the start")
         return self.solve(column, start, verdict=False) if found is None else found
@@ -321,16 +324,16 @@ def _changed(
     system: ControlledSystem,
     circuit: Circuit,
     right: np.ndarray,
-    start: OperatingPoint | None,
+    start: np.ndarray | None,
     tolerance: float,
     quick: bool = False,
     noise: float = 0.0,
 ) -> OperatingPoint | None:
-    """An operating point, by changing all wrong diode states at once; None where that does not terminate. Voltages and
-    currents below the fraction ``noise`` of the largest are zero, or below `NOISE` where only that passes a
-    certificate."""
+    """An operating point, by changing all wrong diode states at once, first those for the currents ``start`` (m,); None
+    where that does not terminate. Voltages and currents below the fraction ``noise`` of the largest are zero, or below
+    `NOISE` where only that passes a certificate."""
     eq = system.eq
-    conducting = np.zeros(eq.diode.size, dtype=bool) if start is None else start.currents[eq.diode] > 0.0
+    conducting = np.zeros(eq.diode.size, dtype=bool) if start is None else start[eq.diode] > 0.0
     every = np.arange(eq.diode.size)
 
     def wrong_in(x: np.ndarray, clear: float) -> tuple[np.ndarray, bool]:
@@ -384,16 +387,32 @@ def _loaded(system: ControlledSystem, right: np.ndarray, choice: Choice) -> Pair
     return system.factor(None).solve(shifted)
 
 
+def _completed(system: ControlledSystem, circuit: Circuit, point: OperatingPoint, states: Sectioned) -> OperatingPoint:
+    """An operating point found from its sections, with what these leave open."""
+    point.intervals, point.warnings = states.intervals, (*point.warnings, *states.floating)
+    if states.intervals:
+        point.warnings = (*point.warnings, nonunique_potential(list(states.intervals)))
+    _share(system, circuit, point)
+    single = states.unique and bool(point.unique.all())
+    point.uniqueness = Uniqueness.UNIQUE if single else Uniqueness.UNKNOWN
+    return point
+
+
 def _share(system: ControlledSystem, circuit: Circuit, point: OperatingPoint) -> None:
-    """Choose the currents of least norm in loops of diodes, shorts and voltage sources, where these are certified."""
+    """Choose the currents of least norm in loops of diodes, shorts and voltage sources, where these are certified, and
+    mark those that are not unique."""
     arrays, currents = circuit.arrays(), point.currents.copy()
     loops = WireLoops.of(arrays, system.ties.wires(point.drops))
     if loops.elements.size:
+        assert point.low is not None
         currents[loops.elements] = loops.least_norm(currents[loops.elements])
         state = point.voltages, currents, point.drops
         certificate = certify_controlled(arrays, system.laws, *state, point.certificate.tolerance, point.low)
         if certificate.certified:
             point.currents, point.certificate = currents, certificate
+    point.unique = system.ties.unique(point.currents, point.drops)
+    if not point.unique.all():
+        point.warnings = (*point.warnings, nonunique_currents(circuit, point.unique))
 
 
 def _judged(
@@ -407,18 +426,15 @@ def _judged(
             "precision; scale them, or use a larger --tolerance"
         )
     point = good[0]
-    if clear and len(good) > 1 and (outcome.choices[0].exact is not None or not same_point(good[0], good[1])):
-        point.uniqueness, point.other = Uniqueness.SEVERAL, good[1]
-        point.warnings = (*point.warnings, several(point, good[1]))
-    elif clear and outcome.proven and len(outcome.choices) == 1:
+    if clear and outcome.proven and len(outcome.choices) == 1:
         point.uniqueness = Uniqueness.UNIQUE
     else:
         point.uniqueness = Uniqueness.UNKNOWN
-    if point.uniqueness is not Uniqueness.UNIQUE:
-        _share(system, circuit, point)
-        point.unique = system.ties.unique(point.currents, point.drops)
-        if not point.unique.all():
-            point.warnings = (*point.warnings, nonunique_currents(circuit, point.unique))
+        for one in good:
+            _share(system, circuit, one)
+        if clear and len(good) > 1 and (outcome.choices[0].exact is not None or not same_point(*good)):
+            point.uniqueness, point.other = Uniqueness.SEVERAL, good[1]
+            point.warnings = (*point.warnings, several(point, good[1]))
     if system.arbitrary:
         point.warnings = (*point.warnings, floating_control([circuit.names[k] for k in system.arbitrary]))
     if outcome.choices[0].jumped and points[0] is not None:

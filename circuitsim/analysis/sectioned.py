@@ -1,106 +1,45 @@
-"""Circuits with an acyclic control graph: section by section with the convex solver, exact."""
+"""Circuits with an acyclic control graph: the states of the diodes, section by section with the convex solver."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.solution_warnings import nonunique_currents, nonunique_potential
 from circuitsim.circuit import GROUND, Circuit
-from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
-from circuitsim.circuit.laws import Law, Quantity
-from circuitsim.controlled.certificate import certify_controlled
-from circuitsim.controlled.law_arrays import LawArrays
+from circuitsim.circuit.elements import VOLTAGE
+from circuitsim.circuit.laws import Quantity
 from circuitsim.controlled.sections import Hold, Section, Sections
-from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import NoSteadyStateError, Problem
 
 Solve = Callable[[Circuit], OperatingPoint]
 
+CARRIES = 1e-12
+"""A current in a loop that is not unique and below this fraction of the largest is rounding."""
 
-class _Whole:
-    """Potentials, currents and drops, filled in section by section."""
 
-    def __init__(self, circuit: Circuit) -> None:
-        self.circuit, self.arrays = circuit, circuit.arrays()
-        n, m = self.arrays.n_nodes, self.arrays.kind.size
-        self.voltages, self.currents, self.drops = np.zeros(n), np.zeros(m), np.zeros(m)
-        self.unique, self.known = np.ones(m, dtype=bool), np.zeros(m, dtype=bool)
-        self.intervals: dict[str, tuple[float | None, float | None]] = {}
-        self.holds: list[Hold] = []
-        self.floating: list[Problem] = []
+class Sectioned(NamedTuple):
+    """The sections' operating points.
 
-    def demanded(self, k: int, law: Law) -> float:
-        """The value that a controlled element's equation gives, from known quantities."""
-        value = float(self.arrays.value[k])
-        terms = [c * (self.voltages[p] - self.voltages[m]) for c, p, m in law.voltages]
-        terms += [c * self.currents[e] for c, e in law.currents]
-        return law.constant + (1.0 if math.isnan(value) else value) * math.fsum(terms)
+    Attributes
+    ----------
+    currents : (m,) float array
+        Of their elements, A.
+    intervals : dict
+        See `OperatingPoint`.
+    floating : tuple of Problem
+        Warnings about parts without a path to ground.
+    unique : bool
+        Whether voltages relative to such parts' references and all currents are unique.
+    """
 
-    def hold(self, step: Hold) -> None:
-        """A held node."""
-        k, law = step.element, self.circuit.laws.get(step.element)
-        is_source = self.arrays.kind[k] == VOLTAGE
-        volts = self.demanded(k, law) if law is not None else (float(self.arrays.value[k]) if is_source else 0.0)
-        self.voltages[step.node] = self.voltages[step.other] + step.sign * volts
-        self.drops[k], self.known[k] = volts, True
-        self.holds.append(step)
-
-    def section(self, step: Section, solve: Solve) -> None:
-        """A section, as a circuit of independent sources."""
-        point = solve(section_circuit(self.circuit, step, self.value, lambda node: float(self.voltages[node]))[0])
-        names = self.circuit.node_names
-        for node in step.nodes.tolist():
-            self.voltages[node] = point[names[node]]
-        count = step.elements.size
-        self.currents[step.elements] = point.currents[:count]
-        self.drops[step.elements] = point.drops[:count]
-        self.unique[step.elements] = point.unique[:count]
-        self.known[step.elements] = True
-        inside = {names[node] for node in step.nodes.tolist()}
-        self.intervals |= {name: ends for name, ends in point.intervals.items() if name in inside}
-        self.floating += [problem for problem in point.warnings if problem.kind == "floating"]
-
-    def value(self, k: int) -> float:
-        """The value of an element of a section, by its equation if it is controlled."""
-        law = self.circuit.laws.get(k)
-        return float(self.arrays.value[k]) if law is None else self.demanded(k, law)
-
-    def warnings(self) -> list[Problem]:
-        """Warnings about what the sections leave indeterminate."""
-        found = list(self.floating)
-        if self.intervals:
-            found.append(nonunique_potential(list(self.intervals)))
-        if not self.unique.all():
-            found.append(nonunique_currents(self.circuit, self.unique))
-        return found
-
-    def held_currents(self) -> None:
-        """Currents of the holding elements, from the outermost nodes to ground, by Kirchhoff's current law."""
-        kind, first, second, value, _ = self.arrays
-        held = {hold.element for hold in self.holds}
-        between = ~self.known
-        self.drops[between] = (self.voltages[first] - self.voltages[second])[between]
-        source = kind == CURRENT
-        self.currents[source] = value[source]
-        for k, law in self.circuit.laws.items():
-            if law.quantity is Quantity.CURRENT:
-                self.currents[k] = self.demanded(k, law)
-        ohmic = between & (kind == RESISTOR)  # held elements are known: none of these is a short
-        self.currents[ohmic] = self.drops[ohmic] / value[ohmic]
-        leaving: dict[int, list[float]] = {}
-        for k in range(kind.size):
-            if k not in held:
-                leaving.setdefault(int(first[k]), []).append(float(self.currents[k]))
-                leaving.setdefault(int(second[k]), []).append(-float(self.currents[k]))
-        for hold in reversed(self.holds):
-            # Kirchhoff's current law at the node gives the holder's current, with the sign of its direction.
-            total = math.fsum(leaving.get(hold.node, ()))
-            self.currents[hold.element] = -hold.sign * total
-            leaving.setdefault(hold.other, []).append(total)
+    currents: np.ndarray
+    intervals: dict[str, tuple[float | None, float | None]]
+    floating: tuple[Problem, ...]
+    unique: bool
 
 
 def section_circuit(
@@ -126,62 +65,52 @@ def outside(node: str) -> str:
     return f"v({node}) of another section"
 
 
-def sectioned(
-    circuit: Circuit, found: Sections, solve: Solve, tolerance: float, laws: LawArrays
-) -> OperatingPoint | None:
-    """The operating point, or None if it is not certified or a diode lies between held nodes.
+def sectioned(circuit: Circuit, found: Sections, solve: Solve) -> Sectioned | None:
+    """The operating points of all sections in turn; None where one has none, but another choice in an earlier one may
+    leave it one.
 
     Raises
     ------
     NoSteadyStateError
         A section has no steady state.
     """
-    whole = _Whole(circuit)
+    kind, _, _, given, n = circuit.arrays()
+    voltages, currents, names, laws = np.zeros(n), np.zeros(kind.size), circuit.node_names, circuit.laws
+    intervals, floating, unique = dict[str, tuple[float | None, float | None]](), list[Problem](), True
+
+    def value(k: int) -> float:
+        """The value of an element, by its equation if it is controlled."""
+        own, law = float(given[k]), laws.get(k)
+        if law is None:
+            return own
+        terms = [c * (voltages[p] - voltages[m]) for c, p, m in law.voltages]
+        terms += [c * currents[e] for c, e in law.currents]
+        return law.constant + (1.0 if math.isnan(own) else own) * math.fsum(terms)
+
     for step in found.steps:
         if isinstance(step, Hold):
-            whole.hold(step)
+            volts = value(step.element) if kind[step.element] == VOLTAGE or step.element in laws else 0.0
+            voltages[step.node] = voltages[step.other] + step.sign * volts
             continue
         try:
-            whole.section(step, solve)
+            point = solve(section_circuit(circuit, step, value, lambda node: float(voltages[node]))[0])
         except NoSteadyStateError as error:
-            if whole.intervals or not whole.unique.all():
-                return None  # another choice in an earlier section may have one
-            own = [name for name in error.elements if name in circuit]
-            raise type(error)(str(error), own, error.nodes) from None
-    whole.held_currents()
-    held = {GROUND, *(hold.node for hold in whole.holds)}
-    kind, first, second, _, _ = whole.arrays
-    for k in np.flatnonzero(kind == DIODE).tolist():
-        if int(first[k]) in held and int(second[k]) in held and whole.voltages[first[k]] >= whole.voltages[second[k]]:
-            return None
-    low = np.zeros(whole.voltages.size)
-    certificate = certify_controlled(whole.arrays, laws, whole.voltages, whole.currents, whole.drops, tolerance, low)
-    if not certificate.certified:
-        return None
-    info: dict[str, object] = {
-        "name": "sections",
-        "why": "the control graph has no loop: each section is convex",
-        "iterations": 1,
-        "sections": sum(isinstance(step, Section) for step in found.steps),
-    }
-    point = OperatingPoint(
-        circuit,
-        whole.voltages,
-        whole.currents,
-        whole.intervals,
-        whole.unique,
-        certificate,
-        info,
-        (*circuit.notes, *whole.warnings()),
-        whole.drops,
-    )
+            if intervals or not unique:
+                return None
+            known = [name for name in error.elements if name in circuit]
+            raise type(error)(str(error), known, error.nodes) from None
+        voltages[step.nodes] = [point[names[node]] for node in step.nodes.tolist()]
+        own = point.currents * (point.unique | (np.abs(point.currents) > CARRIES * np.abs(point.currents).max()))
+        currents[step.elements] = own[: step.elements.size]
+        inside = {names[node] for node in step.nodes.tolist()}
+        intervals |= {name: ends for name, ends in point.intervals.items() if name in inside}
+        floating += [problem for problem in point.warnings if problem.kind == "floating"]
+        unique = unique and bool(point.unique.all())
     # The potential of a part not tied to ground is relative to its reference; that of a part tied by controlled
     # currents alone is not.
-    references = {circuit.node_names[k] for k in found.references}
-    single = not whole.intervals and bool(whole.unique.all())
-    single = single and all(problem.names[0] in references for problem in whole.floating)
-    point.uniqueness = Uniqueness.UNIQUE if single else Uniqueness.UNKNOWN
-    return point
+    references = {names[k] for k in found.references}
+    loose = tuple(problem for problem in floating if problem.names[0] not in references)
+    return Sectioned(currents, intervals, loose, unique and not intervals and not loose)
 
 
-__all__ = ["outside", "section_circuit", "sectioned"]
+__all__ = ["Sectioned", "outside", "section_circuit", "sectioned"]
