@@ -34,7 +34,7 @@ def decay(decays, m, half, w, y, piece):
     piece : Piece
         With the series of w − w₀.
     """
-    n, s, n_rows, series, room = decays.many[m], decays.drive.shape[2], ORDER + 1, piece.series, piece.room
+    n, s, n_rows, series, room = decays.size[m], decays.drive.shape[2], ORDER + 1, piece.series, piece.room
     push, alpha, beta = room[:n_rows], room[n_rows : 2 * n_rows], room[2 * n_rows : 3 * n_rows]
     a, one, rest, whole, other = room[-5], room[-4], room[-3], room[-2], room[-1]
     for q in range(n):

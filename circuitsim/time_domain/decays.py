@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.time_domain.decay_series import ORDER, WORK, decay, summed, values_at
-from circuitsim.time_domain.exponentials import exponential
+from circuitsim.time_domain.exponentials import exponential, later, put
 from circuitsim.time_domain.part_states import RESOLVED, STATE, UNSEEN, at_first
 from circuitsim.time_domain.roots import OF_NODES, POINTS, SHARES
 
@@ -30,7 +30,7 @@ class Decays(NamedTuple):
 
     Attributes
     ----------
-    many : (n,) int array
+    size : (n,) int array
         Number of parts.
     rate : (n, c) float array
         λ, 1/s.
@@ -45,16 +45,13 @@ class Decays(NamedTuple):
     states : (n, s + c, q) float array
         Changes of the states as sums over those of w and y.
     voltage, current : (n, s + c, m) float arrays
-        Branch voltages and currents as sums over w and y where they are ``whole``; elsewhere their changes as sums over
+        Branch voltages and currents as sums over w and y where they are whole; elsewhere their changes as sums over
         those of w and y, added to the initial values. Branches are contiguous: the sums are computed side by side,
         since the terms of one sum depend on each other.
     switching : (n, s + c, d) float array
-    whole : (2, m) bool array
-        For voltages and for currents.
-    switching_whole : (n, d) bool array
     """
 
-    many: np.ndarray
+    size: np.ndarray
     rate: np.ndarray
     start: np.ndarray
     lift: np.ndarray
@@ -64,8 +61,6 @@ class Decays(NamedTuple):
     voltage: np.ndarray
     current: np.ndarray
     switching: np.ndarray
-    whole: np.ndarray
-    switching_whole: np.ndarray
 
 
 class Piece(NamedTuple):
@@ -104,10 +99,14 @@ class Piece(NamedTuple):
     of_events: np.ndarray
 
 
-def room_of(decays):
-    """Workspace for a window."""
-    n, d = decays.voltage.shape[1], decays.switching.shape[2]
-    one = np.zeros((4, n))
+def rows_of(modes, decays):
+    """The rows of waveforms over the changes of w and of the states, or of the decaying parts."""
+    return modes if decays is None else decays
+
+
+def room_of(modes, n):
+    """Workspace for a window of ``n`` series."""
+    (N, d), one = modes.switching.shape[1:], np.zeros((4, n))
     return Piece(
         np.zeros((n, ORDER)),
         np.zeros((n, POINTS)),
@@ -115,54 +114,47 @@ def room_of(decays):
         one[1],
         one[2],
         one[3],
-        np.zeros(decays.start.shape[2]),
+        np.zeros(N),
         np.zeros(d, np.bool_),
         np.zeros((WORK, n)),
-        np.zeros((3, decays.states.shape[2])),
+        np.zeros((3, modes.storing.shape[2])),
         np.zeros((4, d)),
     )
 
 
-def source_window(known, inside, fixed, halvings, length):
-    """The number of a window of the sources; ``known`` gives numbers by halvings. A new one is computed if there is
-    room, which must be zero: the series (s, s, POINTS) of w − w₀ over w₀."""
-    count, s = 0, inside.shape[1]
-    if known[halvings] >= 0:
-        return known[halvings]
-    for w in known:
-        count = max(count, w + 1)
-    if count == inside.shape[0]:
-        return -1
+def window_series(system, radius, length, found):
+    """Fill in the Chebyshev series (n, n, POINTS) of e^{A t} − 1 on a window."""
+    n = system.shape[0]
+    for i in range(n):
+        for j in range(n):
+            for k in range(POINTS):
+                found[i, j, k] = 0.0
     for p in range(POINTS):
-        change = exponential(fixed.system, fixed.radius, length * SHARES[p])
-        for i in range(s):
-            change[i, i] -= 1.0
-            for j in range(s):
+        change = exponential(system, radius, length * SHARES[p])
+        for i in range(n):
+            for j in range(n):
                 if change[i, j] != 0.0:
                     for k in range(POINTS):
-                        inside[count, i, j, k] += OF_NODES[p, k] * change[i, j]
-    known[halvings] = count
-    return count
+                        found[i, j, k] += OF_NODES[p, k] * change[i, j]
 
 
 def source_series(inside, z, piece):
-    """Fill in the series of the changes of the sources' states."""
+    """Fill in the series of the changes of the sources' states, and of the others where ``inside`` has them."""
     s = inside.shape[0]
     for i in range(s):
         for k in range(ORDER):
             piece.series[i, k] = 0.0
         for j in range(s):
-            # Other sources do not affect this one.
+            # Other sources do not affect this state.
             if z[j] != 0.0 and (inside[i, j, 0] != 0.0 or inside[i, j, 1] != 0.0):
                 for k in range(inside.shape[2]):
                     piece.series[i, k] += inside[i, j, k] * z[j]
         summed(piece, i)
 
 
-def sources_resolved(s, z, z_size, piece):
-    """Whether the sources' states are resolved, by their last coefficients and their initial values; fills in their
-    sizes."""
-    for i in range(s):
+def sources_resolved(n, z, z_size, piece):
+    """Whether these states are resolved, by their last coefficients and their initial values; fills in their sizes."""
+    for i in range(n):
         gap = 0.0
         for k in range(0, POINTS, 2):
             gap += piece.series[i, k] - piece.series[i, k + 1]
@@ -178,7 +170,7 @@ def states_resolved(decays, m, s, z, z_size, half, piece):
     rows, tail, end, allowed = decays.states[m], piece.of_states[0], piece.of_states[1], piece.of_states[2]
     for i in range(end.size):
         tail[i], end[i], allowed[i] = 0.0, z[s + i], 0.0
-    for j in range(s + decays.many[m]):
+    for j in range(s + decays.size[m]):
         if j < s:
             size = z_size[j]
         else:
@@ -204,7 +196,9 @@ def halvings(decays, m, rows, s, half, piece, tail, allowed):
         good &= tail[i] <= allowed[i]
     if good:
         return 0
-    for c in range(decays.many[m]):
+    if decays is None:
+        return 1
+    for c in range(decays.size[m]):
         excess = 1.0
         for i in range(tail.size):
             if tail[i] > allowed[i] > 0.0:
@@ -214,15 +208,16 @@ def halvings(decays, m, rows, s, half, piece, tail, allowed):
     return 1 + int(math.log2(1.0 + 4.0 * most / POINTS**2))
 
 
-def switching_resolved(decays, modes, m, s, z, parts, z_size, half, piece, switching_size):
+def switching_resolved(modes, decays, m, s, z, parts, z_size, size, half, piece, switching_size):
     """As `halvings`, for all switching functions.
 
     Fills in their initial values, their first coefficients, sums of the last ones and the tolerances of these (4, d),
     their sizes, and which have no zero on the window.
     """
-    many, y, rows, over = decays.many[m], parts.y, decays.switching[m], modes.switching[m]
+    form, y, over = rows_of(modes, decays), parts.y, modes.switching[m]
+    many, rows = form.size[m], form.switching[m]
     value, fixed, tail, allowed = piece.of_events[0], piece.of_events[1], piece.of_events[2], piece.of_events[3]
-    at_first(decays.switching_whole[m], rows, over, many, s, z, y, value)
+    at_first(modes.switching_whole[m], rows, over, many, s, z, y, value)
     for d in range(value.size):
         fixed[d], tail[d], allowed[d] = value[d], 0.0, 0.0
     for j in range(s + many):
@@ -234,47 +229,55 @@ def switching_resolved(decays, modes, m, s, z, parts, z_size, half, piece, switc
         piece.clear[d], allowed[d] = fixed[d] > allowed[d], tail[d]  # more than the sum of all other coefficients
         if piece.clear[d] and tail[d] <= RESOLVED * abs(value[d]):
             continue  # the sizes below are no less than the value
-        size, wrong = 0.0, 0.0
-        if decays.switching_whole[m, d]:
+        most, wrong = 0.0, 0.0
+        if modes.switching_whole[m, d]:
             for j in range(s):
-                size += abs(rows[j, d]) * piece.peak[j]
+                most += abs(rows[j, d]) * piece.peak[j]
                 wrong += abs(rows[j, d]) * z_size[j]
             for c in range(many):
                 weight = abs(rows[s + c, d])
-                size += weight * max(abs(y[c]), abs(y[c] + piece.last[s + c]))
+                most += weight * max(abs(y[c]), abs(y[c] + piece.last[s + c]))
                 wrong += weight * parts.error[c] / STATE
         else:
             for i in range(s + modes.size[m]):
-                weight = abs(over[i, d])
-                size += weight * piece.peak[i]
-                if i < s:
-                    wrong += weight * z_size[i]
-                else:
-                    wrong += weight * parts.x_error[modes.place[m, i - s]] / STATE
-        allowed[d], switching_size[d] = max(RESOLVED * size, UNSEEN * wrong), wrong
+                most += abs(over[i, d]) * piece.peak[i]
+                wrong += abs(over[i, d]) * size[i]
+        allowed[d], switching_size[d] = max(RESOLVED * most, UNSEEN * wrong), wrong
     return halvings(decays, m, rows, s, half, piece, tail, allowed)
 
 
-def decay_waveforms(inside, decays, modes, m, z, parts, z_size, half, piece, switching, switching_size):
+def window_waveforms(inside, modes, decays, m, s, z, parts, z_size, size, half, piece, switching, switching_size):
     """The waveforms on a window: series of the switching functions that may have a zero; returns an estimate of the
     number of halvings until they are resolved; 0: they are.
 
-    ``parts`` are those at its start (`circuitsim.time_domain.part_states.Carried`).
+    Parameters
+    ----------
+    inside : (n, n, POINTS) float array
+        Series of the changes of the sources' states, and without decaying parts of all states.
+    parts : Carried
+        At the window's start.
+    z_size, size : (N,) float arrays
+        See `circuitsim.time_domain.scales.state_sizes`.
     """
-    s, rows = inside.shape[0], decays.switching[m]
+    form = rows_of(modes, decays)
+    many, rows, more = form.size[m], form.switching[m], 0
     source_series(inside, z, piece)
-    if not sources_resolved(s, z, z_size, piece):
+    if not sources_resolved(inside.shape[0], z, z_size, piece):
         return 1
-    decay(decays, m, half, z, parts.y, piece)
-    more = states_resolved(decays, m, s, z, z_size, half, piece)
+    if decays is None:
+        for i in range(z.size):
+            size[i] = max(size[i], max(abs(z[i]), abs(z[i] + piece.last[i])))
+    else:
+        decay(decays, m, half, z, parts.y, piece)
+        more = states_resolved(decays, m, s, z, z_size, half, piece)
     if more == 0:
-        more = switching_resolved(decays, modes, m, s, z, parts, z_size, half, piece, switching_size)
+        more = switching_resolved(modes, decays, m, s, z, parts, z_size, size, half, piece, switching_size)
     for d in range(switching_size.size):
         if more > 0 or piece.clear[d]:
             continue
         for k in range(POINTS):
             switching[d, k] = 0.0
-        for j in range(s + decays.many[m]):
+        for j in range(s + many):
             if rows[j, d] != 0.0:
                 for k in range(min(int(piece.many[j]), POINTS)):
                     switching[d, k] += rows[j, d] * piece.series[j, k]
@@ -282,14 +285,16 @@ def decay_waveforms(inside, decays, modes, m, z, parts, z_size, half, piece, swi
     return more
 
 
-def decay_state(decays, m, s, z, y, piece, share, later):
-    """The state at a fraction of the window; fills in the parts ``y`` there as ``later``."""
-    change, found = np.empty(s + decays.many[m]), z.copy()
-    values_at(piece, change.size, share, change)
-    for i in range(s):
-        found[i] += change[i]
-    for c in range(decays.many[m]):
-        later[c] = y[c] + change[s + c]
+def state_at(fixed, modes, decays, m, piece, length, since, z, y, later_y):
+    """The state ``since`` s after the start of a window; fills in the decaying parts there as ``later_y``."""
+    if decays is None:
+        return later(modes.system[m], modes.radius[m], since, z)
+    s = fixed.system.shape[0]
+    change, found = np.empty(s + decays.size[m]), z.copy()
+    values_at(piece, change.size, since / length, change)
+    put(later(fixed.system, fixed.radius, since, z[:s]), found[:s])
+    for c in range(decays.size[m]):
+        later_y[c] = y[c] + change[s + c]
     for j in range(change.size):
         for i in range(decays.states.shape[2]):
             found[s + i] += decays.states[m, j, i] * change[j]
@@ -300,7 +305,7 @@ def evaluate_decays(inside, windows, exponent, decays, modes, record, where, tim
     """As `circuitsim.time_domain.exponentials.evaluate`, for decaying parts; ``record`` is (mode, start, state, parts,
     halvings) by segment."""
     mode, start, state, parts, halvings = record
-    piece, s, before, length = room_of(decays), inside.shape[1], -1, 1.0
+    piece, s, before, length = room_of(modes, decays.voltage.shape[1]), inside.shape[1], -1, 1.0
     y, begin, now = np.empty(piece.tail.size), np.zeros((2, v.shape[0])), np.empty((2, v.shape[0]))
     drop, flow = now[0], now[1]
     for k in range(times.size):
@@ -310,9 +315,9 @@ def evaluate_decays(inside, windows, exponent, decays, modes, record, where, tim
             z, before, length = state[at], at, math.ldexp(1.0, int(exponent - halvings[at]))
             source_series(inside[windows[halvings[at]]], z, piece)
             decay(decays, m, 0.5 * length, z, parts[at], piece)
-            at_first(decays.whole[0], decays.voltage[m], modes.voltage[m], decays.many[m], s, z, parts[at], begin[0])
-            at_first(decays.whole[1], decays.current[m], modes.current[m], decays.many[m], s, z, parts[at], begin[1])
-        count = s + decays.many[m]
+            at_first(modes.whole[0], decays.voltage[m], modes.voltage[m], decays.size[m], s, z, parts[at], begin[0])
+            at_first(modes.whole[1], decays.current[m], modes.current[m], decays.size[m], s, z, parts[at], begin[1])
+        count = s + decays.size[m]
         values_at(piece, count, (times[k] - start[at]) / length, y)
         for b in range(drop.size):
             drop[b], flow[b] = begin[0, b], begin[1, b]

@@ -1,4 +1,4 @@
-"""Kernels: matrix exponentials, and their action on a state.
+"""Kernels: matrix exponentials, their action on a state, and their Chebyshev series on a window.
 
 Circuits' system matrices are far from normal in units of V and A and nearly normal in units of √J. So the spectral
 radius, not a norm, bounds the steps: Taylor's series of e^{A h} converges to rounding within `TERMS` terms if h times
@@ -41,7 +41,7 @@ def product(a, b, out):
 
 
 def exponential(system, radius, time):
-    """e^{A t} by Taylor's series and squaring, applied to e^{A h} − 1 so that slow modes keep their digits.
+    """e^{A t} − 1 by Taylor's series and squaring, applied to e^{A h} − 1 so that slow modes keep their digits.
 
     Parameters
     ----------
@@ -67,22 +67,18 @@ def exponential(system, radius, time):
         for i in range(n):
             for j in range(n):
                 e[i, j] = 2.0 * e[i, j] + work[i, j]
-    for i in range(n):
-        e[i, i] += 1.0
     return e
 
 
 def later(system, radius, time, z):
     """e^{A t} z."""
-    n, out = z.size, np.empty(z.size)
-    put(z, out)
+    n, out = z.size, z.copy()
     steps = max(1.0, math.ceil(radius * time))
     if steps > STEPS:
-        e = exponential(system, radius, time)
+        change = exponential(system, radius, time)
         for i in range(n):
-            out[i] = 0.0
             for j in range(n):
-                out[i] += e[i, j] * z[j]
+                out[i] += change[i, j] * z[j]
         return out
     h = time / steps
     term, image = np.empty(n), np.empty(n)
@@ -102,16 +98,6 @@ def later(system, radius, time, z):
                 term[i] = image[i]
                 out[i] += image[i]
     return out
-
-
-def node_exponentials(system, radius, times, found):
-    """Fill in e^{A t} at times (p,), for products with a state: (n, p, n), entry (j, p, i) row i and column j."""
-    n = system.shape[0]
-    for p in range(times.size):
-        e = exponential(system, radius, times[p])
-        for j in range(n):
-            for i in range(n):
-                found[j, p, i] = e[i, j]
 
 
 def evaluate(system, radius, voltage, current, mode, start, state, where, times, v, i):

@@ -1,8 +1,8 @@
 """The modes and windows of a run so far, in arrays that the compiled loop reads.
 
 A mode's state vector is ordered (states of the sources, capacitor voltages and inductor currents, zeros), so that the
-sources have the same positions in all modes. A window holds the matrix exponentials at its Chebyshev nodes, shared by
-windows of equal mode and length.
+sources have the same positions in all modes. A window holds the Chebyshev series of the matrix exponential, shared by
+windows of equal mode and length; with decaying parts that of the sources alone, shared by windows of equal length.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy as np
 from circuitsim.engine.small.pointers import Pinned
 from circuitsim.errors import ConvergenceError
 from circuitsim.kernels import PRODUCT, SHORT, keep_memory, kernel
-from circuitsim.time_domain.decays import Decays
+from circuitsim.time_domain.decays import Decays, window_series
 from circuitsim.time_domain.exponentials import PRODUCTS as EXPONENTIAL
-from circuitsim.time_domain.exponentials import STEPS, TERMS, node_exponentials
+from circuitsim.time_domain.exponentials import STEPS, TERMS
 from circuitsim.time_domain.mode_rows import entered
 from circuitsim.time_domain.modes import UNCOUPLED, Mode, Role, normal_tree, shared_of
 from circuitsim.time_domain.problem import Problem
-from circuitsim.time_domain.roots import POINTS, SHARES
+from circuitsim.time_domain.roots import POINTS
 from circuitsim.time_domain.trees import FIRST_ROLE, Wiring
 from circuitsim.time_domain.windows import LENGTHS
 
@@ -38,10 +38,9 @@ all pairs of rows."""
 ROOM, LEAST_ROOM = 64, 8
 """Initial room for modes: within half of their memory limit, and the minimum."""
 MEMORY = 256_000_000
-"""Maximum size of stored matrix exponentials, bytes; others are recomputed."""
-
+"""Maximum size of stored windows, bytes; others are recomputed."""
 FEW = 8
-"""Initial room for windows of the sources."""
+"""Initial room for windows."""
 LARGEST = 2_000_000_000
 """Maximum size of all modes, bytes, which the waveforms of a result need."""
 
@@ -79,6 +78,8 @@ class Modes(NamedTuple):
     switching : (n, N, d) float array
         Switching functions, nonnegative in this mode: currents of conducting diodes, minus voltages of blocking ones;
         for switches the distance of the control from its threshold.
+    switching_whole : (n, d) bool array
+        Which of them are given entirely by decaying parts.
     storing : (n, N, q) float array
         Capacitor voltages and inductor currents.
     sources : (n, s, d) float array
@@ -91,7 +92,9 @@ class Modes(NamedTuple):
     twigs, links, cut, tree, rest : (n, t), (n, l), (n, t, l), (n, 6), (n, 6) arrays
         The normal tree (`Wiring`).
     window : (n, LENGTHS) int array
-        Number of the window by halvings; −1: not computed yet.
+        Number of the window by halvings; −1: not computed yet. With decaying parts that of mode 0 is that of all.
+    whole : (2, m) bool array
+        Voltages and currents that are given entirely by decaying parts.
     """
 
     conducting: np.ndarray
@@ -106,6 +109,7 @@ class Modes(NamedTuple):
     voltage: np.ndarray
     current: np.ndarray
     switching: np.ndarray
+    switching_whole: np.ndarray
     storing: np.ndarray
     sources: np.ndarray
     source_checks: np.ndarray
@@ -116,6 +120,7 @@ class Modes(NamedTuple):
     tree: np.ndarray
     rest: np.ndarray
     window: np.ndarray
+    whole: np.ndarray
 
 
 class Library:
@@ -148,9 +153,8 @@ class Library:
         self.of_sources = _speeds(np.linalg.eigvals(problem.system))
         each = sum(own.nbytes for part in self._room(1) for own in part)
         self._hold(*self._room(max(LEAST_ROOM, min(ROOM, LARGEST // (2 * each)))))
-        # Matrix exponentials at the nodes, (column, node, row); of decaying modes the sources' series (row, column,
-        # coefficient), which the compiled loop fills in.
-        self.inside = np.zeros((FEW, s, s, POINTS) if self.decaying else (1, s + q, POINTS, s + q))
+        n = s if self.decaying else s + q
+        self.inside = np.zeros((FEW, n, n, POINTS))
 
     def add(self, conducting: np.ndarray) -> None:
         """Compute the mode of a set of conducting diodes and closed switches; its number is the previous count.
@@ -170,7 +174,6 @@ class Library:
         else:
             n = len(self.problem.system) + int(modes.size[at])
             modes.radius[at], modes.longest[at] = _speeds(np.linalg.eigvals(modes.system[at, :n, :n]))
-        modes.window[at] = -1
         self.count += 1
 
     def _enter(self, conducting: np.ndarray, at: int) -> None:
@@ -184,19 +187,18 @@ class Library:
             enter(self._supplied, conducting, net, shared, True, at, *self.pinned)
 
     def add_window(self, mode: int, halvings: int) -> None:
-        """Compute the matrix exponentials of one window of a mode; where the states decay, make room for more."""
-        if self.decaying:
-            self.inside = np.concatenate([self.inside, np.zeros_like(self.inside)])
-            return
+        """Compute the series of one window of a mode; with decaying parts, of the sources in all modes."""
         if self.windows * self.inside[0].nbytes > MEMORY:
             self.modes.window[:], self.windows = -1, 0
         if self.windows == len(self.inside):
             self.inside = np.concatenate([self.inside, np.zeros_like(self.inside)])
-        length, matrix = np.ldexp(1.0, self.exponent - halvings), self.modes.system[mode]
-        radius = float(self.modes.radius[mode])
+        length, n = math.ldexp(1.0, self.exponent - halvings), self.inside.shape[1]
+        matrix, radius = self.modes.system[mode], float(self.modes.radius[mode])
+        if self.decaying:
+            mode, matrix, radius = 0, self.problem.system, self.of_sources[0]
         squared = EXPONENTIAL + math.log2(max(radius * length, 1.0))
-        find = kernel(node_exponentials, int(squared) * POINTS * len(matrix) ** 3, SHORT)
-        find(matrix, radius, length * SHARES, self.inside[self.windows])
+        find = kernel(window_series, int(squared) * POINTS * n**3, SHORT)
+        find(matrix, radius, length, self.inside[self.windows])
         self.modes.window[mode, halvings] = self.windows
         self.windows += 1
 
@@ -250,6 +252,7 @@ class Library:
             voltage=zeros(n, m),
             current=zeros(n, m),
             switching=zeros(n, d),
+            switching_whole=zeros(d, kind=bool),
             storing=zeros(n, q),
             sources=zeros(s, d),
             source_checks=zeros(s, 2 * m),
@@ -259,10 +262,11 @@ class Library:
             cut=zeros(t, links),
             tree=whole(FIRST_ROLE.size),
             rest=whole(FIRST_ROLE.size),
-            window=whole(LENGTHS),
+            window=whole(LENGTHS) - 1,
+            whole=problem.whole,
         )
         decays = Decays(
-            many=whole(),
+            size=whole(),
             rate=zeros(c),
             start=zeros(c, y),
             lift=zeros(c, e),
@@ -272,8 +276,6 @@ class Library:
             voltage=zeros(k, e),
             current=zeros(k, e),
             switching=zeros(k, events),
-            whole=problem.whole,
-            switching_whole=zeros(events, kind=bool),
         )
         return modes, decays
 

@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 from circuitsim.engine.small.pointers import pointer, retain
-from circuitsim.time_domain.decays import decay_waveforms, room_of, source_window
+from circuitsim.time_domain.decays import room_of, rows_of, state_at, window_waveforms
 from circuitsim.time_domain.exponentials import put
 from circuitsim.time_domain.mode_selection import FOUND, NOISE, UNKNOWN, agrees, leading_terms, select, signs, state_of
-from circuitsim.time_domain.part_states import RESOLVED, at_first, currents_of, first_value, later_errors
-from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, to_coefficients, to_nodes, zero_at
+from circuitsim.time_domain.part_states import at_first, currents_of, first_value, later_errors
+from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, to_nodes, zero_at
 from circuitsim.time_domain.run_state import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, STILL, TRIES, WANTED, Space
 from circuitsim.time_domain.scales import known_of, sizes, state_sizes
 from circuitsim.time_domain.trees import C, R
@@ -25,8 +25,6 @@ from circuitsim.time_domain.windows import (
     polynomials,
     refined,
     slope_at,
-    state_at,
-    window_waveforms,
 )
 
 DONE, MODE, WINDOW, CORNERS, ROOM, JUMP, SOURCES, FAST, ENDLESS, NO_SET, GOING = range(11)
@@ -87,12 +85,12 @@ def space_for(modes, run):
     """Workspace for a window."""
     n, d = run.z.size, run.tied.size
     return Space(
-        np.empty((POINTS, n)),
         np.empty((POINTS, POINTS)),
         np.empty((d, POINTS)),
         np.empty(d),
         np.empty(d, np.int64),
         np.empty(run.x.size),
+        np.empty(n),
         np.empty(n),
         np.zeros((2, modes.voltage.shape[2])),
         np.empty(run.parts.y.size),
@@ -112,7 +110,7 @@ def advance_decays(modes, decays, count, inside, exponent, schedule, fixed, run,
 def go_on(modes, decays, count, inside, exponent, schedule, fixed, run, record, stop):
     """`advance`; without decaying parts ``decays`` is None, and the code for them is not compiled."""
     fixed, schedule, run, record, code = pointer(fixed), pointer(schedule), pointer(run), pointer(record), GOING
-    own_space, own_piece = space_for(modes, run), None if decays is None else room_of(decays)
+    own_space, own_piece = space_for(modes, run), room_of(modes, rows_of(modes, decays).voltage.shape[1])
     space, piece, parts = pointer(own_space), pointer(own_piece), pointer(run.parts)
     while code == GOING:
         code = begin(modes, decays, count, schedule, fixed, run, parts, record, stop)
@@ -145,7 +143,7 @@ def window(modes, decays, inside, exponent, schedule, fixed, run, parts, record,
     bound = schedule.times[mark[CORNER]] if mark[CORNER] < schedule.times.size else stop
     left = bound - number[TIME]
     ahead = left
-    if decays is not None and mark[EVENTS] > 0 and number[TIME] > record.time[0]:
+    if mark[EVENTS] > 0 and number[TIME] > record.time[0]:
         mean, last = (number[TIME] - record.time[0]) / mark[EVENTS], number[TIME] - record.time[mark[EVENTS] - 1]
         ahead = min(left, max(FURTHER * mean, last))
     code, power = resolve(modes, decays, inside, exponent, fixed, run, parts, space, piece, ahead)
@@ -202,58 +200,46 @@ def window(modes, decays, inside, exponent, schedule, fixed, run, parts, record,
 
 
 def resolve(modes, decays, inside, exponent, fixed, run, parts, space, piece, left):
-    """Fill in the waveforms on the longest window that resolves them; returns `GOING`, or what is missing, and the
-    power of two of its length, s. Steps down double until a window is short enough; bisection finds the longest one."""
+    """Fill in the waveforms on a window that resolves them; returns `GOING`, or what is missing, and the exponent of
+    its length, s, which is a power of two."""
     m = run.mark[NOW]
     mantissa, power = math.frexp(min(left, modes.longest[m]))
     power -= mantissa == 0.5
     sizes(run, fixed, space.x_size)
-    state_sizes(modes, m, run, space.x_size, space.z_size)
-    z_size = space.z_size
-    if decays is not None:
-        s = run.w.size
-        for k in range(modes.size[m]):
-            z_size[s + k] = parts.x_error[modes.place[m, k]] / RESOLVED
-    least, good, bad, step = exponent - LENGTHS, exponent - LENGTHS, power + 1, 1
-    while True:
+    state_sizes(modes, m, run, space.x_size, space.z_size, space.size)
+    while exponent - power < LENGTHS:
         run.mark[TRIES] += 1
         count = exponent - power
-        if power <= least:
-            return FAST, power
-        if decays is not None:
-            w = source_window(modes.window[0], inside, fixed, count, math.ldexp(1.0, power))
-        else:
-            w = modes.window[m, count]
+        w = modes.window[m if decays is None else 0, count]
         if w < 0:
             run.mark[WANTED] = count
             return WINDOW, power
-        if decays is not None:
-            half = math.ldexp(0.5, power)
-            more = decay_waveforms(
-                inside[w], decays, modes, m, run.z, parts, z_size, half, piece, space.switching, space.switching_size
-            )
-            if more == 0:
-                return GOING, power
-            power -= more
-            continue
-        size = run.size
-        resolved = window_waveforms(
-            inside[w], modes, m, run.z, z_size, size, space.states, space.switching, space.switching_size
+        more = window_waveforms(
+            inside[w],
+            modes,
+            decays,
+            m,
+            run.w.size,
+            run.z,
+            parts,
+            space.z_size,
+            space.size,
+            math.ldexp(0.5, power),
+            piece,
+            space.switching,
+            space.switching_size,
         )
-        if resolved and power + 1 == bad:
+        if more == 0:
             return GOING, power
-        if resolved:
-            good = power
-        else:
-            bad, step = power, 2 * step
-        power = (good + bad) // 2 if good > least else max(power - step // 2, min(least + 1, bad - 1))
+        power -= more
+    return FAST, power
 
 
 def leading_zeros(modes, decays, m, fixed, run, parts, space, piece):
     """Fill in the orders of zero of the switching functions; one that has left zero since the last check has none."""
     for k in range(space.orders.size):
         space.orders[k] = max(run.order[k], 0)
-        if decays is not None and piece.clear[k]:
+        if piece.clear[k]:
             space.orders[k] = -1
         if space.orders[k] <= 0 or run.tied[k]:
             continue
@@ -263,30 +249,20 @@ def leading_zeros(modes, decays, m, fixed, run, parts, space, piece):
 
 def event_value(decays, modes, m, k, run, parts):
     """A switching function."""
-    whole, rows, many = False, modes.switching[m], 0
-    if decays is not None:
-        whole, rows, many = decays.switching_whole[m, k], decays.switching[m], decays.many[m]
-    return first_value(whole, rows, modes.switching[m], k, many, run.w.size, run.z, parts.y)
+    form, whole = rows_of(modes, decays), modes.switching_whole[m, k]
+    return first_value(whole, form.switching[m], modes.switching[m], k, form.size[m], run.w.size, run.z, parts.y)
 
 
 def energies(modes, decays, m, fixed, run, parts, space, piece, since, length):
     """Add the energies of a window up to ``since`` s after its start."""
-    until, n, begin = 2.0 * since / length - 1.0, run.z.size, space.begin
+    until, begin, form, s = 2.0 * since / length - 1.0, space.begin, rows_of(modes, decays), run.w.size
+    count, voltage, current = s + form.size[m], form.voltage[m], form.current[m]
     polynomials(until, space.table)
-    if decays is not None:
-        s, many = run.w.size, decays.many[m]
-        at_first(decays.whole[0], decays.voltage[m], modes.voltage[m], many, s, run.z, parts.y, begin[0])
-        at_first(decays.whole[1], decays.current[m], modes.current[m], many, s, run.z, parts.y, begin[1])
-        n = s + many
-        for j in range(n):
-            to_nodes(piece.series[j], min(int(piece.many[j]), POINTS), space.table, piece.nodes[j])
-        integrate(decays.voltage[m], decays.current[m], begin, n, piece.nodes, fixed, until, length, run.number)
-    else:
-        nodes, series = space.states.T.copy(), np.empty(space.states.shape[0])
-        for j in range(n):
-            to_coefficients(nodes[j], series)
-            to_nodes(series, POINTS, space.table, nodes[j])
-        integrate(modes.voltage[m], modes.current[m], begin, n, nodes, fixed, until, length, run.number)
+    at_first(modes.whole[0], voltage, modes.voltage[m], count - s, s, run.z, parts.y, begin[0])
+    at_first(modes.whole[1], current, modes.current[m], count - s, s, run.z, parts.y, begin[1])
+    for j in range(count):
+        to_nodes(piece.series[j], min(int(piece.many[j]), POINTS), space.table, piece.nodes[j])
+    integrate(voltage, current, begin, count, piece.nodes, fixed, until, length, run.number)
 
 
 def move(modes, decays, m, fixed, run, parts, space, piece, since, length, before, event):
@@ -307,7 +283,7 @@ def move(modes, decays, m, fixed, run, parts, space, piece, since, length, befor
         later_errors(decays, modes, m, fixed.storage, run.w_size, before, run.z, later, since, parts)
         put(later, parts.y)
         missed = 0.0
-        if event >= 0 and decays.switching_whole[m, event]:
+        if event >= 0 and modes.switching_whole[m, event]:
             missed = abs(event_value(decays, modes, m, event, run, parts))
         currents_of(decays, m, run.w, run.w_size, parts, missed)
         parts.holds[0], parts.mode[0] = True, m
@@ -350,7 +326,7 @@ def changed_with(modes, decays, m, fixed, run, parts, space, piece, event, lengt
             continue
         if abs(event_value(decays, modes, m, k, run, parts)) > FALLS * space.switching_size[k]:
             continue
-        value, slope = slope_at(decays, modes, m, fixed.system, k, run.z, parts.y)
+        value, slope = slope_at(modes, decays, m, run.w.size, k, run.z, parts.y)
         falls = -slope * length > FALLS * space.switching_size[k]
         if falls and abs(value) <= SAME_TIME * -slope * run.number[ERROR]:
             run.tied[k], run.conducting[k] = True, not run.conducting[k]

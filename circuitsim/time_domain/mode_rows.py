@@ -210,7 +210,7 @@ def cut_conductances(net, role, value, back, conductance):
 def parted(supply, conducting, parting, modes, decays, at):
     """Store the decaying parts of mode number ``at``; see `circuitsim.time_domain.decays.Decays`."""
     c, d, (k, s) = parting.rate.size, supply.diodes.size, parting.along.shape
-    decays.many[at] = c
+    decays.size[at] = c
     decays.rate[at, :c], decays.drive[at, :c] = parting.rate, parting.drive
     for p in range(c):
         ordered_row(parting.start[p], s, 1.0, decays.start[at, p])
@@ -226,8 +226,8 @@ def parted(supply, conducting, parting, modes, decays, at):
         for e in supply.resistors:
             decays.voltage[at, j, e] = parting.value[e] * parting.current[e, j]
     for j in range(conducting.size):
-        decays.switching_whole[at, j], e = watched(supply, conducting, j)
-        if decays.switching_whole[at, j]:
+        modes.switching_whole[at, j], e = watched(supply, conducting, j)
+        if modes.switching_whole[at, j]:
             for i in range(s + c):
                 decays.switching[at, i, j] = parting.current[e, i] if conducting[j] else -parting.current[e, i]
             if j >= d:

@@ -311,9 +311,9 @@ def selected(modes, decays, before, count, known, diodes, run, x_size, noise):
             carried = before.holds[0] and same_switches(modes, m, before.mode[0], diodes.size)
             if begun(decays, m, state[0], state[1], before, carried, parts[0], parts[1], parts[2]):
                 for d in range(n):
-                    if tied[d] and decays.switching_whole[m, d]:
+                    if tied[d] and modes.switching_whole[m, d]:
                         former[d] |= stays_zero(
-                            decays.switching[m], d, run.w, run.w_size, decays.many[m], parts[0], parts[1], parts[2]
+                            decays.switching[m], d, run.w, run.w_size, decays.size[m], parts[0], parts[1], parts[2]
                         )
         leading_terms(modes, decays, (parts[0], parts[1]), m, known, diodes, run, state, former, noise)
         begin, end, lowest = 0, diodes.size, ORDERS + 1

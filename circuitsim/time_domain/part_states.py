@@ -74,7 +74,7 @@ def at_first(whole, rows, over, many, s, z, y, found):
     may be empty."""
     for r in range(found.size):
         found[r] = 0.0
-    for j in range(s + many):
+    for j in range(s + min(many, y.size)):
         state = z[j] if j < s else y[j - s]
         for r in range(found.size):
             found[r] += rows[j, r] * state if whole[r] else 0.0
@@ -118,7 +118,7 @@ def begun(decays, m, z, z_size, before, carried, y, error, of_states):
     carrying = 0.0
     for e in before.resistors:
         carrying += decays.weight[m, e] * abs(before.current[e])
-    many, by_current, of_current = decays.many[m], np.zeros(y.size), np.zeros(y.size)
+    many, by_current, of_current = decays.size[m], np.zeros(y.size), np.zeros(y.size)
     for p in range(many):
         y[p], error[p] = 0.0, 0.0
         for j in range(z.size):
@@ -177,7 +177,7 @@ def later_errors(decays, modes, m, storage, w_size, z, later_z, later_y, time, p
     parts : Carried
         Its errors become those at the later time.
     """
-    s, many = w_size.size, decays.many[m]
+    s, many = w_size.size, decays.size[m]
     gone, own, begun, added = np.empty(many), np.empty(many), 0.0, 0.0
     for p in range(many):
         rate, driven, pushed = decays.rate[m, p], 0.0, 0.0
@@ -220,7 +220,7 @@ def currents_of(decays, m, w, w_size, before, missed):
         for j in range(s):
             flow += rows[j, e] * w[j]
             off += abs(rows[j, e]) * STATE * w_size[j]
-        for p in range(decays.many[m]):
+        for p in range(decays.size[m]):
             flow += rows[s + p, e] * before.y[p]
             off += abs(rows[s + p, e]) * before.error[p]
         before.current[e], before.current_error[e] = flow, off
@@ -228,7 +228,7 @@ def currents_of(decays, m, w, w_size, before, missed):
 
 def part_signs(decays, modes, m, z, z_size, s, y, error, zero, noise, order, sign):
     """As `circuitsim.time_domain.mode_selection.signs`, from the decaying parts, one derivative at a time."""
-    many, system, n = decays.many[m], modes.system[m], s + decays.many[m]
+    many, system, n = decays.size[m], modes.system[m], s + decays.size[m]
     change, wrong = np.empty(n), np.empty(n)
     for j in range(s):
         change[j], wrong[j] = z[j], STATE * z_size[j]
@@ -245,7 +245,7 @@ def part_signs(decays, modes, m, z, z_size, s, y, error, zero, noise, order, sig
         if k == 0:
             summed_up(modes.switching[m], z.size, z, z_size, value, size)
             for d in range(sign.size):
-                if not decays.switching_whole[m, d]:
+                if not modes.switching_whole[m, d]:
                     found[d], magnitude[d] = value[d], STATE * size[d]
         share = noise / STATE if k == 0 else DERIVATIVE * max(1.0, noise / VALUE)
         if settled(k, found, magnitude, share, zero, order, sign) or k == ORDERS:

@@ -34,8 +34,6 @@ TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(NODES, POINTS - 1))
 OF_NODES = np.ascontiguousarray(TO_COEFFICIENTS.T)
 AT_NODES = np.ascontiguousarray(chebyshev.chebvander(NODES, POINTS - 1).T)
 """Coefficients (rows) → values at the nodes."""
-TO_LEFT = TO_COEFFICIENTS.T @ (-1.0) ** np.arange(POINTS)
-"""Values at the nodes → the interpolant at the left end of the window."""
 HALVES = np.ascontiguousarray(
     np.stack([(TO_COEFFICIENTS @ chebyshev.chebvander(0.5 * (NODES + side), POINTS - 1)).T for side in (-1.0, 1.0)])
 )

@@ -127,8 +127,6 @@ class Space(NamedTuple):
 
     Attributes
     ----------
-    states : (POINTS, N) float array
-        At the nodes.
     table : (POINTS, POINTS) float array
         `circuitsim.time_domain.windows.polynomials`.
     switching, switching_size : (d, POINTS), (d,) float arrays
@@ -136,19 +134,20 @@ class Space(NamedTuple):
     orders : (d,) int array
         Number of leading Taylor terms that are zero; −1: no zero on the window.
     x_size : (q,) float array
-    z_size : (N,) float array
+    z_size, size : (N,) float arrays
+        `circuitsim.time_domain.scales.state_sizes`.
     begin : (2, m) float array
         Branch voltages and currents at the beginning.
     later : (c,) float array
         Decaying parts at the end.
     """
 
-    states: np.ndarray
     table: np.ndarray
     switching: np.ndarray
     switching_size: np.ndarray
     orders: np.ndarray
     x_size: np.ndarray
     z_size: np.ndarray
+    size: np.ndarray
     begin: np.ndarray
     later: np.ndarray

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim.time_domain.exponentials import put
+from circuitsim.time_domain.part_states import RESOLVED, STATE
 from circuitsim.time_domain.windows import CURRENT, LARGEST, SMALLEST, VOLTAGE
 
 FLOOR = 1e-3
@@ -32,24 +33,28 @@ def sizes(run, fixed, size):
         size[k] = v if fixed.capacitor[k] else i
 
 
-def state_sizes(modes, m, run, x_size, size):
-    """Fill in the scale of the errors of the state (N,): sizes of sources, of capacitor voltages and inductor currents,
-    or less where known (`Run.size`)."""
+def state_sizes(modes, m, run, x_size, z_size, size):
+    """Fill in the sizes of the state (N,) up to which a window has to resolve it, and the scale of its errors: those of
+    sources, of capacitor voltages and inductor currents, or less where known (`Run.size`)."""
     s = run.w.size
+    put(run.w_size, z_size[:s])
     put(run.w_size, size[:s])
     for k in range(s, size.size):
-        size[k] = 0.0
+        z_size[k], size[k] = 0.0, 0.0
     for k in range(modes.size[m]):
         if not modes.onto.shape[1]:
-            size[s + k] = x_size[modes.place[m, k]]
-            continue
-        for i in range(x_size.size):
-            size[s + k] += abs(modes.onto[m, k, i]) * x_size[i]
-        for j in range(s):
-            size[s + k] += abs(modes.onto_sources[m, k, j]) * run.w_size[j]
-        if modes.conductance[m, k] < np.inf:
-            least = modes.conductance[m, k] * run.number[VOLTAGE]
-            size[s + k] = min(size[s + k], max(run.size[s + k], least))
+            size[s + k] = run.parts.x_error[modes.place[m, k]] / STATE
+        else:
+            for i in range(x_size.size):
+                size[s + k] += abs(modes.onto[m, k, i]) * x_size[i]
+            for j in range(s):
+                size[s + k] += abs(modes.onto_sources[m, k, j]) * run.w_size[j]
+            if modes.conductance[m, k] < np.inf:
+                least = modes.conductance[m, k] * run.number[VOLTAGE]
+                size[s + k] = min(size[s + k], max(run.size[s + k], least))
+        z_size[s + k] = STATE / RESOLVED * size[s + k]
+        if modes.onto.shape[1]:
+            size[s + k] = min(size[s + k], run.size[s + k])
 
 
 def known_of(fixed, run, x_size, elements):

@@ -1,13 +1,12 @@
-"""Kernels: the waveforms on one window, from matrix exponentials or from decaying parts; roots and energies there."""
+"""Kernels: the roots and energies of waveforms on one window."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.time_domain.decays import LEFT, decay_state
-from circuitsim.time_domain.exponentials import later, put
-from circuitsim.time_domain.part_states import RESOLVED, STATE, first_value
-from circuitsim.time_domain.roots import NODES, POINTS, TO_COEFFICIENTS, TO_LEFT, to_coefficients
+from circuitsim.time_domain.decays import rows_of, state_at
+from circuitsim.time_domain.part_states import first_value
+from circuitsim.time_domain.roots import POINTS
 
 TIME, VOLTAGE, CURRENT, DELIVERED, DISSIPATED, TURNED, ERROR, LOST, SMALLEST, LARGEST = range(10)
 """Entries of `Run.number`: time, s; largest voltage and current so far; energies, J; error of the event time,
@@ -24,78 +23,21 @@ SPARSE = 4
 """Stride of the nodes at which the largest voltage and current are taken."""
 
 
-def window_waveforms(inside, modes, m, z, z_size, size, states, switching, switching_size):
-    """The states at a window's nodes, and the series of the switching functions; returns whether they are resolved.
-
-    A transient that ends before the first node only shows at the left end, where the interpolant misses the state.
-    """
-    n, d, values = z.size, switching_size.size, np.empty(switching.shape[1])
-    for p in range(POINTS):
-        for i in range(n):
-            states[p, i] = 0.0
-    for j in range(n):
-        if z[j] != 0.0:
-            for p in range(POINTS):
-                for i in range(n):
-                    states[p, i] += inside[j, p, i] * z[j]
-    peak = np.abs(z)
-    for p in range(POINTS):
-        for i in range(n):
-            peak[i] = max(peak[i], abs(states[p, i]))
-    for i in range(n):
-        last, other, gap = 0.0, 0.0, -z[i]
-        for p in range(POINTS):
-            last += TO_COEFFICIENTS[POINTS - 1, p] * states[p, i]
-            other += TO_COEFFICIENTS[POINTS - 2, p] * states[p, i]
-            gap += TO_LEFT[p] * states[p, i]
-        if max(abs(last), abs(other), LEFT * abs(gap)) > max(RESOLVED * peak[i], STATE * z_size[i]):
-            return False
-    for k in range(d):
-        switching_size[k], wide, gap = 0.0, 0.0, 0.0
-        for i in range(n):
-            switching_size[k] += abs(modes.switching[m, i, k]) * max(peak[i], min(size[i], z_size[i]))
-            wide += abs(modes.switching[m, i, k]) * max(peak[i], z_size[i])
-            gap -= modes.switching[m, i, k] * z[i]
-        for p in range(POINTS):
-            value = 0.0
-            for i in range(n):
-                value += modes.switching[m, i, k] * states[p, i]
-            values[p] = value
-            gap += TO_LEFT[p] * value
-        to_coefficients(values, switching[k])
-        last = max(abs(switching[k, POINTS - 1]), abs(switching[k, POINTS - 2]))
-        if max(last, LEFT * abs(gap)) > RESOLVED * wide:
-            return False
-    return True
-
-
 def later_sizes(inside, s, share, z, size, out):
     """Fill in the scale of the errors of a state at a fraction of a window: that at its start, propagated by the matrix
-    exponentials at the neighbouring nodes, plus rounding of the state. The first ``s`` keep their size."""
-    p = 0
-    while p < POINTS and 0.5 * (1.0 + NODES[p]) < share:
-        p += 1
+    exponential, plus rounding of the state. The first ``s`` keep their size."""
+    at = np.ones(inside.shape[2])
+    at[1] = 2.0 * share - 1.0
+    for k in range(2, at.size):
+        at[k] = 2.0 * at[1] * at[k - 1] - at[k - 2]
     for i in range(z.size):
-        out[i] = size[i]
-        if i < s:
-            continue
-        if p > 0:
-            out[i] = 0.0
-        for q in range(max(p - 1, 0), min(p + 1, POINTS)):
-            found = 0.0
-            for j in range(z.size):
-                found += abs(inside[j, q, i]) * max(size[j], abs(z[j]))
-            out[i] = max(out[i], found)
-
-
-def state_at(fixed, modes, decays, m, piece, length, since, z, y, parts):
-    """The state ``since`` s after the start of a window; fills in the decaying parts there as ``parts``."""
-    if decays is None:
-        return later(modes.system[m], modes.radius[m], since, z)
-    s = fixed.system.shape[0]
-    found = decay_state(decays, m, s, z, y, piece, since / length, parts)
-    put(later(fixed.system, fixed.radius, since, z[:s]), found[:s])
-    return found
+        out[i] = size[i] if i < s else 0.0
+        for j in range(z.size):
+            if i >= s and (i == j or inside[i, j, 0] != 0.0 or inside[i, j, 1] != 0.0):
+                weight = 1.0 if i == j else 0.0
+                for k in range(at.size):
+                    weight += inside[i, j, k] * at[k]
+                out[i] += abs(weight) * max(size[j], abs(z[j]))
 
 
 def refined(fixed, modes, decays, m, piece, length, z, y, event, time, size, now):
@@ -104,7 +46,7 @@ def refined(fixed, modes, decays, m, piece, length, z, y, event, time, size, now
     error, parts = 0.0, np.empty(y.size)
     for _ in range(3):
         found = state_at(fixed, modes, decays, m, piece, length, time, z, y, parts)
-        value, slope = slope_at(decays, modes, m, fixed.system, event, found, parts)
+        value, slope = slope_at(modes, decays, m, fixed.system.shape[0], event, found, parts)
         if slope >= 0.0:
             return time, error
         step = -value / slope
@@ -118,23 +60,18 @@ def refined(fixed, modes, decays, m, piece, length, z, y, event, time, size, now
     return time, error
 
 
-def slope_at(decays, modes, m, system, event, z, y):
+def slope_at(modes, decays, m, s, event, z, y):
     """A waveform of events and its slope: from the states, or from the sources' states and the decaying parts."""
-    slope = 0.0
-    if decays is None:
-        value, rows, system, count = 0.0, modes.switching[m], modes.system[m], z.size
-        for i in range(z.size):
-            value += rows[i, event] * z[i]
-    else:
-        rows, count = decays.switching[m], system.shape[0]
-        value = first_value(
-            decays.switching_whole[m, event], rows, modes.switching[m], event, decays.many[m], count, z, y
-        )
-        for c in range(decays.many[m]):
+    form, slope, count = rows_of(modes, decays), 0.0, z.size
+    rows, system = form.switching[m], modes.system[m]
+    value = first_value(modes.switching_whole[m, event], rows, modes.switching[m], event, form.size[m], s, z, y)
+    if decays is not None:
+        count = s
+        for c in range(decays.size[m]):
             rate = -decays.rate[m, c] * y[c]
-            for j in range(count):
+            for j in range(s):
                 rate += decays.drive[m, c, j] * z[j]
-            slope += rows[count + c, event] * rate
+            slope += rows[s + c, event] * rate
     for i in range(count):
         for j in range(count):
             slope += rows[i, event] * system[i, j] * z[j]
