@@ -97,40 +97,21 @@ def _matrix(rows: Sequence[Sequence[tuple[int, float]]], m: int) -> Any:
     return csr_array((np.array(data, dtype=float), (row, column)), shape=(len(rows), m))
 
 
-_VARIES = np.array([bool(e.parameter) and e.letter not in "LC" for e in ELEMENTS])
+_VARIES = [bool(e.parameter) and e.letter not in "LC" for e in ELEMENTS]
 """Whether the value of an element of each kind affects the operating point."""
 
 
 def dependencies(point: OperatingPoint) -> Numbers:
     """All element values of a circuit, and the parameters of its devices, in the order of the elements."""
-    from scipy.sparse import csr_array, vstack
-
-    circuit = point.circuit
+    circuit, rows = point.circuit, list[DependsOn]()
     kind, _, _, value, _ = circuit.arrays()
     parts, m = expanded(circuit).parts, elementary_point(point).circuit.arrays().kind.size
-    plain = _VARIES[kind]
-    plain[list(circuit.devices)] = False
-    own = np.flatnonzero(plain)
-    names = circuit.names
-    elements = Numbers(
-        tuple(names[k] for k in own.tolist()),
-        value[own],
-        tuple(ELEMENTS[code].unit for code in kind[own].tolist()),
-        csr_array((np.ones(own.size), own, np.arange(own.size + 1)), shape=(own.size, m)),
-        csr_array((own.size, m)),
-    )
-    if not circuit.devices:
-        return elements
-    rows = [(k, row) for k in circuit.devices for row in _of_device(point, k, parts[k])]
-    devices = Numbers.of([row for _, row in rows], m)
-    order = np.argsort(np.concatenate([own, np.array([k for k, _ in rows], dtype=own.dtype)]), kind="stable")
-    return Numbers(
-        elements.names + devices.names,
-        np.concatenate([elements.values, devices.values]),
-        elements.units + devices.units,
-        vstack([elements.by_value, devices.by_value], format="csr"),
-        vstack([elements.by_current, devices.by_current], format="csr"),
-    ).at(order)
+    for k, (name, code, number) in enumerate(zip(circuit.names, kind.tolist(), value.tolist())):
+        if k in circuit.devices:
+            rows += _of_device(point, k, parts[k])
+        elif _VARIES[code]:
+            rows.append(DependsOn(name, number, ELEMENTS[code].unit, Change(((k, 1.0),))))
+    return Numbers.of(rows, m)
 
 
 def _of_device(point: OperatingPoint, k: int, parts: Sequence[int]) -> list[DependsOn]:

@@ -7,13 +7,12 @@ machine.
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
-from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +30,7 @@ from circuitsim.errors import ConvergenceError, NoSteadyStateError, TopologyErro
 from circuitsim.kernels import NODE, kernel
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.deviations import SIGMAS, Distribution
-from circuitsim.points import Journal, computed, digest
+from circuitsim.points import Journal, computed
 from circuitsim.tolerance.result import MonteCarlo, Summary
 from circuitsim.tolerance.specification import Specification
 from circuitsim.tolerance.spread import Asked, Spread, Tolerance
@@ -196,30 +195,10 @@ class Worker:
         return Solved(found, worst, failures)
 
 
-_workers: OrderedDict[bytes, Worker] = OrderedDict()
-_lock = Lock()
-
-
-class Marked(NamedTuple):
-    """A job with the digest of its content, so that each process prepares a circuit only once."""
-
-    digest: bytes
-    job: Job
-
-    @classmethod
-    def of(cls, job: Job) -> Marked:
-        """The job with its digest."""
-        return cls(digest(job), job)
-
-    def worker(self) -> Worker:
-        """The prepared circuit, from this process's cache if possible."""
-        with _lock:
-            found = _workers.get(self.digest)
-            if found is None:
-                found = _workers[self.digest] = Worker(self.job)
-                while len(_workers) > CIRCUITS:
-                    _workers.popitem(last=False)
-            return found
+@lru_cache(CIRCUITS)
+def worker_of(job: bytes) -> Worker:
+    """The circuit of a pickled job, prepared once in each process."""
+    return Worker(pickle.loads(job))
 
 
 TASKS, LARGEST = 256, 64
@@ -318,10 +297,10 @@ def montecarlo(
         raise UsageError("nothing is observed: name at least one quantity, for instance v(out)")
     names = [str(probe) for probe in probes]
     of_specification = [names.index(_canonical(s.quantity, circuit)) for s in wanted]
-    job = Marked.of(Job(circuit, spread.names, " ".join(names), tolerance))
-    nominal = job.worker().nominal
+    job = pickle.dumps(Job(circuit, spread.names, " ".join(names), tolerance), 5)
+    nominal = worker_of(job).nominal
     summary = Summary(len(probes), len(spread.variables), wanted, of_specification)
-    run = (job.digest, spread, seed, latin, samples)
+    run = (job, spread, seed, latin, samples)
     journal = None if checkpoint is None else Journal(Path(checkpoint), run, _encoded, _decoded)
     blocks = -(-samples // BLOCK)
     size = max(1, min(blocks // TASKS, LARGEST))
@@ -375,9 +354,9 @@ def _decoded(arrays: dict[str, np.ndarray]) -> list[_Block]:
     return blocks
 
 
-def draw_blocks(job: Marked, spread: Spread, seed: int, latin: bool, samples: int, blocks: range) -> list[_Block]:
+def draw_blocks(job: bytes, spread: Spread, seed: int, latin: bool, samples: int, blocks: range) -> list[_Block]:
     """Compute some blocks of a run, in any process."""
-    worker, found = job.worker(), []
+    worker, found = worker_of(job), []
     for block in blocks:
         x = deviations(spread, seed, block, min(BLOCK, samples - block * BLOCK), latin)
         solved = worker.solve(spread.values(x))
