@@ -15,7 +15,7 @@ import pickle
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ from circuitsim._files import atomic_write
 from circuitsim.engine.small import pointers
 
 ENDING = ".kernel"
+
+OURS = __package__
 
 SHARED = tuple(str(Path(__file__).with_name(name)) for name in ("_jit.py", "_pointers.py", "_vectors.py"))
 """Sources of what numba inserts into kernels instead of calling it."""
@@ -111,8 +113,10 @@ def reached(function: Any) -> tuple[list[FunctionType], set[str]]:
         one = getattr(one, "py_func", one)
         if isinstance(one, FunctionType) and one not in found and one.__module__ != pointers.__name__:
             found[one] = None
-            names = set(_names(one.__code__)) & one.__globals__.keys()
-            left += [(name, one.__globals__[name]) for name in sorted(names)]
+            names = sorted(set(_names(one.__code__)))
+            values = [one.__globals__[name] for name in names if name in one.__globals__]
+            ours = [vars(value) for value in values if isinstance(value, ModuleType) and value.__name__.startswith(OURS)]
+            left += [(name, module[name]) for module in (one.__globals__, *ours) for name in names if name in module]
             left += [("", cell.cell_contents) for cell in one.__closure__ or ()]
         elif isinstance(one, (int, float, str, tuple, np.generic)):
             constants.add(f"{name} = {one!r}")
