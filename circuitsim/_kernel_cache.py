@@ -115,7 +115,9 @@ def reached(function: Any) -> tuple[list[FunctionType], set[str]]:
             found[one] = None
             names = sorted(set(_names(one.__code__)))
             values = [one.__globals__[name] for name in names if name in one.__globals__]
-            ours = [vars(value) for value in values if isinstance(value, ModuleType) and value.__name__.startswith(OURS)]
+            ours = [
+                vars(value) for value in values if isinstance(value, ModuleType) and value.__name__.startswith(OURS)
+            ]
             left += [(name, module[name]) for module in (one.__globals__, *ours) for name in names if name in module]
             left += [("", cell.cell_contents) for cell in one.__closure__ or ()]
         elif isinstance(one, (int, float, str, tuple, np.generic)):

@@ -11,6 +11,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ KEPT = 31 << 20
 """Size, in bytes, of a freed array after which the C library keeps the memory of smaller ones: the maximum that glibc
 honours."""
 
+_one_thread = Lock()  # two threads that import numba at once see it half imported
 _work: Counter[Callable[..., Any]] = Counter()
 _ready: dict[Callable[..., Any], Callable[..., Any]] = {}  # compiled forms in use
 _missed: dict[Callable[..., Any], int] = {}  # work at the last look for a kernel in the cache
@@ -73,11 +75,12 @@ def kernel(function: Callable[..., Any], size: int, cost: int = ITEM, ahead: flo
     done = _work[function]
     if (done <= SOON) if _ready else (_work.total() <= LOADING):
         return plain(function)
-    if done + cost * ahead <= COMPILATION and not _at_hand(function):
-        if done > NOTED * COMPILATION:
-            _note_interpretation()
-        return plain(function)
-    return _ready.setdefault(function, compiled(function))
+    with _one_thread:
+        if done + cost * ahead <= COMPILATION and not _at_hand(function):
+            if done > NOTED * COMPILATION:
+                _note_interpretation()
+            return plain(function)
+        return _ready.setdefault(function, compiled(function))
 
 
 def count(function: Callable[..., Any], size: int, cost: int = ITEM) -> None:

@@ -144,6 +144,18 @@ def test_versions_of_numba_whose_internals_are_unknown(tmp_path: Path) -> None:
     assert done.stdout == "7.0 -2.0 5 False\ntoo long\n"
 
 
+def test_threads_that_need_compiled_kernels_at_once(tmp_path: Path) -> None:
+    code = """
+from concurrent.futures import ThreadPoolExecutor
+from circuitsim import _graphs, kernels
+kernels.LOADING = -1
+functions = (_graphs.find, _graphs.unite, _graphs.choose_forest, _graphs.incident)
+with ThreadPoolExecutor(4) as pool:
+    print(list(pool.map(lambda function: kernels.kernel(function, 1) is not None, functions)))
+"""
+    assert run(tmp_path, code).stdout == "[True, True, True, True]\n"
+
+
 @pytest.mark.parametrize(
     "words",
     [
