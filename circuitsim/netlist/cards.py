@@ -246,8 +246,10 @@ class Card:
         self.source, self.line, self.text, self.pieces = source, line, text, pieces
         self.words: Any = None
 
-    def where(self, offset: int) -> tuple[int, int]:
-        """Physical line and column (from 1) of the character at ``offset``."""
+    def where(self, offset: int | None = None) -> tuple[int, int]:
+        """Physical line and column (from 1) of the character at ``offset``; without it of the first that is not
+        blank."""
+        offset = self.offset if offset is None else offset
         if not self.pieces:
             return self.line, offset + 1
         piece = self.pieces[bisect_right(self.pieces, offset, key=lambda p: p.offset) - 1]
@@ -255,8 +257,7 @@ class Card:
 
     def place(self, offset: int | None = None, callers: tuple[str, ...] = ()) -> Location:
         """The location of the character at ``offset``; without it of the first that is not blank."""
-        line, column = self.where(self.offset if offset is None else offset)
-        return self.source.place(line, column, callers)
+        return self.source.place(*self.where(offset), callers)
 
     def at(self, offset: int) -> Token:
         """The place of the character at ``offset``."""
@@ -575,12 +576,21 @@ HINTS = {
 """Hints for problems without a hint of their own."""
 
 
+def order(at: Place) -> tuple[int, ...]:
+    """The key that sorts places."""
+    return (*at.card.source.order, *at.card.where(at.offset))
+
+
+Problems = dict[tuple[tuple[int, ...], str, str], Problem]
+"""By place, kind and message."""
+
+
 class Reporter:
     """Errors and warnings in the order of the deck, without duplicates; similar notes are merged."""
 
     def __init__(self) -> None:
-        self._errors: dict[Any, tuple[tuple[int, ...], Problem]] = {}
-        self._warnings: dict[Any, tuple[tuple[int, ...], Problem]] = {}
+        self._errors: Problems = {}
+        self._warnings: Problems = {}
         self._gathered: dict[tuple[str, str], tuple[Place, str, list[str]]] = {}
 
     def error(
@@ -622,7 +632,7 @@ class Reporter:
         function)."""
         at = error.at or card
         if (at.card.source, at.card.line) != (card.source, card.line):
-            line, _ = card.where(card.offset)
+            line, _ = card.where()
             callers = (f"used at {card.source.name}:{line}", *callers)
         self.error(error.kind, error.message, at, error.hint, names, callers)
 
@@ -632,12 +642,11 @@ class Reporter:
 
     def place_warning(self, problem: Problem, order: tuple[int, ...] = ()) -> None:
         """A warning that carries its own location."""
-        self._warnings.setdefault((problem.kind, problem.message, order), ((*order, 0), problem))
+        self._warnings.setdefault(((*order, 0), problem.kind, problem.message), problem)
 
     def place_error(self, problem: Problem, card: Card) -> None:
         """An error that carries its own location, met while ``card`` was read."""
-        order = (*card.source.order, *card.where(card.offset))
-        self._errors.setdefault((order, problem.kind, problem.message), (order, problem))
+        self._errors.setdefault((order(card), problem.kind, problem.message), problem)
 
     @property
     def failed(self) -> bool:
@@ -646,7 +655,7 @@ class Reporter:
 
     def has(self, *kinds: str) -> bool:
         """Whether there was an error of one of these kinds."""
-        return any(problem.kind in kinds for _, problem in self._errors.values())
+        return any(problem.kind in kinds for problem in self._errors.values())
 
     def finish(self) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
         """The warnings and the notes.
@@ -657,19 +666,19 @@ class Reporter:
             There were errors.
         """
         if self._errors:
-            raise NetlistError([p for _, p in sorted(self._errors.values(), key=lambda e: e[0])])
+            raise NetlistError(_sorted(self._errors))
         for (kind, message), (at, hint, names) in self._gathered.items():
             listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
             text = message.replace("%s", listed)
             self._put(self._warnings, kind, text, at, hint, names[:20], ())
         self._gathered = {}
-        everything = [p for _, p in sorted(self._warnings.values(), key=lambda e: e[0])]
+        everything = _sorted(self._warnings)
         warnings = tuple(p for p in everything if p.kind not in NOTE_KINDS)
         return warnings, tuple(p for p in everything if p.kind in NOTE_KINDS)
 
     def _put(
         self,
-        table: dict[Any, tuple[tuple[int, ...], Problem]],
+        table: Problems,
         kind: str,
         message: str,
         at: Place,
@@ -677,11 +686,13 @@ class Reporter:
         names: Iterable[str],
         callers: tuple[str, ...],
     ) -> None:
-        order = (*at.card.source.order, *at.card.where(at.offset))
-        key = (order, kind, message)
+        key = order(at), kind, message
         if key not in table:
-            shown = tuple(short(name) for name in names)
-            table[key] = (order, Problem(kind, message, at.card.place(at.offset, callers), hint, shown))
+            table[key] = Problem(kind, message, at.card.place(at.offset, callers), hint, map(short, names))
+
+
+def _sorted(table: Problems) -> list[Problem]:
+    return [problem for _, problem in sorted(table.items(), key=lambda entry: entry[0][0])]
 
 
 def fatal(kind: str, message: str, file: str, hint: str = "") -> NetlistError:

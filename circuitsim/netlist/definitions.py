@@ -70,25 +70,6 @@ def normal(card: str) -> str:
 AMPLIFIER_CARDS = [normal(card) for card in AMPLIFIER_DEFINITION.splitlines()]
 
 
-class _BuiltIn(Scope):
-    """A scope with a single instance per process."""
-
-    __slots__ = ()
-
-    def __reduce__(self) -> str:
-        return "AMPLIFIER_SCOPE"
-
-
-def _built_in() -> Scope:
-    """A scope with the ports and the parameter of the amplifier, without elements."""
-    scope = _BuiltIn(AMPLIFIER_NAME)
-    scope.ports = [scope.node("left"), scope.node("right")]
-    scope.defaults[GAIN] = DEFAULT_GAIN
-    return scope
-
-
-AMPLIFIER_SCOPE = _built_in()
-
 DIFFER = "names must differ within one scope"
 IDEAL_MODEL = "circuitsim_ideal"
 """The near-ideal diode model that `dumps` writes for ngspice; reading it back gives no note."""
@@ -537,7 +518,7 @@ class Includes(Reader):
         if found is None:
             return
         real, key, text, warning = found
-        line, column = card.where(card.offset)
+        line, column = card.where()
         name = os.path.normpath(os.path.join(os.path.dirname(card.source.name), path))
         callers = (f"included at {card.source.name}:{line}:{column}", *card.source.callers)
         source = Source(name, real, text, (*card.source.order, line, column), callers)

@@ -141,7 +141,7 @@ class Draws:
         if law is None:
             raise ValueError(f"write {FORMS[name]}")
         nominal, slope, amount = law[1](*map(float, arguments))
-        line = at.card.where(at.offset)[0]
+        line, _ = at.card.where(at.offset)
         self.cards.setdefault((name, line), at)
         if any(isinstance(argument, Linear) for argument in arguments):
             return Linear(nominal, None)

@@ -29,7 +29,7 @@ from circuitsim.circuit.table import index_of
 from circuitsim.models import Device, Multiplier
 from circuitsim.netlist import physical
 from circuitsim.netlist.cards import CardError, Reporter
-from circuitsim.netlist.definitions import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
+from circuitsim.netlist.definitions import AMPLIFIER_NAME, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.deviations import SIGMAS, Distribution, Draws
 from circuitsim.netlist.expression import Code, Environment, Evaluator, ExpressionError
 from circuitsim.netlist.functional import FollowingSources, Formula
@@ -170,7 +170,7 @@ class Elaborator:
         for call, target in zip(scope.calls, self.linker.targets[scope]):
             self.emit(frame, position, call.position)
             position = call.position
-            if target is AMPLIFIER_SCOPE:
+            if target is not None and target.name == AMPLIFIER_NAME:
                 self.amplifier(frame, call)
             elif target is not None and (inner := self.enter(frame, call, target)) is not None:
                 self.expand(inner)

@@ -16,7 +16,7 @@ from circuitsim.errors import similar
 from circuitsim.models import MODELS
 from circuitsim.netlist import dialect, limits, physical
 from circuitsim.netlist.cards import WORD, Card, Files, Reporter, Source
-from circuitsim.netlist.definitions import ADVICE, AMPLIFIER_NAME, AMPLIFIER_SCOPE, IDEAL_MODEL
+from circuitsim.netlist.definitions import ADVICE, AMPLIFIER_NAME, DEFAULT_GAIN, GAIN, IDEAL_MODEL
 from circuitsim.netlist.parts import OWN_TEMPERATURE
 from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.scope import Call, Count, DeviceUse, Model, Scope, value_of
@@ -47,11 +47,14 @@ Ffirst a b Esecond {-ratio}
 
 @cache
 def _library() -> dict[str, Scope]:
-    """The predefined sub-circuits by name in lower case."""
+    """The predefined sub-circuits by name in lower case; that of the amplifier has no elements."""
     reader = DeckReader(Files(None, ()))
     reader.read(Source("<library>", "", LIBRARY), 1)
     reader.close()
-    return reader.top.subcircuits
+    amplifier = Scope(AMPLIFIER_NAME)
+    amplifier.ports = [amplifier.node("left"), amplifier.node("right")]
+    amplifier.defaults[GAIN] = DEFAULT_GAIN
+    return {AMPLIFIER_NAME: amplifier, **reader.top.subcircuits}
 
 
 DIODE_LETTER = DIODE_TYPE = "D"
@@ -140,7 +143,7 @@ class Linker:
     def target(self, scope: Scope, call: Call) -> Scope | None:
         """The sub-circuit of ``call``, after checking its ports and parameters."""
         key = call.target.word
-        target = scope.find_subcircuit(key) or (AMPLIFIER_SCOPE if key == AMPLIFIER_NAME else _library().get(key))
+        target = scope.find_subcircuit(key) or _library().get(key)
         fail = partial(self.reporter.error, "subcircuit", at=call.target, names=[call.name])
         shown = short(call.name)
         if target is None:

@@ -30,6 +30,7 @@ from circuitsim.netlist.cards import (
     fields,
     finish,
     joined,
+    order,
     tokens,
 )
 from circuitsim.netlist.control import Script
@@ -562,7 +563,7 @@ class DeckReader(definitions.Includes):
         if not self.foreign:
             return
         found = [place for places in self.foreign.values() for place in places]
-        first = min(found, key=lambda name: (*name.card.source.order, *name.card.where(name.offset)))
+        first = min(found, key=order)
         parts = []
         for letter, places in self.foreign.items():
             names = [name.text for name in places]

@@ -363,7 +363,7 @@ class Frame(NamedTuple):
             f"in {short(prefix[:-1])}, called at {call.card.source.name}:{line}:{column}"
             for call, prefix in calls
             if call is not None
-            for line, column in [call.card.where(call.card.offset)]
+            for line, column in [call.card.where()]
         )
 
 
