@@ -13,14 +13,17 @@ import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from circuitsim.circuit import Circuit
 from circuitsim.errors import AmplifierError, Location, NetlistError, Problem, UsageError
+from circuitsim.models.base import ROOM
 from circuitsim.netlist import definitions, dialect
 from circuitsim.netlist.analyses import Analyses, steps, undeclared
 from circuitsim.netlist.cards import (
+    MARK,
     CardError,
     Files,
     Reporter,
@@ -29,6 +32,7 @@ from circuitsim.netlist.cards import (
     fatal,
     plain_lines,
     read_bytes,
+    tokens,
     uncommented,
 )
 from circuitsim.netlist.controlled_laws import circuit_of
@@ -38,7 +42,7 @@ from circuitsim.netlist.expression import Environment, Evaluator
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.link import Linker
 from circuitsim.netlist.parts import KEYWORDS
-from circuitsim.netlist.physical import ABSOLUTE_ZERO, temperatures_of
+from circuitsim.netlist.physical import ABSOLUTE_ZERO, Temperatures, checked_temperature
 from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.scope import Scope, value_of
 from circuitsim.units import exact, rkm, short
@@ -252,10 +256,21 @@ class Elaboration:
     ) -> tuple[Elaborator, Circuit]:
         """The circuit with the values of some parameters replaced; errors go to the reporter."""
         reader = self.reader
-        cards = [card for card in reader.requests if card.text[card.offset :].split(None, 1)[0].lower() == ".temp"]
-        there = temperatures_of(cards, reader.options, reader.top, overrides, reporter)
-        if temperature is not None:
-            there = there._replace(ambient=temperature)
+        stated = {key: reader.options[key] for key in ("temp", "tnom") if key in reader.options}
+        for card in reader.requests:
+            with suppress(CardError):  # reported with the other analyses
+                first, *words = [token for token in tokens(card) if token.kind != MARK]
+                if words and first.word == ".temp":
+                    stated["temp"] = words[0]
+        if "set temp" in reader.options:
+            stated["temp"] = reader.options["set temp"]
+        environment, found = Environment(reader.top.parameters, reader.top.defaults), {"temp": ROOM, "tnom": ROOM}
+        environment.values.update(overrides)
+        for key, token in stated.items():
+            with reporter.at(token.card):
+                value = Evaluator().value(value_of(token, reader.top), environment)
+                found[key] = checked_temperature(value, token)
+        there = Temperatures(found["temp"] if temperature is None else temperature, found["tnom"])
         elaborator = Elaborator(reporter, self.linker, overrides, there, all_controlled)
         return elaborator, circuit_of(elaborator, self.title)
 

@@ -6,7 +6,17 @@ import re
 from array import array
 from itertools import pairwise, takewhile
 
-from circuitsim.circuit.elements import AMPLIFIER, BY_LETTER, CAPACITOR, CURRENT, DIODE, ELEMENTS, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import (
+    AMPLIFIER,
+    BY_LETTER,
+    CAPACITOR,
+    CURRENT,
+    DIODE,
+    ELEMENTS,
+    INDUCTOR,
+    RESISTOR,
+    VOLTAGE,
+)
 from circuitsim.netlist import dialect
 from circuitsim.netlist.cards import (
     EXPRESSION,
@@ -22,7 +32,7 @@ from circuitsim.netlist.cards import (
     tokens,
 )
 from circuitsim.netlist.expression import Code
-from circuitsim.netlist.physical import OWN, attach, checked, initial, parasitics, positive, tolerance
+from circuitsim.netlist.physical import OWN, PARALLEL, PARASITIC, SERIES, checked, positive, tolerance
 from circuitsim.netlist.scope import (
     IN_FILE,
     Call,
@@ -239,15 +249,16 @@ class ElementReader:
             self.diode(first, second)
             return
         source = code in (VOLTAGE, CURRENT)
-        extra = parasitics(self.scope, code, self.words)
-        at_first = initial(self.scope, code, self.words)
-        share = tolerance(self.words)
+        parasitic, tolerances = (self.words.named(names) for names in (PARASITIC.get(code, ()), ("tol",)))
+        initial = self.words.named(("ic",)) if code in (CAPACITOR, INDUCTOR) else []
+        at_first = next((self.value(token) for _, token in initial), None)
+        share = next((tolerance(token) for _, token in tolerances), None)
         ignored = dialect.INSTANCE | dialect.RATINGS | ({"v"} if code == CAPACITOR else set())
         own = OF_PWL if source else OWN
         multiplier = self.pairs((*row.keywords, *own), ignored)
         stated = (self.source if source else self.passive)(code)
-        if extra:
-            first, second = attach(self.scope, self.name.text, (first, second), extra, multiplier)
+        if parasitic:
+            first = self.parasitic(parasitic, (first, second), multiplier)
         multiplier = 1.0 if code == VOLTAGE else multiplier
         stated = stated._replace(multiplier=multiplier, tolerance=share, initial=at_first)
         value, alone = stated.value, multiplier == 1.0 and not stated.numbers and stated.model is None
@@ -257,6 +268,28 @@ class ElementReader:
         if share is not None:
             message = "tol= is ignored here (%s); montecarlo and worst-case use it"
             self.reporter.gather("nominal", message, self.name, self.name.text)
+
+    def parasitic(self, pairs: list[tuple[Token, Token]], ends: tuple[int, int], multiplier: Value) -> int:
+        """Add the parasitic elements of the element; zeros are left out, except for a parallel resistor. Returns the
+        first node of the element itself."""
+        found: dict[str, ElementCard] = {}
+        for key, token in pairs:
+            value = self.value(token)
+            if value != 0.0 or key.word == "rpar":
+                if isinstance(value, float):
+                    checked((SERIES | PARALLEL)[key.word][1], key.text, value, token)
+                found[key.word] = ElementCard(token, value, multiplier=multiplier)
+        name, (first, _) = self.name.text, ends
+        series = [word for word in SERIES if word in found]
+        for word, end in zip(series, ("middle", "inner")[2 - len(series) :]):
+            suffix, code = SERIES[word]
+            inner = self.scope.node(f"{name}.{end}")
+            self.scope.state(code, f"{name}.{suffix}", first, inner, found[word])
+            first = inner
+        for word, (suffix, code) in PARALLEL.items():
+            if word in found:
+                self.scope.state(code, f"{name}.{suffix}", *ends, found[word])
+        return first
 
     def two_nodes(self, terminals: tuple[str, str]) -> tuple[int, int]:
         """The two nodes that begin the card's words."""

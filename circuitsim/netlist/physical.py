@@ -23,16 +23,14 @@ Values on cards are checked against the ranges in the element table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
 from circuitsim.circuit.elements import CAPACITOR, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.models.base import ROOM
-from circuitsim.netlist.cards import MARK, Card, CardError, Place, Reporter, Token, Words, tokens
-from circuitsim.netlist.expression import Environment, Evaluator
+from circuitsim.netlist.cards import CardError, Place, Token
 from circuitsim.netlist.functions import CONSTANTS
-from circuitsim.netlist.scope import ElementCard, Scope, Value, value_of
 from circuitsim.units import NumberError, exact, parse, short
 
 BOLTZMANN, CHARGE = 1.380649e-23, 1.602176634e-19
@@ -66,10 +64,6 @@ class Temperatures(NamedTuple):
         return own["temp"] if "temp" in own else self.ambient + own.get("dtemp", 0.0)
 
 
-DEFAULT = Temperatures()
-"""Default temperatures."""
-
-
 def checked_temperature(value: float, at: Place) -> float:
     """``value`` in °C, above absolute zero.
 
@@ -80,45 +74,6 @@ def checked_temperature(value: float, at: Place) -> float:
     if value < ABSOLUTE_ZERO:
         raise CardError("range", f"{exact(value)} °C is below absolute zero", at, "temperatures are in °C")
     return value
-
-
-def temperatures_of(
-    cards: Iterable[Card],
-    options: Mapping[str, Token],
-    top: Scope,
-    overrides: Mapping[str, float],
-    reporter: Reporter,
-) -> Temperatures:
-    """The temperatures stated by a deck; errors are reported.
-
-    Parameters
-    ----------
-    cards : iterable of Card
-        Its ``.temp`` cards.
-    options : dict
-        Its options by name.
-    top : Scope
-    overrides : dict of str to float
-        Overridden parameter values.
-    """
-    environment = Environment(top.parameters, top.defaults)
-    environment.values.update(overrides)
-    stated = {key: options[key] for key in ("temp", "tnom") if key in options}
-    for card in cards:
-        try:
-            words = [token for token in tokens(card, card.offset + len(".temp")) if token.kind != MARK]
-        except CardError:
-            continue  # reported with the other analyses
-        if words:
-            stated["temp"] = words[0]
-    if "set temp" in options:
-        stated["temp"] = options["set temp"]
-    found = {}
-    for key, token in stated.items():
-        with reporter.at(token.card):
-            value = Evaluator().value(value_of(token, top), environment)
-            found[key] = checked_temperature(value, token)
-    return Temperatures(found.get("temp", ROOM), found.get("tnom", ROOM))
 
 
 def positive(name: str, word: str, number: float, at: Place) -> None:
@@ -176,61 +131,18 @@ def percent(text: str) -> float | None:
     return amount if amount > 0.0 and text.endswith("%") else None
 
 
-def tolerance(sorted_: Words) -> float | None:
-    """Take ``tol=`` (per cent, with or without its sign) from the card's pairs, as a fraction.
+def tolerance(token: Token) -> float | None:
+    """``tol=`` (per cent, with or without its sign) as a fraction; None for zero.
 
     Raises
     ------
     CardError
         It is not a percentage.
     """
-    stated = [token for _, token in sorted_.named(("tol",))]
-    if not stated:
-        return None
-    text = stated[-1].text
-    amount = percent(text if text.endswith("%") else f"{text}%")
-    if amount is None and text.strip("0.%"):
-        raise CardError("syntax", f"tol={short(text)} is not a percentage", stated[-1], "write tol=5%")
+    amount = percent(token.text.removesuffix("%") + "%")
+    if amount is None and token.text.strip("0.%"):
+        raise CardError("syntax", f"tol={short(token.text)} is not a percentage", token, "write tol=5%")
     return amount
-
-
-def parasitics(scope: Scope, code: int, sorted_: Words) -> dict[str, ElementCard]:
-    """Take the effective attributes of a card from its pairs; zeros are left out, except for a parallel resistor."""
-    found: dict[str, ElementCard] = {}
-    for key, token in sorted_.named(PARASITIC.get(code, ())):
-        word = key.word
-        value = value_of(token, scope)
-        if value != 0.0 or word == "rpar":
-            if isinstance(value, float):
-                checked((SERIES | PARALLEL)[word][1], key.text, value, token)
-            found[word] = ElementCard(token, value)
-    return found
-
-
-def initial(scope: Scope, code: int, sorted_: Words) -> Value | None:
-    """The value of ``ic=`` of a capacitor, V, or an inductor, A, taken from the card's pairs; None without one."""
-    if code not in (CAPACITOR, INDUCTOR):
-        return None
-    found = [token for _, token in sorted_.named(("ic",))]
-    return value_of(found[-1], scope) if found else None
-
-
-def attach(
-    scope: Scope, name: str, nodes: tuple[int, int], found: dict[str, ElementCard], multiplier: Value
-) -> tuple[int, int]:
-    """Add the parasitic elements of the element ``name``; returns the nodes of the element itself."""
-    first, second = nodes
-    found = {word: stated._replace(multiplier=multiplier) for word, stated in found.items()}
-    series = [word for word in SERIES if word in found]
-    for word, end in zip(series, ("middle", "inner")[2 - len(series) :]):
-        suffix, code = SERIES[word]
-        inner = scope.node(f"{name}.{end}")
-        scope.state(code, f"{name}.{suffix}", first, inner, found[word])
-        first = inner
-    for word, (suffix, code) in PARALLEL.items():
-        if word in found:
-            scope.state(code, f"{name}.{suffix}", *nodes, found[word])
-    return first, second
 
 
 SIZE = 10e-6
