@@ -41,6 +41,7 @@ from circuitsim.netlist.scope import (
     IN_FILE,
     Call,
     Columns,
+    Count,
     DeviceUse,
     ElementCard,
     Frame,
@@ -360,7 +361,11 @@ class Elaborator:
 
     def numbers(self, own: Placed) -> dict[str, float]:
         """The further numbers on the card of an element."""
-        return {word: self.number(count.value, own.frame) for word, count in own.stated.numbers.items()}
+        return self.evaluated(own.stated.numbers, own.frame.environment)
+
+    def evaluated(self, counts: dict[str, Count], environment: Environment) -> dict[str, float]:
+        """The values of several numbers."""
+        return {word: self.evaluator.value(count.value, environment) for word, count in counts.items()}
 
     def cells(self, own: Placed) -> float:
         """The number of equal sources in parallel, whose currents add up."""
@@ -496,8 +501,7 @@ class Elaborator:
 
     def model_values(self, frame: Frame, model: Model, letter: str) -> dict[str, float]:
         """The values on the card of a passive element's model, evaluated in its defining scope."""
-        evaluate, environment = self.evaluator.value, frame.defining(model.scope)
-        found = {word: evaluate(count.value, environment) for word, count in self.linker.passive(model).items()}
+        found = self.evaluated(self.linker.passive(model), frame.defining(model.scope))
         return found | self.stepped(model, letter)
 
     def stepped(self, model: Model, letter: str) -> dict[str, float]:
@@ -574,13 +578,12 @@ class Elaborator:
 
     def values(self, use: DeviceUse, frame: Frame) -> dict[str, float]:
         """The values of a model card in its defining scope, within this call."""
-        found, environment = {}, frame.defining(use.model.scope)
-        for name, count in use.values.items():
-            found[name] = self.evaluator.value(count.value, environment)
+        found = self.evaluated(use.values, frame.defining(use.model.scope))
+        for name, number in found.items():
             parameter = use.row.parameter_called(name)
-            wrong = parameter.wrong(found[name]) if parameter is not None else ""
+            wrong = parameter.wrong(number) if parameter is not None else ""
             if wrong:
-                raise CardError("range", f"model {short(use.model.name)}: {wrong}", count.at)
+                raise CardError("range", f"model {short(use.model.name)}: {wrong}", use.values[name].at)
         return found
 
     def made(self, use: DeviceUse, values: dict[str, float], counts: dict[str, float]) -> Device:

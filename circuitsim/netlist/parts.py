@@ -392,12 +392,11 @@ class ElementReader:
         idle = SIZES if code == RESISTOR else SIZES | {"tce"}
         for word in [w for w in numbers if model is None and w in idle]:
             self.no_effect(word, numbers.pop(word).at)
-        value = self.value(token) if token is not None else None
-        if token is not None and value is not None:
-            self.warn_letters(token, value, code)
-        return ElementCard(token or model or self.card, value, numbers, model, model is not None and model is token)
+        value = self.value(token)
+        self.warn_letters(token, value, code)
+        return ElementCard(token, value, numbers, model, model is token)
 
-    def value_and_model(self, words: list[Token], keyed: list[Token], code: int) -> tuple[Token | None, Token | None]:
+    def value_and_model(self, words: list[Token], keyed: list[Token], code: int) -> tuple[Token, Token | None]:
         """The tokens of value and model; a single bare name is both, since it may be a parameter.
 
         Raises

@@ -148,7 +148,7 @@ def tolerance(token: Token) -> float | None:
 SIZE = 10e-6
 """Default length and width of a resistor, m."""
 
-OWN = frozenset(("tc", "tc1", "tc2", "tce", "temp", "dtemp", "scale", "l", "w"))
+OWN = ("tc", "tc1", "tc2", "tce", "temp", "dtemp", "scale", "l", "w")
 """Numbers on the card of a resistor, capacitor or inductor in addition to its value."""
 
 
