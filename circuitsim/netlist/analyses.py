@@ -20,7 +20,7 @@ from itertools import pairwise
 from circuitsim.circuit import ELEMENTS, Circuit
 from circuitsim.errors import TopologyError
 from circuitsim.netlist import dialect, limits
-from circuitsim.netlist.cards import MARK, WORD, Card, CardError, Reporter, Token, delimited, fields, finish, tokens
+from circuitsim.netlist.cards import MARK, WORD, Card, CardError, Token, delimited, fields, finish, tokens
 from circuitsim.netlist.deck import (
     PARAMETER,
     TEMPERATURE,
@@ -43,9 +43,9 @@ from circuitsim.netlist.deck import (
     memory,
     points,
 )
-from circuitsim.netlist.definitions import Table
-from circuitsim.netlist.expression import Environment, Evaluator
-from circuitsim.netlist.physical import MODELS, Temperatures, checked_temperature, letter_of
+from circuitsim.netlist.elaborate import Elaborator
+from circuitsim.netlist.expression import Evaluator
+from circuitsim.netlist.physical import MODELS, checked_temperature, letter_of
 from circuitsim.netlist.scope import Model, Scope, value_of
 from circuitsim.units import short
 
@@ -179,23 +179,15 @@ class Analyses:
         The current card, its name, and its words not yet read.
     """
 
-    def __init__(
-        self,
-        reporter: Reporter,
-        scope: Scope,
-        environment: Environment,
-        circuit: Circuit,
-        temperatures: Temperatures,
-        tables: dict[str, Table],
-    ) -> None:
-        self.reporter, self.scope, self.environment, self.circuit = reporter, scope, environment, circuit
-        self.tables = tables
-        self.evaluator = Evaluator(temperatures.constants())
+    def __init__(self, elaborator: Elaborator, circuit: Circuit) -> None:
+        self.reporter, self.environment, self.circuit = elaborator.reporter, elaborator.environment, circuit
+        self.reader, self.scope = elaborator.reader, elaborator.top
+        self.evaluator = Evaluator(elaborator.evaluator.constants)
 
-    def read(self, cards: list[Card]) -> tuple[Analysis, ...]:
+    def read(self) -> tuple[Analysis, ...]:
         """Evaluate all requests of the deck and report their errors."""
         found: list[Analysis] = []
-        for card in cards:
+        for card in self.reader.requests:
             self.card = card
             with self.reporter.at(card):
                 request = self.one()
@@ -443,9 +435,10 @@ class Analyses:
     def table(self) -> Range:
         """``DATA=name``."""
         words = self.words
-        table = self.tables.get(words[1].word) if len(words) == 2 else None
+        tables = self.reader.tables
+        table = tables.get(words[1].word) if len(words) == 2 else None
         if table is None:
-            known = ", ".join(short(t.name.text) for t in list(self.tables.values())[:8])
+            known = ", ".join(short(t.name.text) for t in list(tables.values())[:8])
             hint = f"the deck has: {known}" if known else "write it: .data NAME r1 r2 …"
             raise CardError("analysis", f"{self.word}: there is no such table", words[:2][-1], hint)
         varied = [self.meant(token)[1] for token in table.columns]

@@ -130,17 +130,15 @@ class Elaborator:
         self,
         reporter: Reporter,
         linker: Linker,
-        overrides: dict[str, float],
+        environment: Environment,
         temperatures: Temperatures,
         all_controlled: bool,
     ) -> None:
         self.reporter, self.linker, self.reader = reporter, linker, linker.reader
         self.temperatures, self.all_controlled = temperatures, all_controlled
-        self.top = top = self.reader.top
+        self.top, self.environment = self.reader.top, environment
         self.draws = Draws()
         self.evaluator = Evaluator(temperatures.constants(), draws=self.draws)
-        self.environment = Environment(top.parameters, top.defaults)
-        self.environment.values.update(overrides)
         self.out = ElementColumns(self.reader)
         self.known: dict[Any, Device] = {}
         self.variants: list[int] = []

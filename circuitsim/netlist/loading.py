@@ -183,8 +183,7 @@ def _linked(reader: DeckReader, title: str, source: Source, ideal_diodes: bool) 
         raise fatal("empty", "the deck has no elements", source.name, "the first line is only a title")
     if not reporter.failed:
         check_amplifiers(circuit)
-    environment, temperatures = elaborator.environment, elaborator.temperatures
-    analyses = Analyses(reporter, reader.top, environment, circuit, temperatures, reader.tables).read(reader.requests)
+    analyses = Analyses(elaborator, circuit).read()
     warnings, notes = reporter.finish()
     own.notes, own.variants = (*warnings, *notes), elaborator.variants
     circuit.notes = own.notes
@@ -197,7 +196,7 @@ def _linked(reader: DeckReader, title: str, source: Source, ideal_diodes: bool) 
         parameters,
         own,
         following,
-        temperatures.ambient,
+        elaborator.temperatures.ambient,
         elaborator.draws.found(),
     )
 
@@ -271,7 +270,7 @@ class Elaboration:
                 value = Evaluator().value(value_of(token, reader.top), environment)
                 found[key] = checked_temperature(value, token)
         there = Temperatures(found["temp"] if temperature is None else temperature, found["tnom"])
-        elaborator = Elaborator(reporter, self.linker, overrides, there, all_controlled)
+        elaborator = Elaborator(reporter, self.linker, environment, there, all_controlled)
         return elaborator, circuit_of(elaborator, self.title)
 
     def has(self, name: str) -> bool:
