@@ -48,8 +48,10 @@ _BLANK = re.compile(r"\s*")
 _WORD = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _OPERATOR = re.compile(r"\*\*|<=|>=|==|!=|<>|&&?|\|\|?|[-+*/%\\^<>!?:(),{}']")
-_SYNONYMS = {"&": "&&", "|": "||"}
+_SYNONYMS = {"&": "&&", "|": "||", "^": "**"}
 """Single-character operators of Xyce and LTspice."""
+
+_SIGNS = {"-": NEGATE, "!": NOT, "+": ""}
 
 _SIGNAL = re.compile(r"\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)")
 OF_TIME = frozenset(("spice_pulse", "spice_sin", "spice_exp", "spice_sffm"))
@@ -82,6 +84,7 @@ _LEVELS = {
     "/": 6,
     "%": 6,
     "\\": 6,
+    "**": 7,
 }
 
 
@@ -224,7 +227,7 @@ class _Reader:
 
     def binary(self, level: int, depth: int) -> None:
         """A chain of operators of ``level`` and tighter, by precedence climbing (left-associative: a loop)."""
-        self.unary(depth)
+        self.unary(level, depth)
         while (found := _LEVELS.get(self.token, 0)) >= level:
             operator, at = self.token, self.take()
             if operator not in ("&&", "||"):
@@ -236,28 +239,16 @@ class _Reader:
             left: Program = [(PUSH, float(operator == "||"), at)]
             self.emit(CHOOSE, (right, left) if operator == "&&" else (left, right), at)
 
-    def unary(self, depth: int) -> None:
-        signs: list[tuple[str, int]] = []
-        while self.token in ("-", "+", "!"):
-            sign = {"-": NEGATE, "!": NOT, "+": ""}[self.token]
-            signs.append((sign, self.take()))
-        self.operand(depth)
-        while self.token in ("**", "^"):
-            at = self.take()
-            self.exponent(depth)
-            self.emit("**", None, at)
-        for sign, at in reversed(signs):
-            if sign:
-                self.emit(sign, None, at)
-
-    def exponent(self, depth: int) -> None:
-        """The right side of a power: an operand with at most a sign."""
-        negative, at = self.token == "-", self.at
-        if self.token in ("-", "+"):
-            self.take()
-        self.operand(depth)
-        if negative:
-            self.emit(NEGATE, None, at)
+    def unary(self, level: int, depth: int) -> None:
+        """An operand, or a sign and what binds as tight as a power."""
+        sign = _SIGNS.get(self.token)
+        if sign is None:
+            self.operand(depth)
+            return
+        at = self.take()
+        self.binary(max(level, _LEVELS["**"]), self.deeper(depth))
+        if sign:
+            self.emit(sign, None, at)
 
     def operand(self, depth: int) -> None:
         if self.token in _GROUPS:
