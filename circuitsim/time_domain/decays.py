@@ -84,6 +84,19 @@ class Piece(NamedTuple):
         Workspace of `decay`.
     of_states, of_events : (3, q), (4, d) float arrays
         Workspace for sums of all states, of all switching functions.
+    table : (POINTS, POINTS) float array
+        `circuitsim.time_domain.windows.polynomials`.
+    switching, switching_size : (d, POINTS), (d,) float arrays
+        Series of the switching functions, and their magnitudes.
+    orders : (d,) int array
+        Number of leading Taylor terms that are zero; −1: no zero on the window.
+    x_size : (q,) float array
+    z_size, size : (N,) float arrays
+        `circuitsim.time_domain.scales.state_sizes`.
+    begin : (2, m) float array
+        Branch voltages and currents at the beginning.
+    later : (c,) float array
+        Decaying parts at the end.
     """
 
     series: np.ndarray
@@ -97,6 +110,15 @@ class Piece(NamedTuple):
     room: np.ndarray
     of_states: np.ndarray
     of_events: np.ndarray
+    table: np.ndarray
+    switching: np.ndarray
+    switching_size: np.ndarray
+    orders: np.ndarray
+    x_size: np.ndarray
+    z_size: np.ndarray
+    size: np.ndarray
+    begin: np.ndarray
+    later: np.ndarray
 
 
 def rows_of(modes, decays):
@@ -106,7 +128,8 @@ def rows_of(modes, decays):
 
 def room_of(modes, n):
     """Workspace for a window of ``n`` series."""
-    (N, d), one = modes.switching.shape[1:], np.zeros((4, n))
+    (N, d), one, q = modes.switching.shape[1:], np.zeros((4, n)), modes.storing.shape[2]
+    of_z = np.zeros((3, N))
     return Piece(
         np.zeros((n, ORDER)),
         np.zeros((n, POINTS)),
@@ -114,11 +137,20 @@ def room_of(modes, n):
         one[1],
         one[2],
         one[3],
-        np.zeros(N),
+        of_z[0],
         np.zeros(d, np.bool_),
         np.zeros((WORK, n)),
-        np.zeros((3, modes.storing.shape[2])),
+        np.zeros((3, q)),
         np.zeros((4, d)),
+        np.zeros((POINTS, POINTS)),
+        np.zeros((d, POINTS)),
+        np.zeros(d),
+        np.zeros(d, np.int64),
+        np.zeros(q),
+        of_z[1],
+        of_z[2],
+        np.zeros((2, modes.voltage.shape[2])),
+        np.zeros(n),
     )
 
 
@@ -152,22 +184,23 @@ def source_series(inside, z, piece):
         summed(piece, i)
 
 
-def sources_resolved(n, z, z_size, piece):
+def sources_resolved(n, z, piece):
     """Whether these states are resolved, by their last coefficients and their initial values; fills in their sizes."""
     for i in range(n):
         gap = 0.0
         for k in range(0, POINTS, 2):
             gap += piece.series[i, k] - piece.series[i, k + 1]
-        piece.peak[i] = max(z_size[i], abs(z[i]), abs(z[i] + piece.last[i]))
+        piece.peak[i] = max(piece.z_size[i], abs(z[i]), abs(z[i] + piece.last[i]))
         if max(piece.tail[i], LEFT * abs(gap)) > RESOLVED * piece.peak[i]:
             return False
     return True
 
 
-def states_resolved(decays, m, s, z, z_size, half, piece):
+def states_resolved(decays, m, s, z, half, piece):
     """As `halvings`, for all states; fills in their sizes on the window, the larger of those of the run and of their
     values at its ends."""
     rows, tail, end, allowed = decays.states[m], piece.of_states[0], piece.of_states[1], piece.of_states[2]
+    z_size = piece.z_size
     for i in range(end.size):
         tail[i], end[i], allowed[i] = 0.0, z[s + i], 0.0
     for j in range(s + decays.size[m]):
@@ -208,16 +241,16 @@ def halvings(decays, m, rows, s, half, piece, tail, allowed):
     return 1 + int(math.log2(1.0 + 4.0 * most / POINTS**2))
 
 
-def switching_resolved(modes, decays, m, s, z, parts, z_size, size, half, piece, switching_size):
+def switching_resolved(modes, decays, m, run, half, piece):
     """As `halvings`, for all switching functions.
 
     Fills in their initial values, their first coefficients, sums of the last ones and the tolerances of these (4, d),
     their sizes, and which have no zero on the window.
     """
-    form, y, over = rows_of(modes, decays), parts.y, modes.switching[m]
+    form, y, over, s = rows_of(modes, decays), run.parts.y, modes.switching[m], run.w.size
     many, rows = form.size[m], form.switching[m]
     value, fixed, tail, allowed = piece.of_events[0], piece.of_events[1], piece.of_events[2], piece.of_events[3]
-    at_first(modes.switching_whole[m], rows, over, many, s, z, y, value)
+    at_first(modes.switching_whole[m], rows, over, many, s, run.z, y, value)
     for d in range(value.size):
         fixed[d], tail[d], allowed[d] = value[d], 0.0, 0.0
     for j in range(s + many):
@@ -233,55 +266,49 @@ def switching_resolved(modes, decays, m, s, z, parts, z_size, size, half, piece,
         if modes.switching_whole[m, d]:
             for j in range(s):
                 most += abs(rows[j, d]) * piece.peak[j]
-                wrong += abs(rows[j, d]) * z_size[j]
+                wrong += abs(rows[j, d]) * run.w_size[j]
             for c in range(many):
                 weight = abs(rows[s + c, d])
                 most += weight * max(abs(y[c]), abs(y[c] + piece.last[s + c]))
-                wrong += weight * parts.error[c] / STATE
+                wrong += weight * run.parts.error[c] / STATE
         else:
             for i in range(s + modes.size[m]):
                 most += abs(over[i, d]) * piece.peak[i]
-                wrong += abs(over[i, d]) * size[i]
-        allowed[d], switching_size[d] = max(RESOLVED * most, UNSEEN * wrong), wrong
+                wrong += abs(over[i, d]) * piece.size[i]
+        allowed[d], piece.switching_size[d] = max(RESOLVED * most, UNSEEN * wrong), wrong
     return halvings(decays, m, rows, s, half, piece, tail, allowed)
 
 
-def window_waveforms(inside, modes, decays, m, s, z, parts, z_size, size, half, piece, switching, switching_size):
+def window_waveforms(inside, modes, decays, m, run, half, piece):
     """The waveforms on a window: series of the switching functions that may have a zero; returns an estimate of the
     number of halvings until they are resolved; 0: they are.
 
-    Parameters
-    ----------
-    inside : (n, n, POINTS) float array
-        Series of the changes of the sources' states, and without decaying parts of all states.
-    parts : Carried
-        At the window's start.
-    z_size, size : (N,) float arrays
-        See `circuitsim.time_domain.scales.state_sizes`.
+    ``inside`` (n, n, POINTS) are the series of the changes of the sources' states, and without decaying parts of all
+    states.
     """
-    form = rows_of(modes, decays)
-    many, rows, more = form.size[m], form.switching[m], 0
+    form, z, s, more = rows_of(modes, decays), run.z, run.w.size, 0
+    many, rows = form.size[m], form.switching[m]
     source_series(inside, z, piece)
-    if not sources_resolved(inside.shape[0], z, z_size, piece):
+    if not sources_resolved(inside.shape[0], z, piece):
         return 1
     if decays is None:
         for i in range(z.size):
-            size[i] = max(size[i], max(abs(z[i]), abs(z[i] + piece.last[i])))
+            piece.size[i] = max(piece.size[i], max(abs(z[i]), abs(z[i] + piece.last[i])))
     else:
-        decay(decays, m, half, z, parts.y, piece)
-        more = states_resolved(decays, m, s, z, z_size, half, piece)
+        decay(decays, m, half, z, run.parts.y, piece)
+        more = states_resolved(decays, m, s, z, half, piece)
     if more == 0:
-        more = switching_resolved(modes, decays, m, s, z, parts, z_size, size, half, piece, switching_size)
-    for d in range(switching_size.size):
+        more = switching_resolved(modes, decays, m, run, half, piece)
+    for d in range(piece.clear.size):
         if more > 0 or piece.clear[d]:
             continue
         for k in range(POINTS):
-            switching[d, k] = 0.0
+            piece.switching[d, k] = 0.0
         for j in range(s + many):
             if rows[j, d] != 0.0:
                 for k in range(min(int(piece.many[j]), POINTS)):
-                    switching[d, k] += rows[j, d] * piece.series[j, k]
-        switching[d, 0] = piece.of_events[1, d]
+                    piece.switching[d, k] += rows[j, d] * piece.series[j, k]
+        piece.switching[d, 0] = piece.of_events[1, d]
     return more
 
 

@@ -12,7 +12,7 @@ from circuitsim.time_domain.exponentials import put
 from circuitsim.time_domain.mode_selection import FOUND, NOISE, UNKNOWN, agrees, leading_terms, select, signs, state_of
 from circuitsim.time_domain.part_states import at_first, currents_of, first_value, later_errors
 from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, to_nodes, zero_at
-from circuitsim.time_domain.run_state import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, STILL, TRIES, WANTED, Space
+from circuitsim.time_domain.run_state import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, STILL, TRIES, WANTED
 from circuitsim.time_domain.scales import known_of, sizes, state_sizes
 from circuitsim.time_domain.trees import C, R
 from circuitsim.time_domain.windows import (
@@ -44,12 +44,12 @@ LEAST_WEIGHT = 1e-6
 """Minimum fraction of an inductor's current in a diode's for which the former is adjusted: less may be rounding."""
 
 
-def enter(modes, decays, count, fixed, run, parts, record):
+def enter(modes, decays, count, fixed, run, record):
     """Select the next mode; an event is recorded if it differs from the previous one."""
     x_size = np.empty(run.x.size)
     sizes(run, fixed, x_size)
     known = known_of(fixed, run, x_size, modes.voltage.shape[2])
-    outcome, m = select(modes, decays, parts, count, known, fixed.diodes, run, x_size)
+    outcome, m = select(modes, decays, pointer(run.parts), count, known, fixed.diodes, run, x_size)
     if outcome != FOUND:
         return MODE if outcome == UNKNOWN else NO_SET
     if modes.source_checked[m]:
@@ -81,22 +81,6 @@ def meet_corner(schedule, run, time):
     run.mark[CORNER] = k
 
 
-def space_for(modes, run):
-    """Workspace for a window."""
-    n, d = run.z.size, run.tied.size
-    return Space(
-        np.empty((POINTS, POINTS)),
-        np.empty((d, POINTS)),
-        np.empty(d),
-        np.empty(d, np.int64),
-        np.empty(run.x.size),
-        np.empty(n),
-        np.empty(n),
-        np.zeros((2, modes.voltage.shape[2])),
-        np.empty(run.parts.y.size),
-    )
-
-
 def advance(modes, count, inside, exponent, schedule, fixed, run, record, stop):
     """Continue to the end of the run or until something is missing; returns `DONE`, `MODE` … Tuples are pinned."""
     return go_on(pointer(modes), None, count, inside, exponent, schedule, fixed, run, record, stop)
@@ -110,24 +94,23 @@ def advance_decays(modes, decays, count, inside, exponent, schedule, fixed, run,
 def go_on(modes, decays, count, inside, exponent, schedule, fixed, run, record, stop):
     """`advance`; without decaying parts ``decays`` is None, and the code for them is not compiled."""
     fixed, schedule, run, record, code = pointer(fixed), pointer(schedule), pointer(run), pointer(record), GOING
-    own_space, own_piece = space_for(modes, run), room_of(modes, rows_of(modes, decays).voltage.shape[1])
-    space, piece, parts = pointer(own_space), pointer(own_piece), pointer(run.parts)
+    own = room_of(modes, rows_of(modes, decays).voltage.shape[1])
+    piece = pointer(own)
     while code == GOING:
-        code = begin(modes, decays, count, schedule, fixed, run, parts, record, stop)
+        code = begin(modes, decays, count, schedule, fixed, run, record, stop)
         if code == GOING:
-            code = window(modes, decays, inside, exponent, schedule, fixed, run, parts, record, stop, space, piece)
-    retain(own_space)
-    retain(own_piece)
+            code = window(modes, decays, inside, exponent, schedule, fixed, run, record, stop, piece)
+    retain(own)
     return code
 
 
-def begin(modes, decays, count, schedule, fixed, run, parts, record, stop):
+def begin(modes, decays, count, schedule, fixed, run, record, stop):
     """Whether a window can begin in the current mode: `GOING`, or why it cannot."""
     number, mark = run.number, run.mark
     if mark[SEGMENTS] == record.start.size or mark[EVENTS] == record.time.size:
         return ROOM
     if mark[ENTER]:
-        code = enter(modes, decays, count, fixed, run, parts, record)
+        code = enter(modes, decays, count, fixed, run, record)
         if code != DONE:
             return code
     if number[TIME] >= stop:
@@ -137,7 +120,7 @@ def begin(modes, decays, count, schedule, fixed, run, parts, record, stop):
     return GOING
 
 
-def window(modes, decays, inside, exponent, schedule, fixed, run, parts, record, stop, space, piece):
+def window(modes, decays, inside, exponent, schedule, fixed, run, record, stop, piece):
     """Advance over one window, to its end or to the first event: `GOING`, or what is missing."""
     number, mark, m = run.number, run.mark, run.mark[NOW]
     bound = schedule.times[mark[CORNER]] if mark[CORNER] < schedule.times.size else stop
@@ -146,12 +129,12 @@ def window(modes, decays, inside, exponent, schedule, fixed, run, parts, record,
     if mark[EVENTS] > 0 and number[TIME] > record.time[0]:
         mean, last = (number[TIME] - record.time[0]) / mark[EVENTS], number[TIME] - record.time[mark[EVENTS] - 1]
         ahead = min(left, max(FURTHER * mean, last))
-    code, power = resolve(modes, decays, inside, exponent, fixed, run, parts, space, piece, ahead)
+    code, power = resolve(modes, decays, inside, exponent, fixed, run, piece, ahead)
     if code != GOING:
         return code
     length = math.ldexp(1.0, power)
-    leading_zeros(modes, decays, m, fixed, run, parts, space, piece)
-    share, event = first_root(space.switching, space.orders, space.switching_size)
+    leading_zeros(modes, decays, m, fixed, run, piece)
+    share, event = first_root(piece.switching, piece.orders, piece.switching_size)
     end, number[ERROR] = min(length, left), 0.0
     if share * length < end:
         end, number[ERROR] = refined(
@@ -162,14 +145,14 @@ def window(modes, decays, inside, exponent, schedule, fixed, run, parts, record,
             piece,
             length,
             run.z,
-            parts.y,
+            run.parts.y,
             event,
             share * length,
-            space.switching_size[event],
+            piece.switching_size[event],
             number[TIME],
         )
     elif length >= left and bound == stop:
-        event = zero_at(space.switching, space.orders, space.switching_size, left / length)
+        event = zero_at(piece.switching, piece.orders, piece.switching_size, left / length)
     else:
         event = -1
     last = length >= left and end == left
@@ -180,33 +163,33 @@ def window(modes, decays, inside, exponent, schedule, fixed, run, parts, record,
     at = mark[SEGMENTS]
     record.start[at], record.mode[at], record.cause[at], record.halvings[at] = number[TIME], m, event, exponent - power
     put(run.z, record.state[at])
-    put(parts.y, record.parts[at])
+    put(run.parts.y, record.parts[at])
     mark[SEGMENTS] += 1
-    energies(modes, decays, m, fixed, run, parts, space, piece, since, length)
+    energies(modes, decays, m, fixed, run, piece, since, length)
     if decays is None:
         later_sizes(
             inside[modes.window[m, exponent - power]],
             run.w.size,
             since / length,
             run.z,
-            space.z_size,
+            piece.z_size,
             run.size,
         )
-    move(modes, decays, m, fixed, run, parts, space, piece, since, length, record.state[at], event)
+    move(modes, decays, m, fixed, run, piece, since, length, record.state[at], event)
     number[TIME] = bound if last else min(number[TIME] + since, bound)
     corner = bound < stop and number[TIME] >= bound
-    end_window(modes, decays, m, schedule, fixed, run, parts, space, piece, since, length, event, corner)
+    end_window(modes, decays, m, schedule, fixed, run, piece, since, length, event, corner)
     return GOING
 
 
-def resolve(modes, decays, inside, exponent, fixed, run, parts, space, piece, left):
+def resolve(modes, decays, inside, exponent, fixed, run, piece, left):
     """Fill in the waveforms on a window that resolves them; returns `GOING`, or what is missing, and the exponent of
     its length, s, which is a power of two."""
     m = run.mark[NOW]
     mantissa, power = math.frexp(min(left, modes.longest[m]))
     power -= mantissa == 0.5
-    sizes(run, fixed, space.x_size)
-    state_sizes(modes, m, run, space.x_size, space.z_size, space.size)
+    sizes(run, fixed, piece.x_size)
+    state_sizes(modes, m, run, piece)
     while exponent - power < LENGTHS:
         run.mark[TRIES] += 1
         count = exponent - power
@@ -214,61 +197,47 @@ def resolve(modes, decays, inside, exponent, fixed, run, parts, space, piece, le
         if w < 0:
             run.mark[WANTED] = count
             return WINDOW, power
-        more = window_waveforms(
-            inside[w],
-            modes,
-            decays,
-            m,
-            run.w.size,
-            run.z,
-            parts,
-            space.z_size,
-            space.size,
-            math.ldexp(0.5, power),
-            piece,
-            space.switching,
-            space.switching_size,
-        )
+        more = window_waveforms(inside[w], modes, decays, m, run, math.ldexp(0.5, power), piece)
         if more == 0:
             return GOING, power
         power -= more
     return FAST, power
 
 
-def leading_zeros(modes, decays, m, fixed, run, parts, space, piece):
+def leading_zeros(modes, decays, m, fixed, run, piece):
     """Fill in the orders of zero of the switching functions; one that has left zero since the last check has none."""
-    for k in range(space.orders.size):
-        space.orders[k] = max(run.order[k], 0)
+    for k in range(piece.orders.size):
+        piece.orders[k] = max(run.order[k], 0)
         if piece.clear[k]:
-            space.orders[k] = -1
-        if space.orders[k] <= 0 or run.tied[k]:
+            piece.orders[k] = -1
+        if piece.orders[k] <= 0 or run.tied[k]:
             continue
-        if event_value(decays, modes, m, k, run, parts) > ZERO * space.switching_size[k]:
-            space.orders[k] = 0
+        if event_value(decays, modes, m, k, run) > ZERO * piece.switching_size[k]:
+            piece.orders[k] = 0
 
 
-def event_value(decays, modes, m, k, run, parts):
+def event_value(decays, modes, m, k, run):
     """A switching function."""
     form, whole = rows_of(modes, decays), modes.switching_whole[m, k]
-    return first_value(whole, form.switching[m], modes.switching[m], k, form.size[m], run.w.size, run.z, parts.y)
+    return first_value(whole, form.switching[m], modes.switching[m], k, form.size[m], run.w.size, run.z, run.parts.y)
 
 
-def energies(modes, decays, m, fixed, run, parts, space, piece, since, length):
+def energies(modes, decays, m, fixed, run, piece, since, length):
     """Add the energies of a window up to ``since`` s after its start."""
-    until, begin, form, s = 2.0 * since / length - 1.0, space.begin, rows_of(modes, decays), run.w.size
+    until, begin, form, s = 2.0 * since / length - 1.0, piece.begin, rows_of(modes, decays), run.w.size
     count, voltage, current = s + form.size[m], form.voltage[m], form.current[m]
-    polynomials(until, space.table)
-    at_first(modes.whole[0], voltage, modes.voltage[m], count - s, s, run.z, parts.y, begin[0])
-    at_first(modes.whole[1], current, modes.current[m], count - s, s, run.z, parts.y, begin[1])
+    polynomials(until, piece.table)
+    at_first(modes.whole[0], voltage, modes.voltage[m], count - s, s, run.z, run.parts.y, begin[0])
+    at_first(modes.whole[1], current, modes.current[m], count - s, s, run.z, run.parts.y, begin[1])
     for j in range(count):
-        to_nodes(piece.series[j], min(int(piece.many[j]), POINTS), space.table, piece.nodes[j])
+        to_nodes(piece.series[j], min(int(piece.many[j]), POINTS), piece.table, piece.nodes[j])
     integrate(voltage, current, begin, count, piece.nodes, fixed, until, length, run.number)
 
 
-def move(modes, decays, m, fixed, run, parts, space, piece, since, length, before, event):
+def move(modes, decays, m, fixed, run, piece, since, length, before, event):
     """Advance the state to ``since`` s after a window's start, where it was ``before``."""
-    later = space.later
-    put(state_at(fixed, modes, decays, m, piece, length, since, run.z, parts.y, later), run.z)
+    later = piece.later
+    put(state_at(fixed, modes, decays, m, piece, length, since, run.z, run.parts.y, later), run.z)
     if decays is None and event >= 0 and event < fixed.diodes.size and modes.conducting[m, event]:
         without_current(modes, m, event, run)
     for k in range(run.x.size):
@@ -280,13 +249,13 @@ def move(modes, decays, m, fixed, run, parts, space, piece, since, length, befor
     put(run.z, run.w)
     source_sizes(fixed.system, run.w, since, run.w_size)
     if decays is not None:
-        later_errors(decays, modes, m, fixed.storage, run.w_size, before, run.z, later, since, parts)
-        put(later, parts.y)
+        later_errors(decays, modes, m, fixed.storage, run.w_size, before, run.z, later, since, pointer(run.parts))
+        put(later, run.parts.y)
         missed = 0.0
         if event >= 0 and modes.switching_whole[m, event]:
-            missed = abs(event_value(decays, modes, m, event, run, parts))
-        currents_of(decays, m, run.w, run.w_size, parts, missed)
-        parts.holds[0], parts.mode[0] = True, m
+            missed = abs(event_value(decays, modes, m, event, run))
+        currents_of(decays, m, run.w, run.w_size, pointer(run.parts), missed)
+        run.parts.holds[0], run.parts.mode[0] = True, m
 
 
 def source_sizes(system, w, since, size):
@@ -318,21 +287,21 @@ def without_current(modes, m, diode, run):
     run.size[at] = max(off / abs(weight) - run.size[at], abs(run.z[at]))
 
 
-def changed_with(modes, decays, m, fixed, run, parts, space, piece, event, length):
+def changed_with(modes, decays, m, fixed, run, piece, event, length):
     """Diodes and switches whose switching functions fall to zero at the time of an event, within its error, change with
     it: they may be slightly above zero at the time found."""
     for k in range(run.tied.size):
         if k == event or (decays is not None and piece.clear[k]):
             continue
-        if abs(event_value(decays, modes, m, k, run, parts)) > FALLS * space.switching_size[k]:
+        if abs(event_value(decays, modes, m, k, run)) > FALLS * piece.switching_size[k]:
             continue
-        value, slope = slope_at(modes, decays, m, run.w.size, k, run.z, parts.y)
-        falls = -slope * length > FALLS * space.switching_size[k]
+        value, slope = slope_at(modes, decays, m, run.w.size, k, run.z, run.parts.y)
+        falls = -slope * length > FALLS * piece.switching_size[k]
         if falls and abs(value) <= SAME_TIME * -slope * run.number[ERROR]:
             run.tied[k], run.conducting[k] = True, not run.conducting[k]
 
 
-def end_window(modes, decays, m, schedule, fixed, run, parts, space, piece, since, length, event, corner):
+def end_window(modes, decays, m, schedule, fixed, run, piece, since, length, event, corner):
     """Decide whether a mode is to be selected: after an event, a ``corner`` of sources, or where a sign is wrong."""
     number, mark = run.number, run.mark
     for k in range(run.tied.size):
@@ -340,24 +309,24 @@ def end_window(modes, decays, m, schedule, fixed, run, parts, space, piece, sinc
     mark[BEFORE] = m
     if event >= 0:
         run.tied[event], run.conducting[event] = True, not run.conducting[event]
-        changed_with(modes, decays, m, fixed, run, parts, space, piece, event, length)
+        changed_with(modes, decays, m, fixed, run, piece, event, length)
     if corner:
         meet_corner(schedule, run, number[TIME])
     if corner or event >= 0:
         mark[ENTER] = 1
         return
-    sizes(run, fixed, space.x_size)
+    sizes(run, fixed, piece.x_size)
     # A waveform that was zero up to rounding may have left zero; the time of that is known to a window.
     number[ERROR] = since
     leading_terms(
         modes,
         decays,
-        (parts.y, parts.error),
+        (run.parts.y, run.parts.error),
         m,
-        known_of(fixed, run, space.x_size, modes.voltage.shape[2]),
+        known_of(fixed, run, piece.x_size, modes.voltage.shape[2]),
         fixed.diodes,
         run,
-        state_of(modes, m, run, space.x_size),
+        state_of(modes, m, run, piece.x_size),
         run.tied,
         VALUE,
     )

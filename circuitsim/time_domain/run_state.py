@@ -1,4 +1,4 @@
-"""State of an exact run: the present time, results, workspace for a window."""
+"""State of an exact run: the present time, results."""
 
 from __future__ import annotations
 
@@ -120,34 +120,3 @@ class Fixed(NamedTuple):
     system: np.ndarray
     radius: float
     storage: np.ndarray
-
-
-class Space(NamedTuple):
-    """Workspace for a window.
-
-    Attributes
-    ----------
-    table : (POINTS, POINTS) float array
-        `circuitsim.time_domain.windows.polynomials`.
-    switching, switching_size : (d, POINTS), (d,) float arrays
-        Series of the switching functions, and their magnitudes.
-    orders : (d,) int array
-        Number of leading Taylor terms that are zero; −1: no zero on the window.
-    x_size : (q,) float array
-    z_size, size : (N,) float arrays
-        `circuitsim.time_domain.scales.state_sizes`.
-    begin : (2, m) float array
-        Branch voltages and currents at the beginning.
-    later : (c,) float array
-        Decaying parts at the end.
-    """
-
-    table: np.ndarray
-    switching: np.ndarray
-    switching_size: np.ndarray
-    orders: np.ndarray
-    x_size: np.ndarray
-    z_size: np.ndarray
-    size: np.ndarray
-    begin: np.ndarray
-    later: np.ndarray

@@ -33,10 +33,10 @@ def sizes(run, fixed, size):
         size[k] = v if fixed.capacitor[k] else i
 
 
-def state_sizes(modes, m, run, x_size, z_size, size):
-    """Fill in the sizes of the state (N,) up to which a window has to resolve it, and the scale of its errors: those of
+def state_sizes(modes, m, run, piece):
+    """Fill in the sizes of the state up to which a window has to resolve it, and the scale of its errors: those of
     sources, of capacitor voltages and inductor currents, or less where known (`Run.size`)."""
-    s = run.w.size
+    s, z_size, size = run.w.size, piece.z_size, piece.size
     put(run.w_size, z_size[:s])
     put(run.w_size, size[:s])
     for k in range(s, size.size):
@@ -45,8 +45,8 @@ def state_sizes(modes, m, run, x_size, z_size, size):
         if not modes.onto.shape[1]:
             size[s + k] = run.parts.x_error[modes.place[m, k]] / STATE
         else:
-            for i in range(x_size.size):
-                size[s + k] += abs(modes.onto[m, k, i]) * x_size[i]
+            for i in range(run.x.size):
+                size[s + k] += abs(modes.onto[m, k, i]) * piece.x_size[i]
             for j in range(s):
                 size[s + k] += abs(modes.onto_sources[m, k, j]) * run.w_size[j]
             if modes.conductance[m, k] < np.inf:
