@@ -143,34 +143,21 @@ def runs(
     title: str,
     axes: Sequence[Axis],
     varied: np.ndarray,
-    measured: Sequence[Mapping[str, float | None]],
-    errors: Mapping[int, CircuitError],
     shape: tuple[int, ...],
-) -> Sweep:
-    """A row per run: the varied values (axes, runs) and what was measured; nan where that failed."""
-    names = list(dict.fromkeys(name for run in measured for name in run))
-    values = {name: np.array([np.nan if (own := run.get(name)) is None else own for run in measured]) for name in names}
-    units = {axis.label: axis.unit for axis in axes} | dict.fromkeys(names, "")
-    failures = [Failure(k, error) for k, error in errors.items()]
-    return Sweep(title, {axis.label: own for axis, own in zip(axes, varied)}, values, units, failures, [], shape)
-
-
-def curves(
-    title: str,
     inner: tuple[str, str, np.ndarray],
-    axes: Sequence[Axis],
-    varied: np.ndarray,
     columns: Mapping[str, str],
     tables: Sequence[np.ndarray],
+    measured: Sequence[Mapping[str, float | None]],
     errors: Mapping[int, CircuitError],
-    shape: tuple[int, ...],
-) -> Sweep:
-    """A row for each value of an ``inner`` axis (name, unit, values) in each run, the former running fastest.
+) -> tuple[Sweep, Sweep]:
+    """Runs at varied values (axes, runs): their curves, and what was measured, nan where that failed.
 
     Parameters
     ----------
+    inner : (str, str, array)
+        Name, unit and values of the axis of the curves, which runs fastest.
     columns : mapping of str to str
-        Names and units.
+        Names and units of the curves.
     tables : sequence of arrays
         Of each run (columns, values) up to where it ended with an error: nan behind.
     """
@@ -181,9 +168,15 @@ def curves(
         whole[:, k * n : k * n + table.shape[1]] = table
         if k in errors:
             failures += [Failure(k * n + row, errors[k]) for row in range(table.shape[1], n)]
-    rows = {name: np.tile(values, len(tables))} | {axis.label: np.repeat(own, n) for axis, own in zip(axes, varied)}
-    units = {name: unit} | {axis.label: axis.unit for axis in axes} | dict(columns)
-    return Sweep(title, rows, dict(zip(columns, whole)), units, failures, [], (n, *shape))
+    labels, units = dict(zip((axis.label for axis in axes), varied)), {axis.label: axis.unit for axis in axes}
+    rows = {name: np.tile(values, len(tables))} | {label: np.repeat(own, n) for label, own in labels.items()}
+    waves = dict(zip(columns, whole))
+    names = dict.fromkeys((own for run in measured for own in run), "")
+    numbers = {own: np.array([np.nan if (x := run.get(own)) is None else x for run in measured]) for own in names}
+    return (
+        Sweep(title, rows, waves, {name: unit} | units | dict(columns), failures, [], (n, *shape)),
+        Sweep(title, labels, numbers, units | names, [Failure(*pair) for pair in errors.items()], [], shape),
+    )
 
 
-__all__ = ["Failure", "Sweep", "curves", "runs"]
+__all__ = ["Failure", "Sweep", "runs"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from circuitsim.analysis.probes import all_probes, parse_probes
 from circuitsim.analysis.sweep_axes import Combinations, Sort, moving_at
-from circuitsim.analysis.sweep_result import Sweep, curves, runs
+from circuitsim.analysis.sweep_result import Sweep, runs
 from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
@@ -158,5 +158,4 @@ def ac_sweep(
     if len(errors) == grid.points:
         raise errors[0]
     axis = (FREQUENCY, "Hz", hertz)
-    responses = curves(deck.title, axis, grid.axes, varied, units, tables, errors, grid.shape)
-    return AcSweep(responses, runs(deck.title, grid.axes, varied, answers, errors, grid.shape))
+    return AcSweep(*runs(deck.title, grid.axes, varied, grid.shape, axis, units, tables, answers, errors))

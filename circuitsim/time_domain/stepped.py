@@ -11,7 +11,7 @@ import numpy as np
 
 from circuitsim.analysis.probes import Formula, Probe, all_probes, parse_probes
 from circuitsim.analysis.sweep_axes import Axis, Combinations, Sort, moving_at
-from circuitsim.analysis.sweep_result import Sweep, curves, runs
+from circuitsim.analysis.sweep_result import Sweep, runs
 from circuitsim.certificate import TOLERANCE
 from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.formats.result import Result
@@ -184,11 +184,10 @@ def transient_sweep(
     if len(done) < many:
         varied, shape = varied[:, : len(done)], (len(done),)
     errors = {k: run.error for k, run in enumerate(done) if run.error is not None}
-    measured = runs(deck.title, axes, varied, [run.measured for run in done], errors, shape)
     units = {str(probe): probe.unit for probe in probes}
-    tables = [run.columns for run in done]
-    waves = curves(deck.title, (TIME, "s", times), axes, varied, units, tables, errors, shape)
-    return TransientSweep(waves, measured, _events(job, done, varied))
+    tables, measured = [run.columns for run in done], [run.measured for run in done]
+    found = runs(deck.title, axes, varied, shape, (TIME, "s", times), units, tables, measured, errors)
+    return TransientSweep(*found, _events(job, done, varied))
 
 
 def _check(deck: Deck, axis: Axis) -> None:
