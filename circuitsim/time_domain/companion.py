@@ -584,7 +584,8 @@ class Companion:
 
     def see(self, volts: float, amperes: float) -> None:
         """Update the largest voltage and current, V, A."""
-        of_charges = self._rows[self.charged][:, [CJO, TT]] @ [volts, amperes]
+        # Only rows of devices with a charge are sure to have these entries.
+        of_charges = [self._rows[d, CJO] * volts + self._rows[d, TT] * amperes for d in self.charged.tolist()]
         self.size = np.append(np.where(self.capacitor, volts, amperes), of_charges)
 
     def state(self, point: OperatingPoint) -> np.ndarray:

@@ -70,6 +70,18 @@ def test_the_first_charge_of_a_capacitor_at_the_mains() -> None:
     assert apart < 1e-4 * np.abs(finer.voltage("out")).max()
 
 
+CURVES = "VARISTOR(VNOM=18 INOM=1m ALPHA=25)", "SINH(G=1m V0=2)", "D(Ron=.1 Vfwd=.7 Ilimit=1)"
+
+
+@pytest.mark.parametrize("model", CURVES)
+@pytest.mark.parametrize("beside", ["", "D2 0 out d\n.model d D(is=1n cjo=1p)\n"])
+def test_curves_that_have_no_charge(model: str, beside: str) -> None:
+    """Their rows lack the entries of a junction's charge; beside a junction diode they carry no charge either."""
+    deck = f"t\nV1 in 0 SIN(0 4 50)\nR1 in out 10\nD1 out 0 m\nC1 out 0 1u\n{beside}.model m {model}\n.tran 1m 20m\n"
+    found = transient(loads(deck))
+    assert found.certificate.certified and found.run.companion.charged_elements.size == bool(beside)
+
+
 def test_a_wave_front_in_a_mesh_at_rest() -> None:
     """Currents far away are 1e-280 of the source's at first: the proof holds them against 1e-22 of that."""
     n, stop, farad, series = 20, 2e-3, 1e-3, 0.1
