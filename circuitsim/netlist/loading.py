@@ -177,7 +177,7 @@ def _linked(reader: DeckReader, title: str, source: Source, ideal_diodes: bool) 
             own.elaborated(reporter, {})
         reporter.finish()
     elaborator, circuit = own.elaborated(reporter, {})
-    following = elaborator.following(circuit)
+    following, deviations = elaborator.following(circuit), elaborator.draws.found()
     parameters = _parameters(reader, elaborator)
     if not len(circuit) and not reporter.failed:
         raise fatal("empty", "the deck has no elements", source.name, "the first line is only a title")
@@ -197,7 +197,7 @@ def _linked(reader: DeckReader, title: str, source: Source, ideal_diodes: bool) 
         own,
         following,
         elaborator.temperatures.ambient,
-        elaborator.draws.found(),
+        deviations,
     )
 
 
