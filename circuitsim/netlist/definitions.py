@@ -302,13 +302,6 @@ def is_elsewhere(path: str) -> bool:
     return ELSEWHERE.match(path) is not None
 
 
-def may_be_missing(path: str) -> bool:
-    """Whether a ``.lib`` card may name a missing file: an absolute path, or a bare name, which LTspice and PSpice look
-    up in their own folders.
-    """
-    return is_elsewhere(path) or base_name(path) == path
-
-
 _TABLE = re.compile(r'\b(?:table|tablefile|fasttable)\s*\(\s*"([^"]*)"\s*\)', re.I)
 """A function of time with its points in a file, linear in between."""
 
@@ -414,7 +407,8 @@ class Includes(Reader):
             self.enter(words[0], section)
         except MissingFile as error:
             path = words[0].text
-            if section is not None or not may_be_missing(path):
+            # LTspice and PSpice look a bare name up in their own folders.
+            if section is not None or not (is_elsewhere(path) or base_name(path) == path):
                 raise
             self.missing.append(base_name(path))
             message = f"{short(path)} {error.why}; the card is ignored"
