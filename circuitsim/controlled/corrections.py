@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-SPLIT = 134217729.0
-"""2²⁷ + 1 splits a double into two halves whose products are exact (Dekker 1971)."""
+from circuitsim.program.precise import two_product, two_sum
 
 BEYOND = 1e300
 """Terms above this bound may overflow: there is no residual."""
@@ -39,27 +38,17 @@ def corrected(value, column, ends, right, change, high, low, residual):
         most, largest = max(most, own), max(largest, size)
         if size > 0.0:
             share = max(share, size / max(own, 1e-300))
-        total = before + new
-        part = total - before
-        error = (before - (total - part)) + (new - part) + low[k]
+        total, error = two_sum(before, new)
+        error += low[k]
         high[k] = total + error
         low[k] = error - (high[k] - total)
     for row in range(residual.size):
         total, rest, reach = right[row], 0.0, abs(right[row])
         for t in range(ends[row], ends[row + 1]):
             a, x = -value[t], high[column[t]]
-            product = a * x
-            whole = SPLIT * a
-            a_high = whole - (whole - a)
-            a_rest = a - a_high
-            whole = SPLIT * x
-            x_high = whole - (whole - x)
-            x_rest = x - x_high
-            error = ((a_high * x_high - product) + a_high * x_rest + a_rest * x_high) + a_rest * x_rest
-            new = total + product
-            part = new - total
-            rest += ((total - (new - part)) + (product - part)) + (error + a * low[column[t]])
-            total = new
+            product, error = two_product(a, x)
+            total, lost = two_sum(total, product)
+            rest += lost + (error + a * low[column[t]])
             reach = max(reach, abs(product))
         residual[row] = total + rest if reach < BEYOND else np.nan
     return share, largest, most

@@ -16,10 +16,11 @@ import numpy as np
 from circuitsim._graphs import unite
 from circuitsim.certificate import ROUNDING, branch_violations, current_scale, net_currents
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
-from circuitsim.engine.double_double import SPLIT, add
+from circuitsim.engine.double_double import add
 from circuitsim.engine.small.active_set import refactor
 from circuitsim.engine.small.elimination import substitute
 from circuitsim.engine.steps import contract_diodes, copy, demands, gather, same
+from circuitsim.program.precise import two_product
 
 BLOCKED = -(1 << 40)
 """Offset of a node's resistor count that exempts it from removal."""
@@ -176,12 +177,8 @@ def residual_currents(plan, kind, first, second, value, v, low, flow, need, rest
         if kind[e] == RESISTOR and value[e] != 0.0 and abs(value[e]) < np.inf:
             drop, drop_low = add(v[a], low[a], -v[b], -low[b])
             c = drop / value[e]
-            # R c, back − error, from two halves of each factor.
-            back, of_ohms, of_c = value[e] * c, SPLIT * value[e], SPLIT * c
-            ohms, amperes = of_ohms - (of_ohms - value[e]), of_c - (of_c - c)
-            ohms_low, amperes_low = value[e] - ohms, c - amperes
-            error = ((back - ohms * amperes) - ohms_low * amperes - ohms * amperes_low) - ohms_low * amperes_low
-            c_low = ((drop - back) + error + drop_low) / value[e]
+            back, error = two_product(value[e], c)
+            c_low = ((drop - back) - error + drop_low) / value[e]
             if not abs(c_low) < np.inf:
                 c_low = 0.0
         elif kind[e] == CURRENT:
