@@ -253,7 +253,7 @@ def blocks(eq: Equations, pattern: Pattern) -> list[RawBlock]:
     # Equation r depends on the equations matched with the unknowns in it.
     graph = csr_matrix((np.ones(rows.size), (rows, row_of[matrix.indices])), shape=(size, size))
     count, label = connected_components(graph, directed=True, connection="strong")
-    order = _ordered(count, label[rows], label[row_of[matrix.indices]])
+    order = ordered(count, label[rows], label[row_of[matrix.indices]])
     members = np.argsort(label, kind="stable")
     ends = np.searchsorted(label[members], np.arange(count + 1))
     owner = label[eq.own[eq.diode]]
@@ -270,8 +270,9 @@ def blocks(eq: Equations, pattern: Pattern) -> list[RawBlock]:
     ]
 
 
-def _ordered(count: int, user: np.ndarray, used: np.ndarray) -> Sequence[int]:
-    """Components in topological order, each after those it uses."""
+def ordered(count: int, user: np.ndarray, used: np.ndarray) -> Sequence[int]:
+    """Numbers below ``count`` in topological order, each ``user`` after others that it ``used``; without those on a
+    cycle."""
     pairs = np.unique(np.stack([user, used])[:, user != used], axis=1)
     waiting = np.bincount(pairs[0], minlength=count)
     by_used = pairs[0][np.argsort(pairs[1], kind="stable")]

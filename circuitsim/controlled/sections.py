@@ -15,6 +15,7 @@ import numpy as np
 from circuitsim.circuit import GROUND, CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.laws import Law, Quantity
+from circuitsim.controlled.blocks import ordered
 from circuitsim.controlled.equations import references
 
 
@@ -83,11 +84,14 @@ def sections(arrays: CircuitArrays, laws: Mapping[int, Law]) -> Sections | None:
         for one, other in ((a, b), (b, a)):
             if owner[one] >= 0 and held[other]:
                 needs["part", owner[one]].update(of_node(other))
-    order = _ordered(needs)
-    if order is None:
+    keys = list(needs)
+    place = {key: k for k, key in enumerate(keys)}
+    pairs = [(place[user], place[used]) for user, every in needs.items() for used in every]
+    order = ordered(len(keys), *np.array(pairs, dtype=np.int64).reshape(-1, 2).T)
+    if len(order) < len(keys) or any(user == used for user, used in pairs):
         return None
     steps: list[Section | Hold] = []
-    for what, which in order:
+    for what, which in (keys[k] for k in order):
         if what == "held":
             steps.append(holds[which])
         else:
@@ -146,22 +150,3 @@ def _holds(arrays: CircuitArrays, laws: Mapping[int, Law]) -> dict[int, Hold] | 
             found[new] = Hold(new, e, node, 1.0 if forward else -1.0)
             stack.append(new)
     return found
-
-
-def _ordered(needs: Mapping[tuple[str, int], set[tuple[str, int]]]) -> list[tuple[str, int]] | None:
-    """All keys in topological order; None where there is a loop."""
-    waiting = {key: len(used) for key, used in needs.items()}
-    users: dict[tuple[str, int], list[tuple[str, int]]] = {}
-    for key, used in needs.items():
-        for other in used:
-            users.setdefault(other, []).append(key)
-    ready = [key for key, count in waiting.items() if not count][::-1]
-    order = []
-    while ready:
-        key = ready.pop()
-        order.append(key)
-        for user in users.get(key, ()):
-            waiting[user] -= 1
-            if not waiting[user]:
-                ready.append(user)
-    return order if len(order) == len(needs) else None
