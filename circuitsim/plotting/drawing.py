@@ -165,21 +165,17 @@ def control_arrows(
     centres : mapping of int to (2,) float array
         Centres of the elements' symbols, inches.
     """
-    found = []
-    for k, law in sorted(circuit.laws.items()):
-        if k not in centres:
-            continue
-        nodes = dict.fromkeys(node for _, *ends in law.voltages for node in ends if node in dots)
-        elements = dict.fromkeys(c.element for c in law.currents if c.element in centres and c.element != k)
-        starts = [(dots[node], 0.07) for node in nodes] + [(centres[e], CLEAR) for e in elements]
-        found += [arrow for start, gap in starts if (arrow := _arrow(k, start, gap, centres[k])) is not None]
-    for k, switch in sorted(_switches(circuit).items()):
-        if isinstance(switch.control, str):
-            ends = [(centres.get(circuit.element_index(switch.control)), CLEAR)]
-        else:
-            ends = [(dots.get(node), 0.07) for node in switch.control]
-        for start, gap in ends:
-            if start is not None and k in centres and (arrow := _arrow(k, start, gap, centres[k])) is not None:
+    found, controls = [], dict[int, tuple[list[int], list[int]]]()
+    for k, law in circuit.laws.items():
+        controls[k] = [node for _, *ends in law.voltages for node in ends], [c.element for c in law.currents]
+    for k, switch in _switches(circuit).items():
+        own = switch.control
+        controls[k] = ([], [circuit.element_index(own)]) if isinstance(own, str) else ([*own], [])
+    for k, (nodes, elements) in sorted(controls.items()):
+        starts = [(dots[node], 0.07) for node in dict.fromkeys(nodes) if node in dots]
+        starts += [(centres[e], CLEAR) for e in dict.fromkeys(elements) if e in centres and e != k]
+        for start, gap in starts if k in centres else ():
+            if (arrow := _arrow(k, start, gap, centres[k])) is not None:
                 found.append(arrow)
     return found
 
