@@ -66,6 +66,15 @@ def neighbours(name: str, value: float) -> tuple[float, float]:
 DECADES = 3.0
 """Default bounds in decades around the deck's value."""
 
+STARTS = 8
+"""Further starts between the bounds if the targets are not met from the values of the deck."""
+
+STEPS = 8
+"""Steps from the quantities at such a start to the targets."""
+
+MET = 1e-6
+"""Largest error of a design that meets its targets."""
+
 REFITS = 30
 """Maximum number of evaluations to refit the other values after each rounding."""
 
@@ -126,7 +135,8 @@ class Design(Result):
     def _heading(self) -> tuple[str, str]:
         values = [f"{name} = {value:.6g}" for name, value in self.values.items()]
         before = f" ({self.continuous_error:.3g} before rounding)" if self.series else ""
-        return self.point.circuit.title, f"error {self.error:.3g}{before}, {', '.join(values)}"
+        missed = "" if self.continuous_error <= MET else "targets not met, "
+        return self.point.circuit.title, f"{missed}error {self.error:.3g}{before}, {', '.join(values)}"
 
     def _proof(self) -> str:
         return proof(self.point.certificate)
@@ -178,7 +188,7 @@ def optimise(
     """Element values with which quantities meet their targets.
 
     Least squares of the relative errors (trust region with bounds), with exact derivatives from adjoint circuits;
-    resistances vary by their logarithm. Preferred values are chosen among the neighbours of the continuous solution,
+    resistances vary by their logarithm. If that does not meet the targets, eight other starts follow. Preferred values are chosen among the neighbours of the continuous solution,
     one element after another, then improved one at a time; each candidate is a certified operating point.
 
     Parameters
@@ -218,7 +228,12 @@ def optimise(
     task = _Problem(circuit, _bounds(circuit, adjust), [parse_target(t) if isinstance(t, str) else t for t in targets])
     if not np.isfinite(task.residuals(task.start)).all():
         task.point(task.start)  # raises an error if there is none
-    x = task.fitted(task.start, np.ones(task.start.size, dtype=bool), iterations)
+    free = np.ones(task.start.size, dtype=bool)
+    x = task.fitted(task.start, free, iterations)
+    for start in np.random.default_rng(0).uniform(task.low, task.high, (STARTS, x.size)):
+        # Where diodes block, quantities may depend on no value: elsewhere they may.
+        if task.error(x) > MET:
+            x = min(x, task.fitted(task.approached(start), free, iterations), key=task.error)
     continuous = task.error(x)
     if series:
         x = _rounded(task, x, series)
@@ -291,22 +306,39 @@ class _Problem:
         """The best values of the free variables, the others being fixed."""
         from scipy.optimize import least_squares
 
-        def whole(part: np.ndarray) -> np.ndarray:
+        begin = np.clip(x, self.low + self.margin, self.high - self.margin)
+
+        def whole(change: np.ndarray) -> np.ndarray:
             full = x.copy()
-            full[free] = part
+            full[free] = begin[free] + change
             return full
 
+        # From zero changes, the trust region begins with a radius of 1: resistances change by less than a factor of 3.
         found = least_squares(
-            lambda part: self.residuals(whole(part)),
-            np.clip(x, self.low + self.margin, self.high - self.margin)[free],
-            lambda part: self.jacobian(whole(part))[:, free],
-            (self.low[free], self.high[free]),
+            lambda change: self.residuals(whole(change)),
+            np.zeros(np.count_nonzero(free)),
+            lambda change: self.jacobian(whole(change))[:, free],
+            (self.low[free] - begin[free], self.high[free] - begin[free]),
             xtol=1e-12,
             ftol=1e-14,
             gtol=1e-14,
             max_nfev=evaluations,
         )
         return whole(found.x)
+
+    def approached(self, x: np.ndarray) -> np.ndarray:
+        """Values from ``x`` towards the targets, by targets at `STEPS` on the line between."""
+        wanted = self.wanted
+        try:
+            begin = self.read(self.point(x))
+            for share in np.linspace(0.0, 1.0, STEPS, endpoint=False)[1:]:
+                self.wanted = wanted + (1.0 - share) * (begin - wanted)
+                x = self.fitted(x, np.ones(x.size, dtype=bool), REFITS // STEPS)
+        except NoSteadyStateError:
+            pass
+        finally:
+            self.wanted = wanted
+        return x
 
     def error(self, x: np.ndarray) -> float:
         """Root of the mean squared residual."""

@@ -63,3 +63,11 @@ def test_sources_and_bounds() -> None:
     assert found.values["V1"] == pytest.approx(15.0)
     bounded = circuitsim.optimise(deck, {"V1": (0.0, 12.0)}, ["v(b)=5"])
     assert bounded.values["V1"] == pytest.approx(12.0, rel=1e-6) and bounded.error > 0.1
+
+
+def test_targets_that_the_values_of_the_deck_do_not_move() -> None:
+    """At the deck's values a diode holds the output at 3 V."""
+    deck = circuitsim.loads("clamp\nV1 a 0 10\nR1 a out 1k\nR2 out 0 1k\nD1 out c ideal\nV2 c 0 3\n.model ideal D\n")
+    found = circuitsim.optimise(deck, ["R*"], ["v(out)=2"])
+    assert found.error < 1e-9 and found.values["R1"] == pytest.approx(4.0 * found.values["R2"])
+    assert "targets not met, error 0.85" in circuitsim.optimise(deck, ["R*"], ["v(out)=20"]).text()
