@@ -188,8 +188,9 @@ def optimise(
     """Element values with which quantities meet their targets.
 
     Least squares of the relative errors (trust region with bounds), with exact derivatives from adjoint circuits;
-    resistances vary by their logarithm. If that does not meet the targets, eight other starts follow. Preferred values are chosen among the neighbours of the continuous solution,
-    one element after another, then improved one at a time; each candidate is a certified operating point.
+    resistances vary by their logarithm. If that does not meet the targets, eight other starts follow. Preferred values
+    are chosen among the neighbours of the continuous solution, one element after another, then improved one at a time;
+    each candidate is a certified operating point.
 
     Parameters
     ----------
