@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from circuitsim._version import __version__
 from circuitsim.cli.output import choose_format
-from circuitsim.cli.streams import WHEN, colour_asked, escaping_streams
+from circuitsim.cli.streams import WHEN, ErrorsOnly, colour_asked, escaping_streams
 from circuitsim.errors import CircuitError, DeckWarning, NetlistError, UsageError
 
 # Command → (its module, its line in the help). A module has add_arguments(parser), run(args) -> exit code, and in
@@ -278,13 +278,12 @@ def _parsed(command: str | None, words: list[str]) -> argparse.Namespace:
 def _carried_out(args: argparse.Namespace) -> int:
     """Run the command, as quiet or verbose as requested; returns its exit code."""
     import contextlib
-    import io
     import time
     import warnings
 
     begun = time.monotonic()
-    loudness = contextlib.redirect_stderr(io.StringIO()) if args.quiet else contextlib.nullcontext()
-    with loudness, warnings.catch_warnings():
+    errors: Any = ErrorsOnly(sys.stderr, "standard error") if args.quiet else sys.stderr
+    with contextlib.redirect_stderr(errors), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeckWarning)  # commands print them
         code = int(args.run(args))
     if args.verbose:

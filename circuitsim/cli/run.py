@@ -73,7 +73,7 @@ def _one(args: argparse.Namespace, name: str, command: str) -> int:
     """Run one command on the deck: print its table, shortened, and write its files."""
     from circuitsim.cli import main
 
-    words = [command, args.deck, "--color", args.color, *["-v"] * args.verbose]
+    words = [command, args.deck, "--color", args.color, *["-v"] * args.verbose, *["--debug"] * args.debug]
     words += ["--plot", os.path.join(args.plot, f"{name}.png")] if args.plot else []
     if args.output:
         path = os.path.join(args.output, f"{name}.csv")

@@ -65,12 +65,14 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], colum
 def present_runs(
     chosen: Sweep, measured: Sweep, args: argparse.Namespace, figure: Callable[[], Figure] | None = None
 ) -> None:
-    """Write the columns of several runs, or with ``--measure`` their measurements; those of the deck are in JSON, or a
-    line per run on standard error."""
+    """Write the columns of several runs, or with ``--measure`` their measurements; those of the deck are a table below,
+    in JSON, otherwise a line per run on standard error."""
     columns = {} if args.measure else measured.to_dict()["columns"]
-    present(chosen, args, more={"measurements": columns} if columns else {}, figure=figure)
+    more = {"measurements": columns} if columns else {}
+    tables = [found.tables()["points"] for found in (chosen, measured)[: 1 + bool(columns)]]
+    present(chosen, args, tables, more, figure=figure, whole=True)
     failed = {failure.row for failure in measured.failures}
-    for row in range(len(measured)) if columns and args.format != "json" else ():
+    for row in range(len(measured)) if columns and args.format in ("csv", "raw") else ():
         values = ((name, float(column[row])) for name, column in measured.columns.items())
         said = ", ".join(f"{name} = {'failed' if value != value else f'{value:g}'}" for name, value in values)
         if row not in failed:

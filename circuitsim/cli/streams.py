@@ -75,6 +75,18 @@ class EscapingStream:
         return getattr(self.behind, name)
 
 
+class ErrorsOnly(EscapingStream):
+    """Standard error of ``--quiet``: errors pass, all else is discarded."""
+
+    passes = False
+
+    def write(self, text: str) -> int:
+        """Write a text that begins as an error does, or continues one."""
+        if text.strip():
+            self.passes = text.startswith("error")
+        return self.behind.write(text) if self.passes else len(text)
+
+
 def colour_asked(words: Sequence[str]) -> str:
     """The last ``--color`` of a command line, by default ``auto``; it also applies to errors of the command line
     itself."""
@@ -93,7 +105,10 @@ def shows_colour(stream: TextIO, when: str) -> bool:
 @contextlib.contextmanager
 def escaping_streams(colour: str = "never") -> Iterator[None]:
     """In this context, escape what is written to standard output and standard error; messages may have colours
-    (`WHEN`)."""
+    (`WHEN`). Within another such context nothing changes: its streams remain."""
+    if isinstance(sys.stderr, EscapingStream):
+        yield
+        return
     before = sys.stdout, sys.stderr
     for stream in before:
         if isinstance(stream, io.TextIOWrapper):
