@@ -81,12 +81,6 @@ class Numbers(NamedTuple):
             _matrix([c.currents for c in changes], m),
         )
 
-    def at(self, places: np.ndarray) -> Numbers:
-        """The parameters at these positions."""
-        chosen = places.tolist()
-        names, units = (tuple(column[p] for p in chosen) for column in (self.names, self.units))
-        return Numbers(names, self.values[places], units, self.by_value[places], self.by_current[places])
-
 
 def _matrix(rows: Sequence[Sequence[tuple[int, float]]], m: int) -> Any:
     """A sparse array from the pairs of column and value of each row."""

@@ -298,9 +298,8 @@ class _Problem:
         """Exact derivatives of the residuals; where one-sided, those towards larger values."""
         point = self.point(x)
         by = dependencies(point)
-        place = {name: p for p, name in enumerate(by.names)}
-        found = derivatives(point, self.probes, by.at(np.array([place[name] for name in self.names])))
-        slope = np.where(np.isnan(found.derivative), np.nan_to_num(found.above), found.derivative)
+        found, own = derivatives(point, self.probes, by), [by.names.index(name) for name in self.names]
+        slope = np.where(np.isnan(found.derivative), np.nan_to_num(found.above), found.derivative)[:, own]
         return self.weight[:, None] * slope * np.where(self.logarithmic, self.value(x), 1.0)
 
     def fitted(self, x: np.ndarray, free: np.ndarray, evaluations: int) -> np.ndarray:
