@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -232,6 +232,12 @@ def all_probes(circuit: Circuit) -> list[Probe]:
     return nodes + [Probe("i", name) for name in circuit.names]
 
 
+def _places(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Positions among the probes, and of nodes or elements."""
+    place, at = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return place, at
+
+
 class Reader:
     """Evaluates many probes at operating points of one circuit, as one vector."""
 
@@ -239,17 +245,13 @@ class Reader:
         self, probes: Sequence[Probe | Formula], circuit: Circuit, names: Mapping[str, float] = MappingProxyType({})
     ) -> None:
         self.size, self.names = len(probes), names
-        kinds = [p.kind if isinstance(p, Probe) else "" for p in probes]
-        every = (*UNITS, VALUE)
-        where = {kind: np.array([k for k, own in enumerate(kinds) if own == kind], np.int64) for kind in every}
-        simple = {k: p for k, p in enumerate(probes) if isinstance(p, Probe)}
-        volts = [simple[k] for k in where["v"]]
-        self._voltages, self._currents, self._powers, self._values = where.values()
-        self._plus = np.array([circuit.node_index(p.first) for p in volts], dtype=np.int64)
-        self._minus = np.array([-1 if p.second is None else circuit.node_index(p.second) for p in volts], np.int64)
-        self._carriers = self._elements(circuit, (simple[k] for k in self._currents))
-        self._absorbers = self._elements(circuit, (simple[k] for k in self._powers))
-        self._valued = self._elements(circuit, (simple[k] for k in self._values))
+        plain = [(k, p) for k, p in enumerate(probes) if isinstance(p, Probe)]
+        self._at: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        for kind in (*UNITS, VALUE):
+            index = circuit.node_index if kind == "v" else circuit.element_index
+            self._at[kind] = _places([(k, index(p.first)) for k, p in plain if p.kind == kind])
+        self._minus = _places([(k, circuit.node_index(p.second)) for k, p in plain if p.second is not None])
+        self._absorbers = self._at["p"][1]
         self._first, self._second = (end[self._absorbers] for end in circuit.arrays()[1:3])
         self._formulas = [
             (k, p, list(p.probes), Reader(list(p.probes.values()), circuit))
@@ -257,14 +259,10 @@ class Reader:
             if isinstance(p, Formula)
         ]
 
-    @staticmethod
-    def _elements(circuit: Circuit, probes: Iterable[Probe]) -> np.ndarray:
-        return np.array([circuit.element_index(p.first) for p in probes], dtype=np.int64)
-
     @property
     def plain(self) -> bool:
         """Whether all probes are voltages, currents and powers."""
-        return not self._formulas and not self._values.size
+        return not self._formulas and not self._at[VALUE][0].size
 
     def columns(self, v: np.ndarray, i: np.ndarray, powers: np.ndarray | None = None) -> np.ndarray:
         """Voltages, currents and powers (…, n_probes), V, A, W, from potentials (…, n_nodes) and currents (…, m).
@@ -272,17 +270,21 @@ class Reader:
         Powers are computed from node voltages unless given (…, n_powers).
         """
         found = np.empty((*v.shape[:-1], self.size))
-        found[..., self._voltages] = v[..., self._plus] - np.where(self._minus < 0, 0.0, v[..., self._minus])
-        found[..., self._currents] = i[..., self._carriers]
+        for kind, own in (("v", v), ("i", i)):
+            place, at = self._at[kind]
+            found[..., place] = own[..., at]
+        place, at = self._minus
+        found[..., place] -= v[..., at]
         if powers is None:
             powers = (v[..., self._first] - v[..., self._second]) * i[..., self._absorbers]
-        found[..., self._powers] = powers
+        found[..., self._at["p"][0]] = powers
         return found
 
     def read(self, point: OperatingPoint) -> np.ndarray:
         """The values of the probes, V, A, W, as a float array (n_probes,)."""
         values = self.columns(point.voltages, point.currents, point.powers[self._absorbers])
-        values[self._values] = point.circuit.arrays().value[self._valued]
+        place, at = self._at[VALUE]
+        values[place] = point.circuit.arrays().value[at]
         for k, formula, signals, reader in self._formulas:
             values[k] = formula.value(dict(zip(signals, reader.read(point).tolist())), self.names)
         return values
