@@ -27,7 +27,7 @@ from circuitsim.time_domain.functionals import (
     ends,
     own_weights,
 )
-from circuitsim.time_domain.implicit_events import Conduction
+from circuitsim.time_domain.implicit_events import NOISE, Conduction
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.implicit_step import (
     DIAGONAL,
@@ -168,9 +168,8 @@ class ImplicitSensitivities:
         stages = [at, *self._stages(step, own.slope, own.conduction, at, by_length)]
         if event:
             off = self._condition(step.end, stages[-1], own.conduction, after.conduction)
-            if off[-1] == 0.0:
-                raise UsageError(f"at {after.time:g} s a waveform touches zero without crossing: there is no gradient")
-            delay = -off / off[-1]
+            # A diode without a current does not decide when it opens: another part of the circuit does.
+            delay = -at.time - by_length if abs(off[-1]) * self.result.stop <= NOISE else -off / off[-1]
             stages = [At(*(part + part[..., -1:] * delay for part in stage)) for stage in stages]
             by_length = by_length + delay
         levels = np.array([self._rows(each.voltage, each.current) for each in (point, *step.stages)])
@@ -254,7 +253,7 @@ class ImplicitSensitivities:
             sign = 1.0 if now.switches[s] else -1.0
             return np.asarray(at.rows[len(self.functionals) + s] - threshold[s] + sign * hysteresis[s])
         within = max(AT_ONCE, self.result.accuracy, float(distances[nearest]))
-        forward = np.where(now.diodes[:, None], at.diodes[1] / self.sizes.amperes, at.diodes[0] / self.sizes.volts)
+        forward = at.diodes[0] / self.sizes.volts + at.diodes[1] / self.sizes.amperes
         return np.asarray(forward[distances[:d] <= within].sum(axis=0))
 
     # ------------------------------------------------------------------ functionals

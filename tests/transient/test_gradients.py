@@ -485,6 +485,16 @@ def test_time_of_an_event_and_value_before_it() -> None:
     assert value.gradient == pytest.approx({"S1.vt": left / 2e-3 * 2.5e-4, "R2": -left * when / 40.0}, rel=1e-9)
 
 
+def test_a_diode_without_a_current_opens_when_the_source_changes_its_sign() -> None:
+    """D0 conducts alone, without a current, from the opening of D3 to the zero of the source."""
+    result = run("bridge", stop=0.012, method="implicit", accuracy=1e-6)
+    when = next(event.time for event in result.events if event.changed == ("-D0",))
+    assert when == pytest.approx(0.01, rel=1e-8)
+    assert waveform_gradient(result, [EventTime(when)], ["L1", "R1"]).gradient == pytest.approx(
+        {"L1": 0.0, "R1": 0.0}, abs=1e-9
+    )
+
+
 PARTS = """parts of every kind
 V1 a 0 5
 D1 a b d1
