@@ -14,7 +14,6 @@ import sys
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import count
 from typing import Any, NamedTuple, Protocol
 
 from circuitsim import _bundled
@@ -42,18 +41,17 @@ class Source:
     callers : tuple of str
         The chain of ``.include`` lines, innermost first.
     number : int
-        Of all sources, from 1.
+        Of the sources of one deck, from 1; negative for predefined ones.
     """
 
     __slots__ = ("_lines", "callers", "name", "number", "order", "path", "text")
-    _count = count(1)
 
     def __init__(
         self, name: str, path: str, text: str, order: tuple[int, ...] = (), callers: tuple[str, ...] = ()
     ) -> None:
         self.name, self.path = name, path
         self.text = text
-        self.order, self.callers, self.number = order, callers, next(self._count)
+        self.order, self.callers, self.number = order, callers, 0
         self._lines: list[str] = []
 
     def line(self, number: int) -> str:

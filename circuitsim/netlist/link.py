@@ -49,6 +49,7 @@ Ffirst a b Esecond {-ratio}
 def _library() -> dict[str, Scope]:
     """The predefined sub-circuits by name in lower case; that of the amplifier has no elements."""
     reader = DeckReader(Files(None, ()))
+    reader.sources = -2
     reader.read(Source("<library>", "", LIBRARY), 1)
     reader.close()
     amplifier = Scope(AMPLIFIER_NAME)

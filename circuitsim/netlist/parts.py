@@ -123,6 +123,8 @@ class Reader:
         Effective options (``.options``), by name.
     open_files, missing : list of str
         Files being read, and missing libraries.
+    sources : int
+        Count of the texts read.
     """
 
     def __init__(self) -> None:
@@ -134,6 +136,7 @@ class Reader:
         self.open_files: list[str] = []
         self.ended = self.library = False
         self.missing: list[str] = []
+        self.sources = 0
 
     def points(self, token: Token) -> list[float]:
         """The numbers of the file of points named by a token; here arbitrary."""

@@ -360,6 +360,8 @@ class DeckReader(definitions.Includes):
 
     def read(self, source: Source, first: int) -> None:
         """Read the cards of ``source`` from line ``first`` on, into the current scope."""
+        self.sources += 1
+        source.number = self.sources
         for card in cards(source, first, self.take_plain):
             self.take(card)
             if self.ended:
