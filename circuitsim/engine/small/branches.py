@@ -47,21 +47,16 @@ class Spanned(NamedTuple):
 
 
 def by_magnitude(elements, value):
-    """Elements ordered by the binary exponents of their values, ascending, without infinite ones."""
-    start = np.zeros(HIGHEST - LOWEST + 1, np.int64)
-    count = 0
+    """Elements ordered by the binary exponents of their values, ascending."""
+    start, order = np.zeros(HIGHEST - LOWEST + 1, np.int64), np.empty_like(elements)
     for k in range(elements.size):
-        if abs(value[elements[k]]) < np.inf:
-            start[math.frexp(value[elements[k]])[1] - LOWEST + 1] += 1
-            count += 1
+        start[math.frexp(value[elements[k]])[1] - LOWEST + 1] += 1
     for k in range(HIGHEST - LOWEST):
         start[k + 1] += start[k]
-    order = np.empty(count, np.int64)
     for k in range(elements.size):
-        if abs(value[elements[k]]) < np.inf:
-            at = math.frexp(value[elements[k]])[1] - LOWEST
-            order[start[at]] = elements[k]
-            start[at] += 1
+        at = math.frexp(value[elements[k]])[1] - LOWEST
+        order[start[at]] = elements[k]
+        start[at] += 1
     return order
 
 
@@ -89,7 +84,7 @@ def take_tree(plan, kind, first, second, value, closed):
     for e in range(m):
         if kind[e] == VOLTAGE:
             emf[e] = value[e]
-        elif kind[e] == RESISTOR and abs(value[e]) < np.inf:
+        elif kind[e] == RESISTOR:
             ohms[e] = value[e]
         elif kind[e] == CURRENT:
             source[count] = e

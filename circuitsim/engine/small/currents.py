@@ -50,7 +50,7 @@ def neighbours(plan, kind, first, second, value, closed, leader, count, total, s
     for e in range(kind.size):
         a, b = leader[first[e]], leader[second[e]]
         if kind[e] == RESISTOR:
-            if a != b and abs(value[e]) < np.inf:
+            if a != b:
                 count[a] += 1
                 count[b] += 1
                 total[a] += b
@@ -134,7 +134,7 @@ def branch_currents(plan, kind, first, second, value, v, low, flow, need, curren
     Returns
     -------
     float
-        The smallest |current|, A, excluding blocking diodes, open circuits and current sources of 0 A.
+        The smallest |current|, A, excluding blocking diodes and current sources of 0 A.
     """
     need[:] = 0.0
     least = np.inf
@@ -142,8 +142,7 @@ def branch_currents(plan, kind, first, second, value, v, low, flow, need, curren
         a, b, c = first[e], second[e], 0.0
         if kind[e] == RESISTOR and value[e] != 0.0:
             c = ((v[a] - v[b]) + (low[a] - low[b])) / value[e]
-            if c != 0.0 or abs(value[e]) < np.inf:
-                least = min(least, abs(c))
+            least = min(least, abs(c))
         elif kind[e] == CURRENT:
             c = value[e]
             if c != 0.0:
@@ -174,7 +173,7 @@ def residual_currents(plan, kind, first, second, value, v, low, flow, need, rest
     rest[:] = 0.0
     for e in range(kind.size):
         a, b, c, c_low = first[e], second[e], 0.0, 0.0
-        if kind[e] == RESISTOR and value[e] != 0.0 and abs(value[e]) < np.inf:
+        if kind[e] == RESISTOR and value[e] != 0.0:
             drop, drop_low = add(v[a], low[a], -v[b], -low[b])
             c = drop / value[e]
             back, error = two_product(value[e], c)
@@ -274,7 +273,7 @@ def least_scale(kind, first, second, value, current, largest):
         local = max(largest[first[e]], largest[second[e]])
         if current[e] != 0.0:
             least = min(least, current_scale(abs(current[e]), local))
-        elif local == 0.0 and kind[e] == RESISTOR and value[e] != 0.0 and abs(value[e]) < np.inf:
+        elif local == 0.0 and kind[e] == RESISTOR and value[e] != 0.0:
             idle = True
     return least, idle
 
