@@ -169,10 +169,10 @@ class ImplicitResult(TransientResult):
     def _error(self) -> float | None:
         """See ``difference``; None also where it is not known."""
         own, error = self.run.companion, self.run.error
-        if error is None or not error.known or not own.size.size:
-            return None
         shown = own.storing < len(self.circuit)
         places = np.concatenate([own.storing[shown], own.charged_elements])
+        if error is None or not error.known or not places.size:
+            return None
         capacitor = np.append(own.capacitor[shown], np.ones(own.charged.size, dtype=bool))
         off, largest = (np.where(capacitor, *found[:, places]) for found in (error.off, error.largest))
         least = FLOOR * np.where(capacitor, self.run.watch.volts, self.run.watch.amperes)

@@ -44,3 +44,12 @@ def test_a_schmitt_trigger_switches_at_its_thresholds() -> None:
     assert result.at([9e-6, 100e-6, 250e-6])[0][:, result.circuit.element_index("Co")] == pytest.approx(
         [0.0, 5.0, 0.0], abs=1e-6
     )
+
+
+def test_a_schmitt_trigger_without_capacitors() -> None:
+    """It follows its operating point, and has no state with an error to state."""
+    deck = "t\nV1 in 0 SIN(0 5 1k)\nX1 p in out limited_opamp gain=1e5 low=-12 high=12\nR1 out p 10k\nR2 p 0 2k\n"
+    result = circuitsim.transient(circuitsim.loads(deck + ".tran 10u 2m\n"))
+    assert result.difference is None and not result.warnings and "1e-15 F" in result.reason
+    at = 1e-3 + 1e-3 * math.asin(0.4) / (2.0 * math.pi) + np.array([-1e-6, 1e-6])
+    assert result.voltage("out", times=at) == pytest.approx([12.0, -12.0])
