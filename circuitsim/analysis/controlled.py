@@ -300,12 +300,9 @@ def _point(
                 return point
     for _ in range(CHANGES):
         try:
-            x = system.factor(conducting, quick).solve(right)
+            x = system.tied(conducting, quick).solve(right)
         except ArithmeticError:
-            try:
-                x = _loaded(system, right, choice)
-            except ArithmeticError:
-                return None
+            return None
         for share in (0.0, NOISE):
             point = measured(system, circuit, x, conducting, (tolerance, share))
             if point.certificate.certified:
@@ -375,16 +372,6 @@ def _determined(system: ControlledSystem, right: np.ndarray, choice: Choice) -> 
         return factor.determined(factor.solve(right).high)
     except ArithmeticError:
         return False  # singular: existence and position of a solution depend on rounding
-
-
-def _loaded(system: ControlledSystem, right: np.ndarray, choice: Choice) -> Pair:
-    """The solution with loaded ports, where that for the diode states alone is not unique."""
-    eq = system.eq
-    v, i = port_values(eq, np.arange(eq.diode.size), choice.x)
-    z = np.where(choice.conducting, -i, v)
-    shifted = right.copy()
-    shifted[eq.own[eq.diode]] = z
-    return system.factor(None).solve(shifted)
 
 
 def _completed(system: ControlledSystem, circuit: Circuit, point: OperatingPoint, states: Sectioned) -> OperatingPoint:
