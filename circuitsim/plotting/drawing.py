@@ -20,7 +20,7 @@ from circuitsim.circuit.laws import Quantity
 from circuitsim.circuit.source import circuit_of
 from circuitsim.models import base
 from circuitsim.plotting.labels import Place, Placer, Text
-from circuitsim.plotting.layout import ON_GRID, PlacedLayers, place
+from circuitsim.plotting.layout import PlacedLayers, place, with_symbols
 from circuitsim.plotting.sketch import Bundle, Sketch, sketch
 from circuitsim.program.components import component_labels
 from circuitsim.units import format_quantity, short
@@ -347,7 +347,7 @@ class Drawing:
 
     def __init__(self, source: OperatingPoint | Circuit, plan: Sketch, placed: PlacedLayers) -> None:
         self.circuit, self.point = circuit_of(source), None if isinstance(source, Circuit) else source
-        self.plan, self.loops, self.detailed = plan, plan.loops, len(plan.node) <= ON_GRID
+        self.plan, self.loops, self.detailed = plan, plan.loops, with_symbols(plan)
         self.where = placed.positions * (CELL if self.detailed else 0.55)
         self.arrays = self.circuit.arrays()
         self.currents = np.zeros(len(self.circuit)) if self.point is None else self.point.currents

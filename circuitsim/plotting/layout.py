@@ -327,6 +327,9 @@ def _placed(
 ON_GRID = 160
 """Maximum number of vertices of a circuit drawn with symbols; larger ones are drawn in layers or not at all."""
 
+DENSE = 2.5
+"""Number of bundles per vertex, ground symbols included, from which symbols and labels would overprint each other."""
+
 SCALES = (1.15, 1.0, 1.3, 0.8, 1.5, 2.0)
 """Initial lengths of elements in cells. The search is local, so the best result from several starts is taken."""
 
@@ -337,10 +340,15 @@ GAP = 1.6
 """Distance between two parts in cells."""
 
 
+def with_symbols(sketch: Sketch) -> bool:
+    """Whether a circuit is drawn with symbols and labels: neither too large nor too dense."""
+    return len(sketch.node) <= ON_GRID and len(sketch.bundles) <= DENSE * max(len(sketch.node), MANY_STARTS)
+
+
 def place(sketch: Sketch, sources: Sequence[int] = ()) -> PlacedLayers | None:
     """Positions of the vertices, in cells, x to the right and y up, and of the symbols on the bundles.
 
-    None for a circuit with more than `ON_GRID` vertices that is not layered, whose picture would be unreadable.
+    None for a circuit without symbols that is not layered, whose picture would be unreadable.
 
     Parameters
     ----------
@@ -366,7 +374,7 @@ def place(sketch: Sketch, sources: Sequence[int] = ()) -> PlacedLayers | None:
         part = Part(local[edges], local[parent[members]], weight[own], slanted[own], ground[edges[:, 1]], left)
         key = tuple(array.tobytes() for array in part)
         if key not in seen:
-            seen[key] = _placed_part(part, n <= ON_GRID)
+            seen[key] = _placed_part(part, with_symbols(sketch))
         placed = seen[key]
         if placed is None:
             return None

@@ -201,3 +201,10 @@ def test_switches_and_breakdown_have_their_symbols() -> None:
     assert len(symbol(closed, closed.element_index("D1")).lines[0]) == 4
     assert len(symbol(closed, closed.element_index("D2")).lines[0]) == 2
     assert any(arrow.element == s1 for arrow in arrange(solve(loads(deck.format(volts=1)))).controls)
+
+
+def test_symbols_of_a_dense_circuit_would_overprint() -> None:
+    rows = [f"V{k} a{k} 0 1\nRL{k} b{k} 0 1" for k in range(10)]
+    cells = [f"R{k}_{j} a{k} b{j} 1k" for k in range(10) for j in range(10)]
+    whole, part = arrange(loads("\n".join(["bars", *rows, *cells, ""]))), arrange(loads("\n".join(["bars", *rows[:4]])))
+    assert whole is not None and not whole.labels and part is not None and part.labels
