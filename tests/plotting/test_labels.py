@@ -63,7 +63,7 @@ def overlaps(figure) -> list[tuple[str, str]]:
 def test_no_label_over_another(name: str) -> None:
     figure = draw_circuit(solve(circuitsim.load(DECKS[name])))
     if not figure.axes[0].texts:
-        assert name in ("learn-digits", "crossbar-1d1r"), "only large circuits go without labels"
+        assert name in ("learn-digits", "learn-iris", "crossbar-1d1r"), "only large or dense circuits go without labels"
     assert overlaps(figure) == []
 
 
