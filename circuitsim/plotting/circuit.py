@@ -29,8 +29,8 @@ def draw_circuit(source: OperatingPoint | Circuit) -> Figure:
     """Draw a circuit, with its voltages and currents if it is solved.
 
     Circuits of up to 160 nodes are drawn as a schematic with symbols and labels, larger or denser ones as coloured
-    lines if they are layered. For others the figure is the map of a power grid's drops, or tables of the worst nodes and
-    elements.
+    lines if they are layered. For others the figure is the map of a power grid's drops, or tables of the worst nodes
+    and elements.
 
     Parameters
     ----------
