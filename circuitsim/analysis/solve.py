@@ -14,6 +14,7 @@ from circuitsim.circuit.dynamics import Dynamics
 from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import TopologyError
 from circuitsim.netlist.deck import Deck, warn_of_time
+from circuitsim.solvers import choose
 
 if TYPE_CHECKING:
     from circuitsim.analysis.amplified import PreparedAmplified
@@ -76,6 +77,7 @@ def prepared_as_it_is(circuit: Circuit, solver: str = "auto", tolerance: float =
         raise TopologyError("the circuit has no elements")
     if not 0.0 < tolerance < 1.0:
         raise TopologyError(f"the tolerance must lie between 0 and 1, not {tolerance!r}")
+    choose(solver)  # refused where nothing asks for it, too
     if circuit.devices:
         from circuitsim.analysis.expanded import prepared_expanded
 

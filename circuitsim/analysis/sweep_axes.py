@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from circuitsim.circuit import ELEMENTS, Circuit
 from circuitsim.circuit.parameters import parameter
-from circuitsim.circuit.table import checked_value
+from circuitsim.circuit.table import checked_value, spice_number
 from circuitsim.errors import UsageError, similar
 from circuitsim.netlist.deck import PARAMETER, TEMPERATURE, TIME, Deck, OutputTimes
 
@@ -95,7 +95,9 @@ def _axis(name: str, values: Sequence[float], source: Circuit | Deck) -> Axis:
     """The values of one name, checked in advance."""
     circuit, known = source, source.parameters if isinstance(source, Deck) else {}
     bare = name.removeprefix(PARAMETER)
-    column = np.array([float(value) for value in values])
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise UsageError(f"{name}: what varies takes several values, for instance [0, 5, 10], not {values!r}")
+    column = np.array([spice_number(name, "value", value) for value in values])
     found = parameter(circuit, bare) if bare == name else None
     if bare == name and bare in circuit:
         index = circuit.element_index(name)

@@ -7,7 +7,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from circuitsim.cli.deck import elsewhere
+from circuitsim.cli.deck import elsewhere, printed
 from circuitsim.cli.options import add_options, spice_number
 from circuitsim.cli.output import present
 from circuitsim.cli.over_time import add_measure, measured, present_measured, say_not_measured
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.cli.sweep import note_steps, varied
     from circuitsim.formats.rawfile import swept
     from circuitsim.formats.table import Table
-    from circuitsim.netlist.deck import columns_of, steps_of
+    from circuitsim.netlist.deck import steps_of
     from circuitsim.small_signal import ac
     from circuitsim.small_signal.frequency import phasor_columns, response_table
 
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     if args.poles:
         note_steps(deck, "ac --poles")
         return _poles(args, deck)
-    columns = args.columns or _amplitudes(columns_of(deck, ("ac",))) or _all(deck)
+    columns = args.columns or printed(deck, ("ac",), _amplitudes) or _all(deck)
     if vary := vary or steps_of(deck):
         return _at_values(args, deck, vary, columns)
     probes = parse_probes(columns, deck.operating_circuit)
@@ -135,10 +135,8 @@ def _poles(args: argparse.Namespace, deck: Deck) -> int:
     return 0
 
 
-def _amplitudes(words: str | None) -> str | None:
+def _amplitudes(words: str) -> str:
     """``vm(out) vp(out) vdb(out)`` are all the amplitude ``v(out)``; each is listed once."""
-    if words is None:
-        return None
     plain = re.sub(r"\b([vi])(?:m|p|db|r|i)\(", r"\1(", words, flags=re.IGNORECASE)
     return " ".join(dict.fromkeys(plain.split()))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -85,6 +85,28 @@ def held_switches(deck: Deck) -> list[Problem]:
         return []
     own = ", ".join(names[:8]) + ", …" * (len(names) > 8)
     return [Problem("switch", f"{own}: switches keep the states of the operating point here", names=names)]
+
+
+def printed(deck: Deck, kinds: tuple[str, ...], spelled: Callable[[str], str] = str) -> str | None:
+    """The columns that the deck's cards name, ``spelled`` as the names of probes; None for all.
+
+    Raises
+    ------
+    UsageError
+        A quantity that the circuit does not have, with the line of its card.
+    """
+    from circuitsim.analysis.probes import parse_probes
+    from circuitsim.netlist.deck import Output, columns_of
+
+    if (text := columns_of(deck, kinds)) is None:
+        return None
+    for card in deck.analyses:
+        if isinstance(card, Output) and card.analysis in kinds:
+            try:
+                parse_probes(spelled(" ".join(card.requests)), deck.operating_circuit)
+            except UsageError as error:
+                raise UsageError(str(Problem("analysis", f".{card.card}: {error}", card.location))) from None
+    return spelled(text)
 
 
 def elsewhere(note: Problem) -> bool:

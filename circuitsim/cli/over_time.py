@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.cli.deck import elsewhere
+from circuitsim.cli.deck import elsewhere, printed
 from circuitsim.cli.options import add_options
 from circuitsim.cli.output import present
 from circuitsim.cli.solving import opened
@@ -86,7 +86,7 @@ def say_not_measured(error: UsageError) -> None:
 def read_shown(args: argparse.Namespace) -> tuple[Deck, list[Probe | Formula]]:
     """The deck, and the requested columns."""
     from circuitsim.analysis.probes import all_probes, parse_probes
-    from circuitsim.netlist.deck import OVER_TIME, columns_of
+    from circuitsim.netlist.deck import OVER_TIME
 
     if args.format == "raw" and (args.events or args.measure or args.fourier):
         raise UsageError(
@@ -95,7 +95,7 @@ def read_shown(args: argparse.Namespace) -> tuple[Deck, list[Probe | Formula]]:
     if args.measure and args.fourier:
         raise UsageError("--measure and --fourier both replace the waveforms: give one of them")
     deck = opened(args, elsewhere)
-    columns = args.columns or columns_of(deck, OVER_TIME)
+    columns = args.columns or printed(deck, OVER_TIME)
     return deck, parse_probes(columns, deck.operating_circuit) if columns else [*all_probes(deck.operating_circuit)]
 
 

@@ -6,11 +6,12 @@ import argparse
 import contextlib
 import io
 import os
+from collections.abc import Iterator, Sequence
 
-from circuitsim.cli.deck import add_deck, elsewhere, read, run_together
+from circuitsim.cli.deck import add_deck, elsewhere, read, report, run_together
 from circuitsim.cli.options import add_options
-from circuitsim.errors import UsageError
-from circuitsim.netlist.deck import analyses_of
+from circuitsim.errors import Problem, UsageError
+from circuitsim.netlist.deck import Deck, FourierCard, MeasurementRequest, analyses_of
 
 EPILOG = """\
 Runs .op, .dc, .step, .tran with .meas and .four, .ac, .tf and .sens in the order of the deck, or the
@@ -55,10 +56,12 @@ def run(args: argparse.Namespace) -> int:
         if folder and os.path.exists(folder) and not os.path.isdir(folder):
             raise UsageError(f"{option} {folder!r} is a file; name a folder (created if missing)")
     deck = read(args)
-    asked = dict.fromkeys(COMMANDS[word] for word in analyses_of(deck))
+    words = analyses_of(deck)
+    asked = dict.fromkeys(COMMANDS[word] for word in words)
     for folder in filter(None, (args.output, args.plot)):
         os.makedirs(folder, exist_ok=True)
     worst = 0
+    report(_left_out(deck, words), args.verbose)
     with run_together(deck, filter(elsewhere, deck.notes)):
         for k, (name, heading, command) in enumerate(asked):
             print(f"{chr(10) * (k > 0)}{heading}\n{'-' * len(heading)}")
@@ -67,6 +70,16 @@ def run(args: argparse.Namespace) -> int:
             if code == SEVERITY[-1]:
                 break
     return worst
+
+
+def _left_out(deck: Deck, words: Sequence[str]) -> Iterator[Problem]:
+    """A note on each measurement and Fourier series of an analysis that the deck does not request."""
+    for card in deck.analyses:
+        if isinstance(card, (MeasurementRequest, FourierCard)):
+            wanted = card.analysis if isinstance(card, MeasurementRequest) else "tran"
+            if wanted not in words:
+                message = f".{card.card} {card.text} is left out: the deck has no .{wanted}"
+                yield Problem("no-effect", message, card.location)
 
 
 def _one(args: argparse.Namespace, name: str, command: str) -> int:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from circuitsim.cli.deck import alone, read, report
+from circuitsim.cli.deck import alone, printed, read, report
 from circuitsim.cli.options import add_options
 from circuitsim.cli.output import check_targets, deliver, present
 from circuitsim.cli.solving import add_analysis, add_solver, failure
@@ -66,6 +66,10 @@ def run(args: argparse.Namespace) -> int:
         raise
     said = [*deck.notes, *point.warnings]
     report([note for note in said if note.kind not in ("tran", "ac")], args.verbose)
+    try:
+        printed(deck, ("op",))
+    except UsageError as error:
+        print(f"warning: {error}", file=sys.stderr)
     left = [f".{card}" for card in deck.cards() if card in LEFT_OUT]
     if left and alone():
         print(f"note: only the operating point is solved; circuitsim run also does {', '.join(left)}", file=sys.stderr)

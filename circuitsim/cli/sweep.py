@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from circuitsim.cli.deck import alone, elsewhere, read, report
+from circuitsim.cli.deck import alone, elsewhere, printed, read, report
 from circuitsim.cli.options import add_options
 from circuitsim.cli.output import check_targets
 from circuitsim.cli.over_time import COLUMNS, add_measure, measured, present_measured
@@ -23,7 +23,6 @@ from circuitsim.netlist.deck import (
     DcSweep,
     Transient,
     Vary,
-    columns_of,
     measurements_of,
     memory,
     ranges_of,
@@ -75,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         [] if vary or TIME in asked or not alone() else [card for card in deck.analyses if isinstance(card, Transient)]
     ):
         print(f"note: .tran (line {card.location.line}) is not run beside .dc; --vary time=… runs it", file=sys.stderr)
-    columns = args.columns or columns_of(deck, OVER_TIME if TIME in asked else STEADY)
+    columns = args.columns or printed(deck, OVER_TIME if TIME in asked else STEADY)
     with LateProgress("sweep") as line, workers_of(args.workers, args.dask) as (workers, executor):
         found = sweep(
             deck, asked, columns, args.solver, args.tolerance, line.update, workers or 1, executor, args.checkpoint
@@ -100,7 +99,7 @@ def _over_time(args: argparse.Namespace, deck: Deck) -> int:
     if args.solver != "auto" or args.checkpoint:
         option = "--checkpoint" if args.checkpoint else "--solver"
         raise UsageError(f"{option} is for operating points; this deck's .tran runs over time: leave it out")
-    return run_all(args, deck, steps_of(deck), args.columns or columns_of(deck, OVER_TIME))
+    return run_all(args, deck, steps_of(deck), args.columns or printed(deck, OVER_TIME))
 
 
 def varied(texts: Sequence[str]) -> Vary:

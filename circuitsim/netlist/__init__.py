@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from circuitsim._moved import at_first_use
-from circuitsim.errors import DeckWarning, NetlistError, Problem
+from circuitsim.errors import DeckWarning, NetlistError, Problem, UsageError
 from circuitsim.netlist.cards import NOTE_KINDS
 
 if TYPE_CHECKING:
@@ -117,9 +117,14 @@ def loads(
     ------
     NetlistError
         All errors of the deck, each with its location.
+    UsageError
+        No text, or the name of a file.
     """
     from circuitsim.netlist.loading import deck_of_text
 
+    named = (".cir", ".net", ".sp", ".ckt", ".asc")
+    if not isinstance(text, str) or (text.endswith(named) and "\n" not in text):
+        raise UsageError(f"{text[:60]!r} is not the text of a deck; circuitsim.load reads files")
     allowed = [os.fspath(f) for f in allow_include]
     found = None if folder is None else os.fspath(folder)
     return _warned(deck_of_text(text, file, found, allowed, _reading(title, libraries, search, ideal_diodes)))

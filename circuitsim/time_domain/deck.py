@@ -97,7 +97,7 @@ def setting(
     if len(cards) > 1:
         raise UsageError("the deck has more than one .tran card; keep one")
     if not cards and stop is None:
-        raise UsageError("the deck has no .tran card; add one (.tran 1u 1m), or give --stop and --step")
+        raise UsageError("the deck has no .tran card; add one (.tran 1u 1m), or give --stop (stop= in Python)")
     grid = grid_of(cards[0]) if cards else Grid((stop or 0.0) / 1000.0, stop or 0.0)
     grid = Grid(step or (grid.step if stop is None else stop / 1000.0), stop or grid.stop)
     circuit, following = deck.with_sources() if elaborated is None else elaborated

@@ -13,6 +13,7 @@ from circuitsim.analysis.switching import Switch
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.couplings import UNCOUPLED
 from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
+from circuitsim.circuit.table import spice_number
 from circuitsim.circuit.waveforms import Waveform, check_cycles
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.models.smooth import SmoothDevice
@@ -142,6 +143,7 @@ def transient(
         what = "a mapping from names of sources"
         raise UsageError(f"waveforms are {what}, not {waveforms!r}; output times: step=, points=")
     longest = np.inf
+    stop, step = (None if time is None else spice_number("transient", "time", time) for time in (stop, step))
     if isinstance(circuit, Deck):
         own, dynamics = setting(circuit, step, stop, initial), circuit.dynamics
         if dynamics is not None:

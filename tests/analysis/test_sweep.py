@@ -127,3 +127,19 @@ def test_a_crossing_between_points_is_a_root_of_the_circuit_itself() -> None:
     thermal = 1.380649e-23 * 300.15 / 1.602176634e-19  # ngspice's constants, of 2010, differ by 3e-7
     assert on == pytest.approx(thermal * math.log1p(1e-3 / 1e-14), rel=1e-6)
     assert circuitsim.solve(deck.circuit.with_values({"V1": on})).current("D1") == pytest.approx(1e-3, rel=1e-7)
+
+
+def test_numbers_may_be_spice_text_and_what_varies_takes_several() -> None:
+    deck = circuitsim.loads("d\nV1 a 0 1\nR1 a 0 1k\n")
+    assert sweep(deck, columns="i(R1)", R1=["500", "2k"])["i(R1)"].tolist() == [2e-3, 5e-4]
+    assert circuitsim.transient(deck, "1m").stop == 1e-3
+    for values in ("0:10:5", 5):
+        with pytest.raises(UsageError, match="what varies takes several values"):
+            sweep(deck, R1=values)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="stop= in Python"):
+        circuitsim.transient(deck)
+    for text in (b"d\nR1 a 0 1\n", "divider.cir"):
+        with pytest.raises(UsageError, match="load reads files"):
+            circuitsim.loads(text)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="no solver is called 'magic'"):
+        circuitsim.solve(circuitsim.loads("g\nV1 a 0 1\nR1 a 0 1k\nE1 b 0 a 0 2\nR2 b 0 1k\n"), "magic")
