@@ -234,7 +234,7 @@ def optimise(
     for start in np.random.default_rng(0).uniform(task.low, task.high, (STARTS, x.size)):
         # Where diodes block, quantities may depend on no value: elsewhere they may.
         if task.error(x) > MET:
-            x = min(x, task.fitted(task.approached(start), free, iterations), key=task.error)
+            x = min(x, task.fitted(task.approached(start), free, iterations, near=True), key=task.error)
     continuous = task.error(x)
     if series:
         x = _rounded(task, x, series)
@@ -302,23 +302,24 @@ class _Problem:
         slope = np.where(np.isnan(found.derivative), np.nan_to_num(found.above), found.derivative)[:, own]
         return self.weight[:, None] * slope * np.where(self.logarithmic, self.value(x), 1.0)
 
-    def fitted(self, x: np.ndarray, free: np.ndarray, evaluations: int) -> np.ndarray:
-        """The best values of the free variables, the others being fixed."""
+    def fitted(self, x: np.ndarray, free: np.ndarray, evaluations: int, near: bool = False) -> np.ndarray:
+        """The best values of the free variables, the others being fixed; if ``near``, by small steps: the trust region
+        begins with a radius of 1, by which resistances change by less than a factor of 3."""
         from scipy.optimize import least_squares
 
-        begin = np.clip(x, self.low + self.margin, self.high - self.margin)
+        begin = np.clip(x, self.low + self.margin, self.high - self.margin)[free]
+        origin = begin if near else np.zeros(begin.size)
 
-        def whole(change: np.ndarray) -> np.ndarray:
+        def whole(part: np.ndarray) -> np.ndarray:
             full = x.copy()
-            full[free] = begin[free] + change
+            full[free] = origin + part
             return full
 
-        # From zero changes, the trust region begins with a radius of 1: resistances change by less than a factor of 3.
         found = least_squares(
-            lambda change: self.residuals(whole(change)),
-            np.zeros(np.count_nonzero(free)),
-            lambda change: self.jacobian(whole(change))[:, free],
-            (self.low[free] - begin[free], self.high[free] - begin[free]),
+            lambda part: self.residuals(whole(part)),
+            begin - origin,
+            lambda part: self.jacobian(whole(part))[:, free],
+            (self.low[free] - origin, self.high[free] - origin),
             xtol=1e-12,
             ftol=1e-14,
             gtol=1e-14,
@@ -333,7 +334,7 @@ class _Problem:
             begin = self.read(self.point(x))
             for share in np.linspace(0.0, 1.0, STEPS, endpoint=False)[1:]:
                 self.wanted = wanted + (1.0 - share) * (begin - wanted)
-                x = self.fitted(x, np.ones(x.size, dtype=bool), REFITS // STEPS)
+                x = self.fitted(x, np.ones(x.size, dtype=bool), REFITS, near=True)
         except NoSteadyStateError:
             pass
         finally:
