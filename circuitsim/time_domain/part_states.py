@@ -101,21 +101,23 @@ def first_value(whole, rows, over, r, many, s, z, y):
 def begun(decays, m, z, z_size, before, carried, y, error, of_states):
     """Fill in the parts (c,) of mode ``m`` at its start, and their errors.
 
-    Returns whether the previous currents are valid.
+    Returns whether the previous currents are valid. In the same mode the states take the parts that follow from these:
+    otherwise the rounding of large states, and of the time of a steep corner, remains where all has decayed. In another
+    one a voltage that a diode held at zero stays zero.
 
     Parameters
     ----------
     decays : Decays
     m : int
     z, z_size : (N,) float arrays
-        State vector, and the scale of its errors.
+        State vector, made to agree with the parts, and the scale of its errors.
     before : Carried
     carried : bool
         Whether its currents are valid unless states jump.
     y, error, of_states : (c,) float arrays
         Parts, their errors, and the errors they have if computed from the states.
     """
-    carrying = 0.0
+    carrying, s = 0.0, decays.drive.shape[2]
     for e in before.resistors:
         carrying += decays.weight[m, e] * abs(before.current[e])
     many, by_current, of_current = decays.size[m], np.zeros(y.size), np.zeros(y.size)
@@ -137,6 +139,8 @@ def begun(decays, m, z, z_size, before, carried, y, error, of_states):
     if carried:
         for p in range(many):
             if decays.rate[m, p] > 0.0 and of_current[p] < error[p]:
+                for i in range(s, z.size if m == before.mode[0] else s):
+                    z[i] += decays.states[m, s + p, i - s] * (by_current[p] - y[p])
                 y[p], error[p] = by_current[p], of_current[p]
     return carried
 

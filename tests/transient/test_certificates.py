@@ -149,3 +149,18 @@ def test_a_period_in_which_all_voltages_vanish() -> None:
     assert run.certificate.certified
     assert np.abs(run.voltage("n1")).max() < 1e-15
     assert run.current("D4").max() == pytest.approx(0.0206577346431892, rel=1e-12)
+
+
+def test_what_has_decayed_after_a_steep_edge() -> None:
+    """A few ten-thousandths of a volt have the digits of their own, not those of the edge's time at 1 MV/s."""
+    deck = "t\nV1 a 0 PULSE(0 1 0 1u 1u 1m 2m)\nR1 a b 100\nC1 b 0 1u\n.tran 10u 4m\n"
+    found = transient(loads(deck)).at([2e-3])[0][0, 2]
+    # One volt for 1.001 ms, each edge the mean over it.
+    edge = 1e2 * math.expm1(1e-2)
+    assert found == pytest.approx(edge * (math.exp(-9.99) - math.exp(-20.0)), rel=1e-9)
+
+
+def test_rounding_does_not_gather_over_periods() -> None:
+    """In each the voltages decay to 1e-12 of what they were."""
+    deck = "t\nV1 a 0 PULSE(0 10 0.2u 0.7u 0.1n 0.2u 1.9u)\nR1 a b 80\nC1 b 0 47p\nR2 b c 12\nC2 c 0 64p\n.tran 0.7u 74u\n"
+    assert transient(loads(deck)).certificate.kvl < 1e-10
