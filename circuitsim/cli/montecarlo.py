@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
             args.tolerance,
             workers,
             executor,
-            None if args.quiet else line.update,
+            line.update,
             rows,
             args.checkpoint,
         )

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from circuitsim.cli.streams import ErrorsOnly
+
 if TYPE_CHECKING:
     from circuitsim.training.progress import ProgressLine
 
@@ -17,7 +19,8 @@ INTERRUPTED = 130
 
 
 class LateProgress:
-    """A progress line on a terminal, shown once the work has run for a second."""
+    """A progress line, shown once the work has run for a second; elsewhere than on a terminal, a line a minute. None
+    under ``--quiet``."""
 
     def __init__(self, label: str) -> None:
         import time
@@ -27,10 +30,11 @@ class LateProgress:
 
     def update(self, done: float, points: float) -> None:
         """Show the fraction of the points that is done."""
-        if self._line is None and done < points and self._clock() - self._began > 1.0 and sys.stderr.isatty():
+        due = self._line is None and done < points and self._clock() - self._began > 1.0
+        if due and not isinstance(sys.stderr, ErrorsOnly):
             from circuitsim.training.progress import ProgressLine
 
-            self._line = ProgressLine(sys.stderr, self._label)
+            self._line = ProgressLine(sys.stderr, self._label, self._clock)
         if self._line is not None:
             self._line.update(done / points)
 

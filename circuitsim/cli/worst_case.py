@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
             args.budget,
             workers or 1,
             executor,
-            None if args.quiet else line.update,
+            line.update,
         )
     present(found, args)
     return 0

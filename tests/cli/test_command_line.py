@@ -203,13 +203,24 @@ def test_messages_have_colours_on_a_terminal(
     assert "\\x1b[31m" in terminal.getvalue() and "\x1b[31m" not in terminal.getvalue()  # of a name: escaped
 
 
-@pytest.mark.parametrize("terminal", [True, False])
-def test_progress_of_a_long_sweep_on_a_terminal(deck: Any, monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
-    clock = iter(range(0, 10**9, 2))
+@pytest.mark.parametrize(
+    ("seconds", "terminal", "words", "told"),
+    [
+        (2, True, [], "100.0 %"),
+        (2, True, ["-q"], ""),
+        (2, False, [], ""),
+        (70, False, [], "%"),
+        (70, False, ["-q"], ""),
+    ],
+)
+def test_progress_of_a_long_sweep(
+    deck: Any, monkeypatch: pytest.MonkeyPatch, seconds: int, terminal: bool, words: list[str], told: str
+) -> None:
+    clock = iter(range(0, 10**9, seconds))
     monkeypatch.setattr("time.monotonic", lambda: float(next(clock)))
     monkeypatch.setattr("sys.stderr", stream := Terminal() if terminal else io.StringIO())
-    assert main(["sweep", deck(), "--vary", "V1=0:9:1", "--output", "my.csv"]) == 0
-    assert ("sweep" in stream.getvalue() and "100.0 %" in stream.getvalue()) is terminal
+    assert main([*words, "sweep", deck(), "--vary", "V1=0:9:1", "--output", "my.csv"]) == 0
+    assert told in stream.getvalue() and ("%" in stream.getvalue()) is bool(told)
 
 
 @pytest.mark.parametrize("name", ["epochs", "batch", "seed", "evaluate_every"])
