@@ -24,6 +24,8 @@ BALANCE = 10.0
 TENTH, HALF, TRIES, FINER = 0.1, 0.5, 4, 4.0
 """Local error of the first run, relative to the accuracy; target of later ones, and factor by which the imbalance must
 fall to continue; maximum number of runs; factor to the local error after a failed energy balance."""
+FINEST = 1e-12
+"""Finest accuracy that double precision can meet."""
 MOST_STEPS = 40_000
 """Maximum expected number of steps of a further run; beyond, the error is reported as it is."""
 
@@ -190,9 +192,10 @@ class ImplicitResult(TransientResult):
             return (Problem("accuracy", "the error of the waveforms could not be carried forward with the run"),)
         if found is None or found <= self.accuracy:
             return ()
-        better = 10.0 ** math.floor(math.log10(max(self.accuracy**2 / found, 1e-12)))
+        better = 10.0 ** math.floor(math.log10(self.accuracy**2 / found))
         what = f"the waveforms are off by {found:.1e} of their largest values, more than the accuracy"
-        return (Problem("accuracy", f"{what} of {self.accuracy:g}", hint=f"request more, for instance {better:g}"),)
+        hint = f"a run for {better:g} should be within it" if better >= FINEST else "rounding leaves about as much"
+        return (Problem("accuracy", f"{what} of {self.accuracy:g}", hint=hint),)
 
     @cached_property
     def _waves(self) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[override]

@@ -54,11 +54,15 @@ def test_the_implicit_method_as_the_exact_one(seed: int) -> None:
 
 
 def test_an_error_that_is_not_met_is_stated() -> None:
-    """Rounding leaves some 1e-12."""
+    """Rounding leaves some 1e-12, which no finer run makes less."""
     found = transient(load(CASES[0].with_name("cascade-101.cir")), 3e-5, method="implicit", accuracy=1e-13)
     assert found.difference is not None and found.difference > 1e-13
     (warning,) = found.warnings
     assert warning.kind == "accuracy" and f"off by {found.difference:.1e} of" in warning.message
+    assert warning.hint is not None and warning.hint.startswith("rounding")
+    found.accuracy, found.difference = 1e-4, 2e-3
+    del found.warnings
+    assert found.warnings[0].hint == "a run for 1e-06 should be within it"
 
 
 def test_memory_is_bounded() -> None:
