@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any
 
 from circuitsim.analysis.solve import solve
 from circuitsim.analysis.sweep import sweep
 from circuitsim.analysis.sweep_result import Sweep
-from circuitsim.errors import CircuitError, DeckWarning, Problem, UsageError
+from circuitsim.errors import CircuitError, DeckWarning
 from circuitsim.formats.result import Result
 from circuitsim.measurements import measure_sweep
 from circuitsim.netlist.deck import OVER_TIME, Deck, analyses_of, columns_of, measurements_of, steps_of, transfers_of
@@ -18,7 +19,7 @@ from circuitsim.small_signal.measure import measure_all as over_frequency
 from circuitsim.small_signal.sensitivity import sensitivity
 from circuitsim.small_signal.transfer import transfer_function
 from circuitsim.time_domain import TransientResult, transient, transient_sweep
-from circuitsim.time_domain.measure import measure_all
+from circuitsim.time_domain.measure import EventError, Failed, MeasurementError, measure_all, not_measured
 
 
 class Results(dict[str, Any]):
@@ -109,11 +110,11 @@ def _over_time(deck: Deck, **options: Any) -> Any:
 
 def _over_frequency(deck: Deck, **options: Any) -> Any:
     """Responses, one run per value of ``.step``."""
-    return ac_sweep(deck, failed=_warn, **options) if steps_of(deck) else ac(deck, **options)
+    return ac_sweep(deck, failed=partial(_warn, deck), **options) if steps_of(deck) else ac(deck, **options)
 
 
-def _warn(error: UsageError) -> None:
-    warnings.warn(DeckWarning([Problem("measurement", str(error))]), stacklevel=5)
+def _warn(deck: Deck, error: MeasurementError) -> None:
+    warnings.warn(DeckWarning([not_measured(deck, error)]), stacklevel=5)
 
 
 def _transfers(deck: Deck, **options: Any) -> list[Any]:
@@ -125,7 +126,7 @@ def measured(
     found: TransientResult | AcResult | Sweep,
     own: Sequence[str],
     asked: Sequence[str] = (),
-    failed: Callable[[UsageError], None] = _warn,
+    failed: Failed | None = None,
 ) -> dict[str, float | None]:
     """Measurements of an analysis result.
 
@@ -145,10 +146,17 @@ def measured(
     UsageError
         One of ``asked`` failed.
     """
+    said = failed or partial(_warn, deck)
+
+    def refused(error: MeasurementError) -> None:
+        if not isinstance(error, EventError):
+            raise error
+        said(error)
+
     if isinstance(found, Sweep):
-        return measure_sweep(deck, found, own, failed) | measure_sweep(deck, found, asked)
+        return measure_sweep(deck, found, own, said) | measure_sweep(deck, found, asked, refused)
     measure: Callable[..., dict[str, float | None]] = over_frequency if isinstance(found, AcResult) else measure_all
     names = {name.lower(): value for name, value in deck.parameters.items()}
-    values = measure(found, own, names, failed)
+    values = measure(found, own, names, said)
     known = {name.lower(): value for name, value in values.items() if value is not None}
-    return values | measure(found, asked, names | known)
+    return values | measure(found, asked, names | known, refused)

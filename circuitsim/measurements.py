@@ -14,9 +14,8 @@ from circuitsim.analysis.probes import Formula, Probe
 from circuitsim.analysis.sweep import sweep
 from circuitsim.analysis.sweep_result import Sweep
 from circuitsim.circuit import Circuit
-from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck
-from circuitsim.time_domain.measure import Failed, Measurement, OverTime, in_order
+from circuitsim.time_domain.measure import Failed, Measurement, MeasurementError, OverTime, in_order
 from circuitsim.time_domain.signals import Signal
 
 CLOSE = 1e-10
@@ -161,7 +160,7 @@ def measure_sweep(
     def read(text: str, known: Mapping[str, float]) -> Measurement:
         if len(found.axes) != 1 or len(found) < 2 or found.failures:
             why = "it takes a sweep of one quantity, of two points or more, each with an operating point"
-            raise UsageError(f"measurement {text!r}: {why}")
+            raise MeasurementError.of(text, why)
         return _Reader(source, found, text, known).measurement()
 
     return in_order(texts, names, read, failed)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from circuitsim.cli.deck import elsewhere, printed
 from circuitsim.cli.options import add_options, spice_number
 from circuitsim.cli.output import present
-from circuitsim.cli.over_time import add_measure, measured, present_measured, say_not_measured
+from circuitsim.cli.over_time import add_measure, measured, present_measured, warner
 from circuitsim.cli.solving import add_analysis, opened
 from circuitsim.cli.sweep import add_vary
 from circuitsim.errors import UsageError
@@ -99,16 +99,17 @@ def _at_values(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str) -
     from circuitsim.cli.progress import LateProgress
     from circuitsim.cli.stepped import check_runs, present_runs
     from circuitsim.small_signal import ac_sweep
+    from circuitsim.time_domain.measure import EventError, MeasurementError
 
     if args.format == "raw":
         raise UsageError("a rawfile holds one response: choose another --format, or leave out .step and --vary")
     texts, said = [*measurements_of(deck, "ac"), *args.measure], set[str]()
 
-    def failed(error: UsageError) -> None:
-        if any(repr(text) in str(error) for text in args.measure):
+    def failed(error: MeasurementError) -> None:
+        if error.text in args.measure and not isinstance(error, EventError):
             raise error
         if str(error) not in said:
-            say_not_measured(error)
+            warner(deck)(error)
         said.add(str(error))
 
     sources = dict(_source(text) for text in args.source) or None

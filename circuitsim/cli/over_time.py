@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.cli.deck import elsewhere, printed
+from circuitsim.cli.deck import elsewhere, printed, report
 from circuitsim.cli.options import add_options
 from circuitsim.cli.output import present
 from circuitsim.cli.solving import opened
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from circuitsim.small_signal import AcResult
     from circuitsim.time_domain import TransientResult
     from circuitsim.time_domain.fourier import FourierRequest
+    from circuitsim.time_domain.measure import Failed
 
 
 COLUMNS = "--columns LIST  v(node), v(a,b), i(element), p(element), {expression} (.print, or all)"
@@ -51,7 +52,7 @@ def measured(deck: Deck, found: Sweep | AcResult, own: Sequence[str], asked: Seq
         return {}
     from circuitsim import analyses
 
-    return analyses.measured(deck, found, own, asked, say_not_measured)
+    return analyses.measured(deck, found, own, asked, warner(deck))
 
 
 def present_measured(
@@ -78,9 +79,11 @@ def present_measured(
         print(f"measured: {said}", file=sys.stderr)
 
 
-def say_not_measured(error: UsageError) -> None:
-    """Warn of a card's measurement without a result."""
-    print(f"warning: not measured: {str(error).partition('; the forms')[0]}", file=sys.stderr)
+def warner(deck: Deck) -> Failed:
+    """What warns of a measurement without a result."""
+    from circuitsim.time_domain.measure import not_measured
+
+    return lambda error: report([not_measured(deck, error)])
 
 
 def read_shown(args: argparse.Namespace) -> tuple[Deck, list[Probe | Formula]]:
@@ -123,7 +126,7 @@ def show(
 
     names = lower_names(deck)
     waves = waveform_table(found, probes, names)
-    values = measure_all(found, measured, names) | dict.fromkeys(text.split()[0] for text in outside)
+    values = measure_all(found, measured, names, warner(deck)) | dict.fromkeys(text.split()[0] for text in outside)
     errors = None
     if found.errors is not None:
         errors = {text.split()[0]: measurement_error(found, text, names) for text in measured}
@@ -151,19 +154,14 @@ def show(
 def answerable(
     circuit: Circuit,
     shown: tuple[float, float],
+    failed: Failed,
     texts: Sequence[str],
     names: Mapping[str, float],
     varied: Sequence[str] = (),
 ) -> tuple[list[str], list[str]]:
-    """The measurements of a deck that a run can have, and those that lie outside it; a warning says why. ``varied``:
-    names whose values vary between runs.
-
-    Raises
-    ------
-    UsageError
-        A measurement that no run could have.
-    """
-    from circuitsim.time_domain.measure import after_others, check_measurements, name_and_words
+    """The measurements of a deck that a run can have, and those that it cannot; ``failed`` receives their errors.
+    ``varied``: names whose values vary between runs."""
+    from circuitsim.time_domain.measure import MeasurementError, after_others, check_measurements, name_and_words
 
     found: list[str] = []
     outside: list[str] = []
@@ -171,11 +169,10 @@ def answerable(
         missing = name_and_words(text)[1] & {name_and_words(own)[0] for own in outside}
         try:
             if missing:
-                raise UsageError(f"measurement {text!r}: {', '.join(missing)} is not measured")
+                raise MeasurementError.of(text, f"{', '.join(missing)} is not measured")
             check_measurements(circuit, shown, [*found, text], names, varied)
-        except UsageError as error:
-            check_measurements(circuit, (0.0, math.inf), [*found, *outside, text], names, varied)
-            say_not_measured(error)
+        except MeasurementError as error:
+            failed(error)
             outside.append(text)
         else:
             found.append(text)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from circuitsim.cli.deck import report
 from circuitsim.cli.output import present
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
 from circuitsim.cli.workers import workers_of
@@ -30,14 +31,14 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], colum
     ConvergenceError
         Some run failed; the others are printed.
     """
-    from circuitsim.cli.over_time import answerable, lower_names
+    from circuitsim.cli.over_time import answerable, lower_names, warner
     from circuitsim.netlist.deck import measurements_of
     from circuitsim.time_domain.deck import setting
     from circuitsim.time_domain.stepped import transient_sweep
 
     own = setting(deck, options.get("step"), options.get("stop"), options.get("initial"))
     span, moving = (own.begin, own.grid.stop), [*map(str, vary), *deck.parameters]  # parameters may depend on others
-    wanted, _ = answerable(own.circuit, span, measurements_of(deck, "tran"), lower_names(deck), moving)
+    wanted, _ = answerable(own.circuit, span, warner(deck), measurements_of(deck, "tran"), lower_names(deck), moving)
     wanted += args.measure
     pool = workers_of(args.workers, getattr(args, "dask", None))
     with Interrupt() as interrupt, LateProgress("tran") as line, pool as (workers, executor):
@@ -52,6 +53,7 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], colum
             executor=executor,
             **options,
         )
+    report(found.measured.warnings)
     if getattr(args, "events", False):
         present(found, args, [found.events])
     else:

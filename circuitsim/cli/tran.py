@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import report
 from circuitsim.cli.options import add_options, spice_number
-from circuitsim.cli.over_time import add_shown, answerable, harmonics_requested, lower_names, read_shown, show
+from circuitsim.cli.over_time import add_shown, answerable, harmonics_requested, lower_names, read_shown, show, warner
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
 from circuitsim.cli.solving import add_analysis, add_method
 from circuitsim.cli.stepped import run_all
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     options |= {"tolerance": args.tolerance, "method": args.method, "accuracy": args.accuracy}
     harmonics = harmonics_requested(args, deck, own.grid.stop)
     span = own.begin, own.grid.stop
-    wanted, outside = answerable(own.circuit, span, measurements_of(deck, "tran"), names)
+    wanted, outside = answerable(own.circuit, span, warner(deck), measurements_of(deck, "tran"), names)
     wanted += args.measure
     check_measurements(own.circuit, span, wanted, names)
     with Interrupt() as interrupt:
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
         except CircuitError as error:
             line.close()
             if isinstance(partial := error.partial_result, TransientResult):
-                show(args, deck, probes, partial, _measurable(partial, wanted, names), {})
+                show(args, deck, probes, partial, _measurable(deck, partial, wanted, names), {})
                 print(f"stopped at {partial.stop:g} s by an error; results so far", file=sys.stderr)
             raise
         finally:
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
         if not ended and isinstance(found, ImplicitResult):
             more["difference"] = found.difference
     if ended:
-        wanted, harmonics = _measurable(found, wanted, names), []
+        wanted, harmonics = _measurable(deck, found, wanted, names), []
     show(args, deck, probes, found, wanted, more, harmonics, outside)
     tell_method(args, found)
     if ended:
@@ -158,9 +158,9 @@ def tell_method(args: argparse.Namespace, found: TransientResult) -> None:
     report(found.warnings, args.verbose)
 
 
-def _measurable(found: TransientResult, wanted: Sequence[str], names: Mapping[str, float]) -> list[str]:
+def _measurable(deck: Deck, found: TransientResult, wanted: Sequence[str], names: Mapping[str, float]) -> list[str]:
     """The measurements that need only the completed part of a run."""
-    return answerable(found.circuit, (float(found.times[0]), found.stop), wanted, names)[0]
+    return answerable(found.circuit, (float(found.times[0]), found.stop), warner(deck), wanted, names)[0]
 
 
 def positive_time(option: str, text: str | None) -> float | None:

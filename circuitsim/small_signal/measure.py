@@ -84,7 +84,8 @@ class _Reader(Words):
 
     def meeting(self, first: str, second: str) -> float | None:
         """The crossing at which a quantity equals a number."""
-        return self.crossing(self.signal(first, self.number(second)))
+        level = self.number(second)
+        return self.crossing(self.signal(first, level), first, second, level=level)
 
     def time(self, text: str) -> float:
         """A frequency within the result, Hz."""

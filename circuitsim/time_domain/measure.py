@@ -12,8 +12,9 @@ import numpy as np
 
 from circuitsim.analysis.probes import Formula, Probe, parse_probes
 from circuitsim.circuit import Circuit
-from circuitsim.errors import UsageError
+from circuitsim.errors import Problem, UsageError
 from circuitsim.formats.table import Table
+from circuitsim.netlist.deck import Deck, MeasurementRequest
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.signals import LastInterval, Signal
 from circuitsim.units import parse
@@ -26,10 +27,41 @@ FORMS = (
 
 
 class Measurement(NamedTuple):
-    """A measurement's name and value; None where its event does not happen."""
+    """A measurement's name and value; None where its event does not happen, and ``why``."""
 
     name: str
     value: float | None
+    why: str = ""
+
+
+class MeasurementError(UsageError):
+    """A measurement that cannot be read or computed.
+
+    Attributes
+    ----------
+    text, why : str
+        The measurement and the reason, without forms.
+    """
+
+    text = why = ""
+
+    @classmethod
+    def of(cls, text: str, why: str, forms: str = "") -> MeasurementError:
+        """The error of a measurement."""
+        error = cls(f"measurement {text!r}: {why}{forms}")
+        error.text, error.why = text, why
+        return error
+
+
+class EventError(MeasurementError):
+    """A measurement whose event does not happen: `measure` gives None."""
+
+
+def not_measured(source: object, error: MeasurementError) -> Problem:
+    """The warning of a measurement that failed, at its card if it is of a deck."""
+    cards = source.analyses if isinstance(source, Deck) else ()
+    places = (c.location for c in cards if isinstance(c, MeasurementRequest) and c.text == error.text)
+    return Problem("measurement", f"{error.text.split()[0]} is not measured: {error.why}", next(places, None))
 
 
 def measure(result: TransientResult, text: str, names: Mapping[str, float] | None = None) -> Measurement:
@@ -55,7 +87,7 @@ def measure(result: TransientResult, text: str, names: Mapping[str, float] | Non
     return Reader(result, text, names or {}, LastInterval()).measurement()
 
 
-Failed = Callable[[UsageError], None]
+Failed = Callable[[MeasurementError], None]
 
 
 def measure_all(
@@ -99,7 +131,7 @@ def in_order(
     failed: Failed | None = None,
 ) -> dict[str, float | None]:
     """Measurements by name, each after those it reads. With ``failed``, which receives the error, a failing measurement
-    and those that read it are None."""
+    and those that read it are None; it also receives an `EventError` of each event that does not happen."""
     found: dict[str, float | None] = {}
     for text in after_others(texts):
         known = {name.lower(): value for name, value in found.items() if value is not None}
@@ -109,8 +141,10 @@ def in_order(
             if name_and_words(text)[1].isdisjoint(name.lower() for name, value in found.items() if value is None):
                 if failed is None:
                     raise
-                failed(error)
+                failed(error if isinstance(error, MeasurementError) else MeasurementError.of(text, str(error)))
             one = Measurement(text.split()[0], None)
+        if one.why and failed is not None:
+            failed(EventError.of(text, one.why))
         found[one.name] = one.value
     return found
 
@@ -175,6 +209,8 @@ class Words(ABC):
         See `measure`.
     """
 
+    why = ""
+
     def __init__(self, circuit: Circuit, shown: tuple[float, float], text: str, names: Mapping[str, float]) -> None:
         self.circuit, self.text, self.names = circuit, text, names
         self.begin, self.stop = shown
@@ -182,7 +218,7 @@ class Words(ABC):
         self.words = _with_equals(_WORD.findall(_without_blanks(formulas)))
 
     def wrong(self, why: str) -> UsageError:
-        return UsageError(f"measurement {self.text!r}: {why}; the forms are {FORMS}")
+        return MeasurementError.of(self.text, why, f"; the forms are {FORMS}")
 
     def next(self) -> str:
         if not self.words:
@@ -216,7 +252,7 @@ class Words(ABC):
     def time(self, text: str) -> float:
         value = self.number(text)
         if not 0.0 <= value <= self.stop:
-            raise self.wrong(f"{text} lies outside the run")
+            raise self.wrong(f"{text} lies outside the run, 0 to {self.stop:g} s")
         return value
 
     def measurement(self) -> Measurement:
@@ -230,7 +266,7 @@ class Words(ABC):
             value = kinds[kind.lower()]() if kind.lower() in kinds else self.over(kind.lower())
         if self.words:
             raise self.wrong(f"{self.words[0]!r} does not belong here")
-        return Measurement(name, value)
+        return Measurement(name, value, self.why if value is None else "")
 
     def interval(self) -> tuple[Signal, float, float]:
         """A signal and an interval, which TRIG and TARG may define; it ends before it begins where one of these does
@@ -287,21 +323,31 @@ class Words(ABC):
             raise self.wrong("WHEN needs quantity=value")
         return self.meeting(first, second)
 
-    def crossing(self, signal: Signal) -> float | None:
-        """The crossing selected by the options."""
+    def crossing(self, signal: Signal, first: str, second: str, *, level: float = math.nan) -> float | None:
+        """The crossing selected by the options, at which ``first`` equals ``second``, a ``level`` if it is a number."""
         last = False
         chosen = self.options("td", "rise", "fall", "cross", "from", "to")
         if self.words and self.words[0].lower() == "last":
             last = bool(self.words.pop(0))
         begin = max([self.time(chosen[word]) for word in ("td", "from") if word in chosen], default=self.begin)
-        found = signal.crossings(begin, self.time(chosen["to"]) if "to" in chosen else self.stop)
-        which = "1"
-        for key, rising in (("rise", True), ("fall", False), ("cross", None)):
+        end = self.time(chosen["to"]) if "to" in chosen else self.stop
+        found = signal.crossings(begin, end)
+        which, way = "1", "crosses"
+        for key, rising, verb in (("rise", True, "rises to"), ("fall", False, "falls to"), ("cross", None, way)):
             if key in chosen:
-                which = chosen[key]
+                which, way = chosen[key], verb
                 found = [(time, rises) for time, rises in found if rising is None or rises is rising]
         number = -1 if last or which.lower() == "last" else int(self.number(which)) - 1
-        return found[number][0] if -len(found) <= number < len(found) else None
+        if -len(found) <= number < len(found):
+            return found[number][0]
+        self.why = f"{first} {way} {second} {len(found)} time{'s' * (len(found) > 1)}, not {which}"
+        if not found:
+            self.why = f"{first} never {way} {second}"
+            if level == level and begin < end:
+                (low, _), (high, _) = signal.extremes(begin, end)
+                self.why += f": its maximum is {high + level:g}" if high < 0.0 else ""
+                self.why += f": its minimum is {low + level:g}" if low > 0.0 else ""
+        return None
 
     def edge(self) -> float | None:
         """The time of TRIG or TARG."""
@@ -318,8 +364,9 @@ class Words(ABC):
     def meeting(self, first: str, second: str) -> float | None:
         """The crossing at which two quantities are equal, or one equals a number."""
         if "(" in second:
-            return self.crossing(self.signal("{" + f"{first}-({second})" + "}"))
-        return self.crossing(self.signal(first, self.number(second)))
+            return self.crossing(self.signal("{" + f"{first}-({second})" + "}"), first, second)
+        level = self.number(second)
+        return self.crossing(self.signal(first, level), first, second, level=level)
 
     def edges(self) -> tuple[float | None, float | None]:
         """The times of TRIG and TARG."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -145,7 +146,7 @@ class _TermsReader(Reader):
     def read(self) -> Terms:
         """The measurement."""
         self.terms: list[tuple[float, Functional]] = []
-        name, value = self.measurement()
+        name, value, _ = self.measurement()
         terms = self.terms if value is not None else []
         return Terms(name, value, tuple(own for _, own in terms), tuple(weight for weight, _ in terms))
 
@@ -201,9 +202,9 @@ class _TermsReader(Reader):
         self.add(1.0, Value(str(signal.probe), time))
         return float(signal.at(np.array([time]))[0])
 
-    def crossing(self, signal: Signal) -> float | None:
+    def crossing(self, signal: Signal, first: str, second: str, *, level: float = math.nan) -> float | None:
         """The crossing selected by the options; its time changes by the signal's change over minus its slope."""
-        time = super().crossing(signal)
+        time = super().crossing(signal, first, second, level=level)
         if time is None:
             return None
         starts = self.result.segment_starts()

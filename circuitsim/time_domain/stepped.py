@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,13 +13,13 @@ from circuitsim.analysis.probes import Formula, Probe, all_probes, parse_probes
 from circuitsim.analysis.sweep_axes import Axis, Combinations, Sort, moving_at
 from circuitsim.analysis.sweep_result import Sweep, runs
 from circuitsim.certificate import TOLERANCE
-from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, UsageError
+from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, Problem, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
 from circuitsim.netlist.deck import measurements_of
 from circuitsim.points import computed
 from circuitsim.time_domain.deck import setting
-from circuitsim.time_domain.measure import check_measurements, measure_all
+from circuitsim.time_domain.measure import MeasurementError, check_measurements, measure_all, not_measured
 from circuitsim.time_domain.result import TransientResult, events_table, waveform_table
 from circuitsim.time_domain.run import ACCURACY, Method, output_times, transient
 
@@ -83,12 +83,13 @@ class Job(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Results kept of a run: columns (n_columns, n_times), measurements, events, error."""
+    """Results kept of a run: columns (n_columns, n_times), measurements, events, error, why measurements failed."""
 
     columns: np.ndarray
     measured: dict[str, float | None]
     events: Table | None
     error: CircuitError | None
+    unmeasured: list[MeasurementError]
 
 
 def transient_sweep(
@@ -168,7 +169,8 @@ def transient_sweep(
         )
     wanted = tuple(measurements_of(deck, "tran") if measurements is None else measurements)
     moving = [*(axis.name for axis in axes), *deck.parameters]  # parameters may depend on others
-    check_measurements(own.circuit, (own.begin, own.grid.stop), wanted, {}, moving)
+    if measurements is not None:
+        check_measurements(own.circuit, (own.begin, own.grid.stop), wanted, {}, moving)
     job = Job(deck, tuple(axes), tuple(probes), wanted, step, stop, initial, tolerance, method, accuracy)
     varied = grid.varied() if grid else np.zeros((0, 1))
     done: list[Run] = []
@@ -187,7 +189,22 @@ def transient_sweep(
     units = {str(probe): probe.unit for probe in probes}
     tables, measured = [run.columns for run in done], [run.measured for run in done]
     found = runs(deck.title, axes, varied, shape, (TIME, "s", times), units, tables, measured, errors)
+    found[1].warnings = tuple(_unmeasured(job, done, varied))
     return TransientSweep(*found, _events(job, done, varied))
+
+
+def _unmeasured(job: Job, done: Sequence[Run], varied: np.ndarray) -> Iterator[Problem]:
+    """A warning for each measurement that failed in some runs, with the reason in the first."""
+    places: dict[str, list[int]] = {}
+    for k, run in enumerate(done):
+        for error in run.unmeasured:
+            places.setdefault(error.text, []).append(k)
+    for text, failing in places.items():
+        error = next(error for error in done[failing[0]].unmeasured if error.text == text)
+        at = ", ".join(f"{axis.label}={value:g}" for axis, value in zip(job.axes, varied[:, failing[0]]))
+        problem = not_measured(job.deck, error)
+        problem.message += f" (at {at}, the first of {len(failing)} such runs)" if at else ""
+        yield problem
 
 
 def _check(deck: Deck, axis: Axis) -> None:
@@ -207,19 +224,20 @@ def run_at(job: Job, values: Sequence[float]) -> Run:
     own = setting(job.deck, job.step, job.stop, job.initial, (circuit, following))
     found: object
     error: CircuitError | None = None
+    unmeasured: list[MeasurementError] = []
     try:
         options: dict[str, Any] = {"tolerance": job.tolerance, "method": job.method, "accuracy": job.accuracy}
         found = transient(own.circuit, **own.arguments(), **options)
     except (NoSteadyStateError, ConvergenceError) as failed:
         found, error, failed.partial_result = failed.partial_result, failed, None
     if not isinstance(found, TransientResult):
-        return Run(np.zeros((len(job.probes), 0)), {}, None, error)
+        return Run(np.zeros((len(job.probes), 0)), {}, None, error, unmeasured)
     columns = waveform_table(found, job.probes, names).columns[1:]
     if error is not None:
         columns, measured = tuple(column[:-1] for column in columns), dict[str, float | None]()
     else:
-        measured = measure_all(found, job.wanted, names)
-    return Run(np.array(columns), measured, events_table(found), error)
+        measured = measure_all(found, job.wanted, names, unmeasured.append)
+    return Run(np.array(columns), measured, events_table(found), error, unmeasured)
 
 
 def _events(job: Job, runs: Sequence[Run], varied: np.ndarray) -> Table:
