@@ -40,6 +40,9 @@ AT_ONCE = 100
 FURTHER = 3.0
 """Distance of the search for the next event, in mean distances of events, and at least that since the last one. A much
 longer window costs halvings of its series; a shorter one is followed by another."""
+EARLY = 1e-3
+"""Fraction of a window before which an event makes the window end soon after it: otherwise all that happens until then
+has the rounding of the whole window."""
 LEAST_WEIGHT = 1e-6
 """Minimum fraction of an inductor's current in a diode's for which the former is adjusted: less may be rounding."""
 
@@ -129,12 +132,17 @@ def window(modes, decays, inside, exponent, schedule, fixed, run, record, stop, 
     if mark[EVENTS] > 0 and number[TIME] > record.time[0]:
         mean, last = (number[TIME] - record.time[0]) / mark[EVENTS], number[TIME] - record.time[mark[EVENTS] - 1]
         ahead = min(left, max(FURTHER * mean, last))
-    code, power = resolve(modes, decays, inside, exponent, fixed, run, piece, ahead)
-    if code != GOING:
-        return code
-    length = math.ldexp(1.0, power)
-    leading_zeros(modes, decays, m, fixed, run, piece)
-    share, event = first_root(piece.switching, piece.orders, piece.switching_size)
+    length, power, share, event = 1.0, 0, 0.0, -1
+    for _ in range(2):
+        code, power = resolve(modes, decays, inside, exponent, fixed, run, piece, ahead)
+        if code != GOING:
+            return code
+        length = math.ldexp(1.0, power)
+        leading_zeros(modes, decays, m, fixed, run, piece)
+        share, event = first_root(piece.switching, piece.orders, piece.switching_size)
+        if not 0.0 < share < EARLY:
+            break
+        ahead = 2.0 * share * length
     end, number[ERROR] = min(length, left), 0.0
     if share * length < end:
         end, number[ERROR] = refined(

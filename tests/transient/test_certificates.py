@@ -164,3 +164,12 @@ def test_rounding_does_not_gather_over_periods() -> None:
     """In each the voltages decay to 1e-12 of what they were."""
     deck = "t\nV1 a 0 PULSE(0 10 0.2u 0.7u 0.1n 0.2u 1.9u)\nR1 a b 80\nC1 b 0 47p\nR2 b c 12\nC2 c 0 64p\n"
     assert transient(loads(deck + ".tran 0.7u 74u\n")).certificate.kvl < 1e-10
+
+
+def test_an_event_early_in_a_window() -> None:
+    """The diode opens 0.1 ps after a ramp of 20 ns begins: until then currents are some nanoamperes."""
+    deck = (
+        "t\nV1 a 0 PULSE(0 1 30u 20n 3u 40u 300u)\nR1 a b 2934.62\nC1 b c 7.97449n\nD1 c d m\nD2 0 c m\n"
+        "C2 d 0 5.14989n\nR2 d 0 347921\n.model m D(Ron=0 Vfwd=0)\n.tran 3u 600u\n"
+    )
+    assert transient(loads(deck)).certificate.reactances < 1e-10
