@@ -153,7 +153,8 @@ def test_a_notebook_shows_a_picture_first_and_a_table_after_it(result: Any) -> N
 def test_text_is_one_line(result: Any) -> None:
     text = repr(result)
     assert "\n" not in text and len(text) <= 120
-    assert text.startswith(f"{type(result).__name__.removeprefix('Lazy')}(") and text.endswith(")")
+    kind = type(result).__name__.removeprefix("Lazy").replace("Implicit", "Transient")
+    assert text.startswith(f"{kind}(") and text.endswith(")")
 
 
 def test_certificates_are_named_where_there_are_any() -> None:

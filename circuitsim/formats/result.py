@@ -126,7 +126,11 @@ class Result(ABC):
 
     def _picture(self) -> str:
         """The figure as HTML."""
-        return html.image(self._figure(), repr(self))
+        return html.image(self._figure(), self._caption())
+
+    def _caption(self) -> str:
+        """Title and description."""
+        return ": ".join(filter(None, self._heading()))
 
     def _repr_html_(self) -> str:
         tables = [f"<p>{escape(name)}</p>{html.cells(table, html.SHOWN)}" for name, table in self._shown().items()]
@@ -135,5 +139,6 @@ class Result(ABC):
     def __repr__(self) -> str:
         title, words = self._heading()
         name = f"{short(title, TITLE)!r}: " if title else ""
-        text = f"{type(self).__name__.removeprefix('Lazy')}({name}{words})"
+        kind = type(self).__name__.removeprefix("Lazy").replace("Implicit", "Transient")
+        text = f"{kind}({name}{words})"
         return text if len(text) <= LINE else text[: LINE - 4].rpartition(", ")[0] + ", …)"

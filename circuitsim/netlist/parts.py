@@ -108,6 +108,10 @@ def good_name(word: str) -> bool:
     return word.isalnum() or (word.isprintable() and not _BAD_NAME.search(word))
 
 
+UNITS = {"ohm": "Ω", "ohms": "Ω", "f": "F", "farad": "F", "h": "H", "henry": "H", "v": "V", "volt": "V", "volts": "V"}
+"""Units that a number may end with."""
+
+
 class Reader:
     """A deck being read: names of elements and nodes, and calls of sub-circuits, into scopes.
 
@@ -362,7 +366,8 @@ class ElementReader:
         return value
 
     def warn_letters(self, token: Token, value: Value, code: int) -> None:
-        """Warn of a capital M (milli, not mega) on a resistance and of A (atto, not ampere), which sources refuse."""
+        """Warn of a capital M (milli, not mega) on a resistance, of A (atto, not ampere), which sources refuse, and of
+        the unit of another quantity on R, L and C."""
         number = value.mega if isinstance(value, Code) else token.text
         letters = number.lstrip("+-0123456789.")
         letters = letters[1:].lstrip("+-0123456789") if letters[:1] in ("e", "E") else letters
@@ -371,6 +376,10 @@ class ElementReader:
             message = f"{self.shown}: {short(number)} is {digits} milliohm: M is milli in SPICE"
             hint = f"write {digits}MEG for mega, {digits}m if milli is meant"
             self.reporter.warning("mega", message, token, hint, [self.name.text])
+        unit, row = letters[len(scale_of(letters)) :], ELEMENTS[code]
+        if code != VOLTAGE and UNITS.get(unit.lower(), row.unit) != row.unit:
+            message = f"{self.shown}: {unit} after the value is ignored: the {row.parameter} is in {row.unit}"
+            self.reporter.warning("unit", message, token, names=[self.name.text])
         if letters[:1] in ("a", "A") and code == VOLTAGE:
             message = f"{self.shown}: {short(number)} is {digits}e-18 in SPICE, where A is atto, not ampere"
             raise CardError("atto", message, token, f"write {digits} for ampere, {digits}e-18 for atto")

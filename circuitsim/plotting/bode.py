@@ -101,6 +101,8 @@ def plot_poles(name: str, poles: np.ndarray) -> Figure:
     axes.axhline(0.0, color=INK, linewidth=0.8)
     axes.axvline(0.0, color=INK, linewidth=0.8)
     axes.plot(poles.real, poles.imag, "x", color=RED, markersize=8, markeredgewidth=1.8)
+    if not poles.size:
+        axes.text(0.5, 0.6, "no poles", ha="center", color=INK, transform=axes.transAxes)
     sizes = np.abs(poles[poles != 0.0])
     if sizes.size and sizes.max() > 100.0 * sizes.min():
         for scale in (axes.set_xscale, axes.set_yscale):

@@ -15,6 +15,7 @@ from circuitsim.plotting.figure import (
     BLUE,
     FAINT,
     INK,
+    RED,
     STYLES,
     family,
     gridded,
@@ -86,16 +87,23 @@ def plot_sweep(sweep: Any) -> Figure:
     (fast, x), *slow = ((name, values.reshape(-1, sweep.shape[0])) for name, values in sweep.axes.items())
     colours = family(slow[0][1][:, 0]) if slow else [None]
     note = f"as {slow[0][0]} grows" if slow else ""
+    lost: dict[str, None] = {}
     style: dict[str, Any] = {"marker": "o" if x.shape[1] < 30 else None, "markersize": 3, "linewidth": 1.3}
     for axes, panel in zip(stack, panels):
         for number, name in enumerate(panel.columns):
             for row, y in enumerate(sweep.columns[name].reshape(x.shape)[:CURVES]):
                 at = ", ".join(f"{n}={format_quantity(float(v[row, 0]), sweep.units[n], 4)}" for n, v in slow)
+                if slow and not np.isfinite(y).any():
+                    lost[at] = None
+                    continue
                 style |= {"color": colours[row], "linestyle": STYLES[number % len(STYLES)] if slow else "-"}
                 axes.plot(x[row], y, label=plain(f"{name}  {at}".rstrip()), **style)
         if grows_by_factors(x[0]):
             axes.set_xscale("log")
         name_curves(axes, panel.name, panel.unit, note)
+    if lost:
+        words = plain(f"without a result: {'; '.join([*lost][:4])}{' …' * (len(lost) > 4)}")
+        stack[0].text(0.99, 0.03, words, ha="right", fontsize=7, color=RED, transform=stack[0].transAxes)
     for axes in stack:
         measured(axes.xaxis, fast if axes is stack[-1] else "", sweep.units[fast])
     return figure

@@ -157,7 +157,7 @@ def analysis(heading: str, found: Result) -> str:
     """
     tables = (table for table in found.tables().values() if len(table.columns[0]) <= ROWS)
     cells = (_long(html.cells(table)) for table in tables)
-    return "".join([f"<h2>{heading}</h2><p>{escape(repr(found))}</p>", found._picture(), *cells])
+    return "".join([f"<h2>{heading}</h2><p>{escape(found._caption())}</p>", found._picture(), *cells])
 
 
 def measurements(values: Mapping[str, float | None]) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+import circuitsim
 from circuitsim.cli import COMMANDS, main
 from circuitsim.cli.studies.networks import TABLE1
 from circuitsim.cli.studies.runner import Run
@@ -309,3 +310,15 @@ def test_labels_of_a_logarithmic_axis_do_not_overprint(first: float, last: float
     labels = [label.get_window_extent() for label in axes.get_yticklabels(which="both") if label.get_text()]
     shown = sorted((own.y0, own.y1) for own in labels if axes.bbox.y0 <= 0.5 * (own.y0 + own.y1) <= axes.bbox.y1)
     assert shown and all(below[1] <= above[0] for below, above in itertools.pairwise(shown))
+
+
+def test_what_has_no_result_is_said_not_drawn() -> None:
+    deck = circuitsim.loads(
+        "* lost\nV1 a 0 0\nD1 a b\nV2 b 0 {x}\nR1 a 0 1k\n.param x=1\n.dc V1 0 5 1\n.step param x list -1 9\n"
+    )
+    (axes, *_) = circuitsim.sweep(deck, columns="i(R1)").plot().axes
+    assert axes.get_title(loc="left") == "lost"
+    assert [line.get_label() for line in axes.lines] == ["i(R1)  x=9"]
+    assert "without a result: x=-1" in [text.get_text() for text in axes.texts]
+    (axes,) = circuitsim.poles(circuitsim.loads("t\nV1 a 0 1\nR1 a 0 1\n")).plot().axes
+    assert [text.get_text() for text in axes.texts] == ["no poles"]
