@@ -240,15 +240,17 @@ class _Reader:
             self.emit(CHOOSE, (right, left) if operator == "&&" else (left, right), at)
 
     def unary(self, level: int, depth: int) -> None:
-        """An operand, or a sign and what binds as tight as a power."""
-        sign = _SIGNS.get(self.token)
-        if sign is None:
+        """An operand, or signs and what binds as tight as a power."""
+        signs = []
+        while self.token in _SIGNS:
+            signs.append((_SIGNS[self.token], self.take()))
+        if signs:
+            self.binary(max(level, _LEVELS["**"]), self.deeper(depth))
+        else:
             self.operand(depth)
-            return
-        at = self.take()
-        self.binary(max(level, _LEVELS["**"]), self.deeper(depth))
-        if sign:
-            self.emit(sign, None, at)
+        for sign, at in reversed(signs):
+            if sign:
+                self.emit(sign, None, at)
 
     def operand(self, depth: int) -> None:
         if self.token in _GROUPS:
