@@ -24,6 +24,12 @@ OWN = ("several", "jump")
 """Kinds of warnings issued once for a whole sweep, or with the values of their point."""
 
 
+def ends_before(values: Mapping[str, float]) -> str:
+    """How the warning of a jump to the point at these values begins."""
+    at = ", ".join(f"{name} = {value:g}" for name, value in values.items())
+    return f"the branch of operating points ends before {at}"
+
+
 class Branch:
     """The last operating point of a sweep, and the events along the branch.
 
@@ -42,10 +48,9 @@ class Branch:
         """Continue to ``point``; returns its warnings except for those of branches."""
         self.last = point
         self._several += [warning for warning in point.warnings if warning.kind == "several"]
-        at = ", ".join(f"{name} = {value:g}" for name, value in values.items())
         for warning in point.warnings:
             if warning.kind == "jump":
-                message = f"the branch of operating points ends before {at}: the operating point jumps there"
+                message = f"{ends_before(values)}: the operating point jumps there"
                 self._jumps.append(Problem("jump", message, names=warning.names))
         return [warning for warning in point.warnings if warning.kind not in OWN]
 
@@ -140,7 +145,7 @@ class Rows:
                 failures.append(Failure(first + row, error))
             else:
                 table[:, row] = at.reader.read(point)
-                for warning in branch.take(values, point):
+                for warning in branch.take(dict(zip((axis.label for axis in axes), setting)), point):
                     warnings.setdefault(str(warning), warning)
             if progress is not None:
                 progress(first + row + 1)

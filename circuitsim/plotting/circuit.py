@@ -88,6 +88,9 @@ def notes(drawing: Drawing) -> list[str]:
             words.append("* not unique")
     if drawing.controls:
         words.append("dashed: what controls a source or switch")
+    dynamics = drawing.circuit.dynamics
+    for (first, second), factor in () if dynamics is None else list(dynamics.coupled({}).items())[:5]:
+        words.append(f"coupled: {first} and {second}, k = {factor:g}")
     if drawing.loops:
         names = ", ".join(drawing.circuit.names[k] for k in drawing.loops[:5])
         words.append(f"not drawn (both ends on one node): {names}{' …' if len(drawing.loops) > 5 else ''}")

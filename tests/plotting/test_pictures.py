@@ -21,6 +21,7 @@ import circuitsim
 from circuitsim.cli import COMMANDS, main
 from circuitsim.cli.studies.networks import TABLE1
 from circuitsim.cli.studies.runner import Run
+from circuitsim.plotting import draw_circuit
 
 NETLISTS = Path(__file__).parents[2] / "netlists"
 GALLERY = Path(__file__).parents[2] / "docs/gallery.md"
@@ -322,3 +323,14 @@ def test_what_has_no_result_is_said_not_drawn() -> None:
     assert "without a result: x=-1" in [text.get_text() for text in axes.texts]
     (axes,) = circuitsim.poles(circuitsim.loads("t\nV1 a 0 1\nR1 a 0 1\n")).plot().axes
     assert [text.get_text() for text in axes.texts] == ["no poles"]
+
+
+def test_a_jump_breaks_the_curve_and_a_coupling_is_stated() -> None:
+    text = "trigger\nV1 in 0 0\nX1 p in out limited_opamp gain=1e5 low=-12 high=12\nR1 out p {r}\nR2 p 0 2k\n"
+    deck = circuitsim.loads(text + ".param r=10k\n")
+    (axes, *_) = circuitsim.sweep(deck, {"V1": [0, 1, 3, 4], "r": [10e3, 1e9]}, "v(out)").plot().axes
+    assert [np.isnan(line.get_ydata()).nonzero()[0].tolist() for line in axes.lines] == [[2], []]
+    coupled = circuitsim.loads("k\nV1 a 0 1\nL1 a 0 1m\nL2 b 0 1m\nR1 b 0 1\nR2 a 0 1\nK1 L1 L2 0.9\n")
+    assert any(
+        "coupled: L1 and L2, k = 0.9" in text.get_text() for text in draw_circuit(coupled.operating_circuit).texts
+    )
