@@ -15,19 +15,13 @@ from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.probes import Formula, Probe, Reader
 from circuitsim.analysis.solve import prepared_switched
 from circuitsim.analysis.sweep_axes import Axis, Sort, elaborated, values_at
-from circuitsim.analysis.sweep_result import Failure
+from circuitsim.analysis.sweep_result import Failure, ends_before
 from circuitsim.circuit import Circuit
 from circuitsim.errors import ConvergenceError, Location, NoSteadyStateError, Problem
 from circuitsim.netlist.deck import Deck
 
 OWN = ("several", "jump")
 """Kinds of warnings issued once for a whole sweep, or with the values of their point."""
-
-
-def ends_before(values: Mapping[str, float]) -> str:
-    """How the warning of a jump to the point at these values begins."""
-    at = ", ".join(f"{name} = {value:g}" for name, value in values.items())
-    return f"the branch of operating points ends before {at}"
 
 
 class Branch:

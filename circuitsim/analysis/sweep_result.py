@@ -31,6 +31,12 @@ class Failure(NamedTuple):
         return status_of(self.error)
 
 
+def ends_before(values: Mapping[str, float]) -> str:
+    """How the warning of a jump to the point at these values begins."""
+    at = ", ".join(f"{name} = {value:g}" for name, value in values.items())
+    return f"the branch of operating points ends before {at}"
+
+
 class Sweep(Result):
     """The rows of a sweep as columns.
 
@@ -87,6 +93,14 @@ class Sweep(Result):
     def grid(self, name: str) -> np.ndarray:
         """A column as an array with one axis for each swept name, in the order of ``axes``."""
         return self[name].reshape(self.shape[::-1]).transpose()
+
+    def _jumps(self) -> np.ndarray:
+        """The rows to which the operating point jumps, where the branch before them ends (n_rows,)."""
+        found = np.zeros(len(self), dtype=bool)
+        said = {warning.message.partition(":")[0] for warning in self.warnings if warning.kind == "jump"}
+        for row in range(len(self)) if said else ():
+            found[row] = ends_before({name: values[row] for name, values in self.axes.items()}) in said
+        return found
 
     def rows(self) -> Iterator[list[Any]]:
         """Axes, status and columns of each row."""

@@ -88,7 +88,7 @@ def plot_sweep(sweep: Any) -> Figure:
     colours = family(slow[0][1][:, 0]) if slow else [None]
     note = f"as {slow[0][0]} grows" if slow else ""
     lost: dict[str, None] = {}
-    jumps = _jumps(sweep).reshape(x.shape)
+    jumps = sweep._jumps().reshape(x.shape)
     style: dict[str, Any] = {"marker": "o" if x.shape[1] < 30 else None, "markersize": 3, "linewidth": 1.3}
     for axes, panel in zip(stack, panels):
         for number, name in enumerate(panel.columns):
@@ -114,17 +114,6 @@ def plot_sweep(sweep: Any) -> Figure:
     for axes in stack:
         measured(axes.xaxis, fast if axes is stack[-1] else "", sweep.units[fast])
     return figure
-
-
-def _jumps(sweep: Any) -> np.ndarray:
-    """The rows (n,) to which the operating point jumps, where the branch before them ends."""
-    from circuitsim.analysis.sweep_points import ends_before
-
-    found = np.zeros(len(sweep), dtype=bool)
-    said = {warning.message.partition(":")[0] for warning in sweep.warnings if warning.kind == "jump"}
-    for row in range(len(sweep)) if said else ():
-        found[row] = ends_before({name: values[row] for name, values in sweep.axes.items()}) in said
-    return found
 
 
 STRIPS = 24
