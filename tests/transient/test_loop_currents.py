@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import circuitsim
+from circuitsim.engine.small.least_norm import WireLoops
 
 DECK = """three diodes between two nodes, charged through resistors
 R1 n1 0 1
@@ -35,3 +36,11 @@ def test_no_diode_of_a_loop_carries_backwards_between_stages() -> None:
     assert entering == pytest.approx(exact[:, diodes] @ [1.0, -1.0, -1.0], abs=1e-4)
     carried = np.maximum(entering, 0.0), 0.5 * np.maximum(-entering, 0.0), 0.5 * np.maximum(-entering, 0.0)
     assert implicit[:, diodes] == pytest.approx(np.array(carried).T, abs=1e-9)
+
+
+def test_needs_that_are_equal_but_for_rounding() -> None:
+    """Two nodes of a triangle of diodes take 2 A each from the third; the diode between them carries nothing."""
+    ends, one_way = np.array([[1, 0, 1, 2, 1, 0], [2, 2, 0, 0, 0, 1]]), np.ones(6, dtype=bool)
+    loops = WireLoops(np.arange(6), np.arange(3), ends, one_way)
+    found = loops.least_norm(np.array([0.25, 1.75, 0.0, 0.0, 0.0, np.nextafter(2.25, 0.0)]))
+    np.testing.assert_allclose(found, [0.0, 2.0, 0.0, 0.0, 0.0, 2.0], atol=1e-12)

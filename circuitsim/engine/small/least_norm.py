@@ -22,6 +22,8 @@ from circuitsim.program.components import block_labels, component_labels
 
 PASSES = 8
 """Maximum number of passes over the currents of loops; each resolves twelve more decades."""
+ROUNDING = 2.0**-44
+"""Net currents that differ by less than this fraction of the largest may be equal but for rounding."""
 KEPT = 32
 """Maximum number of cached plans of loops, for repeated solves."""
 ACCURATE = 1e-9
@@ -114,7 +116,10 @@ class WireLoops(NamedTuple):
         """Their currents (k,), A, of least norm with the same sums at the nodes; those given if none are found."""
         (first, second), n = self.ends, self.nodes.size
         need = np.bincount(first, current, n) - np.bincount(second, current, n)
-        found = self.carried(self.numbered(np.abs(need)), need)
+        number, grain = self.numbered(np.abs(need)), ROUNDING * float(np.abs(need).max(initial=0.0))
+        found = self.carried(number, need)
+        if found is None and grain > 0.0:  # needs that differ by rounding may want a current of that size
+            found = self.carried(number, grain * np.round(need / grain))
         return current if found is None else found
 
 
