@@ -91,7 +91,7 @@ class Result(ABC):
             In place of the result's own.
         """
         main, *others = tables or self._shown().values()
-        parts = [*filter(None, self._heading()), "", main.text()]
+        parts = [*self._lines(), "", main.text()]
         parts += [table.text(html.SHOWN) for table in others if len(table.columns[0])]
         return "\n".join([*parts, self._proof()]).rstrip() + "\n"
 
@@ -130,7 +130,12 @@ class Result(ABC):
 
     def _caption(self) -> str:
         """Title and description."""
-        return ": ".join(filter(None, self._heading()))
+        return ": ".join(self._lines())
+
+    def _lines(self) -> list[str]:
+        """Title, without a comment's star, and description."""
+        title, words = self._heading()
+        return [line for line in (title.lstrip("* "), words) if line]
 
     def _repr_html_(self) -> str:
         tables = [f"<p>{escape(name)}</p>{html.cells(table, html.SHOWN)}" for name, table in self._shown().items()]
@@ -138,7 +143,7 @@ class Result(ABC):
 
     def __repr__(self) -> str:
         title, words = self._heading()
-        name = f"{short(title, TITLE)!r}: " if title else ""
+        name = f"{short(title.lstrip('* '), TITLE)!r}: " if title else ""
         kind = type(self).__name__.removeprefix("Lazy").replace("Implicit", "Transient")
         text = f"{kind}({name}{words})"
         return text if len(text) <= LINE else text[: LINE - 4].rpartition(", ")[0] + ", …)"

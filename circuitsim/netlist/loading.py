@@ -143,7 +143,7 @@ def deck_of_text(text: str, file: str, folder: str | None, allowed: Sequence[str
 
 def _deck(source: Source, files: Files, warning: Problem | None, reading: Reading) -> Deck:
     titled = reading.titled
-    title = source.line(1).strip().lstrip("* ") if titled else ""
+    title = source.line(1).strip() if titled else ""
     reader = DeckReader(files)
     reporter = reader.reporter
     if warning is not None:

@@ -203,7 +203,8 @@ def legend(axes: Axes) -> None:
 
 
 def title(axes: Axes, text: str) -> None:
-    """The deck's title, on the left, in at most two lines."""
+    """The deck's title without a comment's star, on the left, in at most two lines."""
+    text = text.lstrip("* ")
     if text:
         width = axes.bbox.width / DPI
         lines = textwrap.wrap(text, min(90, letters(width, 11)))
