@@ -25,8 +25,6 @@ from circuitsim.engine.small import pointers
 
 ENDING = ".kernel"
 
-OURS = __package__
-
 SHARED = tuple(str(Path(__file__).with_name(name)) for name in ("_jit.py", "_pointers.py", "_vectors.py"))
 """Sources of what numba inserts into kernels instead of calling it."""
 
@@ -115,10 +113,11 @@ def reached(function: Any) -> tuple[list[FunctionType], set[str]]:
             found[one] = None
             names = sorted(set(_names(one.__code__)))
             values = [one.__globals__[name] for name in names if name in one.__globals__]
-            ours = [
-                vars(value) for value in values if isinstance(value, ModuleType) and value.__name__.startswith(OURS)
+            own = [
+                value for value in values if isinstance(value, ModuleType) and value.__name__.startswith(__package__)
             ]
-            left += [(name, module[name]) for module in (one.__globals__, *ours) for name in names if name in module]
+            spaces = one.__globals__, *map(vars, own)
+            left += [(name, space[name]) for space in spaces for name in names if name in space]
             left += [("", cell.cell_contents) for cell in one.__closure__ or ()]
         elif isinstance(one, (int, float, str, tuple, np.generic)):
             constants.add(f"{name} = {one!r}")

@@ -26,7 +26,7 @@ class Windings(NamedTuple):
 
     Attributes
     ----------
-    coils : (n,) int array
+    inductors : (n,) int array
         Coupled inductors in the order of elimination; ideally coupled ones last.
     inductance : (n,) float array
         D, H; 0 of an inductor whose voltage comes only from ideal transformers.
@@ -38,7 +38,7 @@ class Windings(NamedTuple):
         M, H.
     """
 
-    coils: np.ndarray
+    inductors: np.ndarray
     inductance: np.ndarray
     turns: np.ndarray
     inverse: np.ndarray
@@ -70,10 +70,10 @@ def windings_of(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) ->
     found = mutual_inductances(circuit, size, couplings)
     if found is None or not found.any():
         return None
-    coils = np.flatnonzero(found.any(axis=0))
-    own = found[np.ix_(coils, coils)] + np.diag(size[coils])
+    inductors = np.flatnonzero(found.any(axis=0))
+    own = found[np.ix_(inductors, inductors)] + np.diag(size[inductors])
     order, inductance, turns = _factors(own)
-    return Windings(coils[order], inductance, turns, np.linalg.inv(turns), own[np.ix_(order, order)])
+    return Windings(inductors[order], inductance, turns, np.linalg.inv(turns), own[np.ix_(order, order)])
 
 
 def _factors(own: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -105,14 +105,14 @@ def ideal_windings(circuit: Circuit, couplings: Mapping[tuple[str, str], float])
     """Inductors without independent energy (w,), ascending, and their turns ratios (w, m) to the others: their voltages
     are these times the others' voltages."""
     made, m = windings_of(circuit, couplings) if couplings else None, len(circuit)
-    if made is None or made.independent == made.coils.size:
+    if made is None or made.independent == made.inductors.size:
         return np.zeros(0, np.int64), np.zeros((0, m))
     r, size = made.independent, np.sqrt(made.mutual.diagonal())
     found = np.linalg.solve(made.turns[:r, :r], made.turns[:r, r:]).T
     found = np.where(np.abs(found) * size[:r] > ROUNDING * size[r:, None], found, 0.0)
-    order, turns = np.argsort(made.coils[r:]), np.zeros((made.coils.size - r, m))
-    turns[:, made.coils[:r]] = found
-    return made.coils[r:][order], turns[order]
+    order, turns = np.argsort(made.inductors[r:]), np.zeros((made.inductors.size - r, m))
+    turns[:, made.inductors[:r]] = found
+    return made.inductors[r:][order], turns[order]
 
 
 def mutual_inductances(
@@ -135,12 +135,12 @@ def mutual_inductances(
         if not abs(factor) <= 1.0:
             raise UsageError(f"the coupling of {first} and {second} is {factor:g}: it must lie between -1 and 1")
         found[a, b] = found[b, a] = factor * np.sqrt(value[a] * value[b])
-    coils = np.flatnonzero(found.any(axis=0))
-    scale = 1.0 / np.sqrt(value[coils])
-    factors = found[np.ix_(coils, coils)] * scale * scale[:, None] + np.eye(coils.size)
+    inductors = np.flatnonzero(found.any(axis=0))
+    scale = 1.0 / np.sqrt(value[inductors])
+    factors = found[np.ix_(inductors, inductors)] * scale * scale[:, None] + np.eye(inductors.size)
     energies, currents = np.linalg.eigh(factors)
-    if coils.size and energies[0] < -ROUNDING:
+    if inductors.size and energies[0] < -ROUNDING:
         size = np.abs(currents[:, 0])
-        named = ", ".join(str(circuit.names[k]) for k in coils[size > SHARE * size.max()])
+        named = ", ".join(str(circuit.names[k]) for k in inductors[size > SHARE * size.max()])
         raise UsageError(f"the couplings of {named} store negative energy; make their factors smaller")
     return found

@@ -693,8 +693,7 @@ class Evaluator:
             message, hint = unknown_function(name)
             raise ExpressionError("function", message, hint=hint)
         if not fits:
-            takes = f"{row.least} argument" + "s" * (row.least != 1)
-            takes = f"at least {row.least} argument" if row.most else takes
+            takes = "at least " * bool(row.most) + f"{row.least} argument" + "s" * (row.least != 1)
             raise ExpressionError("function", f"{name}() takes {takes}, not {len(values)}")
         if isinstance(row, Row):
             return self.apply(name, values, domain)

@@ -121,7 +121,7 @@ def small_signal_equations(
     arrays, circuit = linear.arrays, linear.expansion.circuit
     kind, first, second, value, n = arrays
     windings = windings_of(circuit, couplings)
-    ideal = windings is not None and windings.independent < windings.coils.size
+    ideal = windings is not None and windings.independent < windings.inductors.size
     # A capacitor connects its nodes at every frequency.
     tied = arrays._replace(kind=np.where(kind == CAPACITOR, RESISTOR, kind))
     unknowns = equations(arrays, linear.laws, references(tied, linear.laws))
@@ -155,14 +155,14 @@ def small_signal_equations(
                 sources = sources + csr_matrix(([gain * c], ([e], [own[k]])), shape=sources.shape)
         for c, control, under in controls:
             constant.append((row, control, Pairs.of(np.array([-gain])).times(Pairs.of(np.array([c]))).over(under)))
-    plates, coils = np.flatnonzero(kind == CAPACITOR), np.flatnonzero(kind == INDUCTOR)
+    plates, inductors = np.flatnonzero(kind == CAPACITOR), np.flatnonzero(kind == INDUCTOR)
     if windings is not None:
-        coils = np.append(coils[~np.isin(coils, windings.coils)], windings.coils)
-    memory, storages = vstack([drop[plates], current[coils]], "csr"), np.append(value[plates], -value[coils])
+        inductors = np.append(inductors[~np.isin(inductors, windings.inductors)], windings.inductors)
+    memory, storages = vstack([drop[plates], current[inductors]], "csr"), np.append(value[plates], -value[inductors])
     storage = [(memory, memory, Pairs.of(storages))]
     if windings is not None:
-        alone = storages.size - windings.coils.size
-        turned = vstack([memory[:alone], csr_matrix(windings.turns) @ current[windings.coils]], "csr")
+        alone = storages.size - windings.inductors.size
+        turned = vstack([memory[:alone], csr_matrix(windings.turns) @ current[windings.inductors]], "csr")
         inner = np.append(storages[:alone], -windings.inductance)
         if ideal or factored:
             memory, storages = turned, inner
@@ -182,7 +182,7 @@ def small_signal_equations(
         sources.tocsr(),
         memory,
         storages,
-        np.append(plates, coils),
+        np.append(plates, inductors),
         ideal,
     )
 

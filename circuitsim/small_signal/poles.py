@@ -360,21 +360,23 @@ def _states(system: SmallSignalEquations, live: np.ndarray) -> tuple[int | None,
     arrays = system.linear.arrays
     kind, n = arrays.kind, arrays.n_nodes
     places = system.elements[live]
-    capacitors, coils = places[kind[places] == CAPACITOR], places[kind[places] == INDUCTOR]
+    capacitors, inductors = places[kind[places] == CAPACITOR], places[kind[places] == INDUCTOR]
     idle = np.zeros(kind.size, dtype=bool)
     idle[system.elements] = system.storages == 0.0
     shorts = np.flatnonzero(
         (kind == VOLTAGE) | (idle & (kind == INDUCTOR)) | ((kind == RESISTOR) & (arrays.value == 0.0))
     )
-    others = np.flatnonzero((kind != CURRENT) & ~np.isin(np.arange(kind.size), coils) & ~(idle & (kind == CAPACITOR)))
+    others = np.flatnonzero(
+        (kind != CURRENT) & ~np.isin(np.arange(kind.size), inductors) & ~(idle & (kind == CAPACITOR))
+    )
 
     def joined(*edges: np.ndarray) -> np.ndarray:
         return spanning_forest(n - 1, arrays.first, arrays.second, np.concatenate(edges))
 
     free = int(np.isin(capacitors, joined(shorts, capacitors)).sum())
-    free += int((~np.isin(coils, joined(others, coils))).sum())
-    loops = int((~np.isin(coils, joined(shorts, coils))).sum())
-    cuts = int(np.isin(capacitors, joined(np.setdiff1d(others, capacitors), coils, capacitors)).sum())
+    free += int((~np.isin(inductors, joined(others, inductors))).sum())
+    loops = int((~np.isin(inductors, joined(shorts, inductors))).sum())
+    cuts = int(np.isin(capacitors, joined(np.setdiff1d(others, capacitors), inductors, capacitors)).sum())
     return free, loops + cuts
 
 

@@ -68,14 +68,14 @@ _NONE_SMOOTH = Smooth(_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE, np.zeros((0, BASE 
 
 class StatePlaces(NamedTuple):
     """Positions of states in the circuit of elementary elements; see `Companion`. ``device``: smooth devices;
-    ``charged``: those with a charge; ``coils``, ``series`` and ``inverse``: of coupled inductors."""
+    ``charged``: those with a charge; ``inductors``, ``series`` and ``inverse``: of coupled inductors."""
 
     base: np.ndarray
     storing: np.ndarray
     capacitor: np.ndarray
     device: np.ndarray
     charged: np.ndarray
-    coils: np.ndarray
+    inductors: np.ndarray
     series: np.ndarray
     inverse: np.ndarray
 
@@ -155,7 +155,7 @@ class StagesAtOnce:
         self._matrices = StageMatrices(elementary, laws, smooth, companion.storing, gains)
         self._laws = Pinned(LawArrays(*map(np.array, laws)))
         none = np.zeros(0, dtype=np.int64)
-        coils, inverse = (none, np.zeros((0, 0))) if windings is None else (windings.coils, windings.inverse)
+        inductors, inverse = (none, np.zeros((0, 0))) if windings is None else (windings.inductors, windings.inverse)
         self._states = Pinned(
             StatePlaces(
                 *map(
@@ -166,7 +166,7 @@ class StagesAtOnce:
                         companion.capacitor,
                         smooth.elements,
                         companion.charged,
-                        coils,
+                        inductors,
                         companion.series[: companion.place.size],
                         inverse,
                     ),
@@ -398,7 +398,7 @@ class Companion:
             raise UsageError(f"{wrong} is negative: its energy is not bounded below")
         self.elements, self.windings, size = stores & (value > 0.0), windings_of(circuit, couplings), value.copy()
         if self.windings is not None:
-            size[self.windings.coils] = self.windings.inductance
+            size[self.windings.inductors] = self.windings.inductance
         self.storing = np.flatnonzero(stores & (size > 0.0))
         self.capacitor, self.weight = kind[self.storing] == CAPACITOR, size[self.storing]
         self.of_capacitors, self.of_coils = np.flatnonzero(self.capacitor), np.flatnonzero(~self.capacitor)
@@ -437,7 +437,7 @@ class Companion:
         driven = (
             {}
             if coupled is None
-            else {k: -1 for k, row in zip(coupled.coils.tolist(), np.triu(coupled.turns, 1).T) if row.any()}
+            else {k: -1 for k, row in zip(coupled.inductors.tolist(), np.triu(coupled.turns, 1).T) if row.any()}
         )
 
         def add(code: int, start: int, end: int, number: float, of: str) -> int:
@@ -472,15 +472,15 @@ class Companion:
                     ends[k] = inner(name)
                     driven[k] = add(BY_CURRENT_H, ends[k], end, 1.0, name)
                     self.base[j] = add(CURRENT, starts[k], ends[k], 0.0, name)
-        for k in [] if coupled is None else coupled.coils[coupled.independent :].tolist():
+        for k in [] if coupled is None else coupled.inductors[coupled.independent :].tolist():
             kinds[k], values[k], driven[k] = BY_CURRENT_H, 1.0, k
         if coupled is not None:
-            self.series = np.array([driven.get(k, -1) for k in coupled.coils.tolist()])
-            self.place = np.array([place[k] for k in coupled.coils[: coupled.independent].tolist()], dtype=np.int64)
+            self.series = np.array([driven.get(k, -1) for k in coupled.inductors.tolist()])
+            self.place = np.array([place[k] for k in coupled.inductors[: coupled.independent].tolist()], dtype=np.int64)
             self.beside = np.array(
                 [
                     add(BY_CURRENT_F, starts[k], ends[k], 1.0, names[k]) if row.any() else -1
-                    for k, row in zip(coupled.coils.tolist(), np.triu(coupled.turns, 1))
+                    for k, row in zip(coupled.inductors.tolist(), np.triu(coupled.turns, 1))
                 ]
             )
             laws |= _transformers(coupled, self.series, self.beside)
@@ -579,7 +579,7 @@ class Companion:
         v, i = point.drops[:m].copy(), point.currents[:m].copy()
         v[self._capacitors], i[self._coils] = x[self.of_capacitors], x[self.of_coils]
         if self.windings is not None:
-            own, r = self.windings.coils, self.windings.independent
+            own, r = self.windings.inductors, self.windings.independent
             i[own] = self.windings.inverse @ i[own]
             v[own[:r]] += np.where(self.series[:r] >= 0, point.drops[self.series[:r]], 0.0)
         return v, i
@@ -588,7 +588,7 @@ class Companion:
         """States (q,) for these capacitor voltages and inductor currents (m,), V, A."""
         x = level[self.storing]
         if self.windings is not None:
-            x[self.place] = (self.windings.turns @ level[self.windings.coils])[: self.place.size]
+            x[self.place] = (self.windings.turns @ level[self.windings.inductors])[: self.place.size]
         return x
 
     def starting(self, level: np.ndarray, point: OperatingPoint | None) -> np.ndarray:
@@ -603,12 +603,12 @@ class Companion:
 
 def _transformers(coupled: Windings, series: np.ndarray, beside: np.ndarray) -> dict[int, Law]:
     """Characteristics of the sources that form ideal transformers; the gain of the voltages is 1 / g."""
-    laws, coils = dict[int, Law](), coupled.coils.tolist()
+    laws, inductors = dict[int, Law](), coupled.inductors.tolist()
     share = np.triu(coupled.turns, 1)
     for p, (voltage, current) in enumerate(zip(series.tolist(), beside.tolist())):
         before, after = np.flatnonzero(share[:, p]).tolist(), np.flatnonzero(share[p]).tolist()
         if before:
-            volts = [CurrentControl(float(share[j, p] * coupled.inductance[j]), coils[j]) for j in before]
+            volts = [CurrentControl(float(share[j, p] * coupled.inductance[j]), inductors[j]) for j in before]
             laws[voltage] = Law(Quantity.VOLTAGE, 0.0, (), tuple(volts))
         if after:
             laws[current] = Law(

@@ -186,8 +186,8 @@ class Implicit:
         self.error = None if self.companion.large else CarriedError(self.companion)
         # Checked in the dense output: states, and (at resolved times) all voltages and what drives them.
         states = np.isin(np.arange(len(circuit)), self.companion.storing)
-        coils = states & (kind == INDUCTOR)
-        self._held = np.array([[states & ~coils, coils], [~coils, states]], dtype=float)
+        inductors = states & (kind == INDUCTOR)
+        self._held = np.array([[states & ~inductors, inductors], [~inductors, states]], dtype=float)
         self._reach = np.zeros((2, len(circuit)))
         self._size, self._length = np.zeros(self.companion.size.size), 0.0
         self._event = math.nan, 0

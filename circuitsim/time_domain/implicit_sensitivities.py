@@ -130,7 +130,7 @@ class ImplicitSensitivities:
         own, coupled = self.companion, self.companion.windings
         x = np.array([own.states(level) for level in self.of.initial(self.changes).T]).T
         if coupled is not None:
-            x[own.place] += np.tensordot(self.result.begun.level[coupled.coils], self.turns, (0, 1))
+            x[own.place] += np.tensordot(self.result.begun.level[coupled.inductors], self.turns, (0, 1))
         at, point = At(np.zeros(self.p), x, x, x, x), None
         for n, start in enumerate(self.starts[:-1]):
             if start.jumps:
@@ -219,9 +219,9 @@ class ImplicitSensitivities:
             current[k] = sum(sign * currents[part] for part, sign in parts)
         current[own.storing[~own.capacitor]] = x[~own.capacitor]
         if own.windings is not None:
-            coils = own.windings.coils
-            current[own.storing[own.place]] -= np.tensordot(point.current[coils], self.turns, (0, 1))
-            current[coils] = own.windings.inverse @ current[coils]
+            inductors = own.windings.inductors
+            current[own.storing[own.place]] -= np.tensordot(point.current[inductors], self.turns, (0, 1))
+            current[inductors] = own.windings.inverse @ current[inductors]
         rows = self._rows(found.potentials[first] - found.potentials[second], current)
         return At(time, x, slopes, rows, np.array([drops[own.diodes], currents[own.diodes]]))
 
@@ -234,7 +234,7 @@ class ImplicitSensitivities:
         r, slope = windings.independent, point.slope[own.place]
         volts = np.tensordot(windings.inductance[:r] * slope, self.turns, 1)
         volts += np.triu(windings.turns, 1)[:r].T @ (slope[:, None] * self.weight[own.place])
-        amperes = -np.tensordot(point.current[windings.coils], self.turns, (0, 1))
+        amperes = -np.tensordot(point.current[windings.inductors], self.turns, (0, 1))
         both = *zip(own.series.tolist(), volts), *zip(own.beside.tolist(), amperes)
         return {k: by for k, by in both if k >= 0}
 

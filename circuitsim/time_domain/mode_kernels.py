@@ -264,9 +264,9 @@ def inductors(net, of, rate, back, v, drop, i, flow, system):
     """
     cut, t0, t1, l0, l1 = net.cut, net.tree[L], net.tree[FREE], net.rest[L], net.rest[FREE]
     outside, k0, n, s = l1 - l0, net.tree[R] - net.tree[C], v.shape[1], rate.shape[1]
-    coils = np.concatenate((net.links[l0:l1], net.twigs[t0:t1]))
-    onto, inductance = np.zeros((coils.size, outside), v.dtype), np.zeros((coils.size, coils.size), v.dtype)
-    slope, change = np.zeros((net.links.size, n), v.dtype), np.zeros((coils.size, n), v.dtype)
+    own = np.concatenate((net.links[l0:l1], net.twigs[t0:t1]))
+    onto, inductance = np.zeros((own.size, outside), v.dtype), np.zeros((own.size, own.size), v.dtype)
+    slope, change = np.zeros((net.links.size, n), v.dtype), np.zeros((own.size, n), v.dtype)
     for k in range(outside):
         onto[k, k] = 1.0
         for t in range(t0, t1):
@@ -275,10 +275,10 @@ def inductors(net, of, rate, back, v, drop, i, flow, system):
         for c in range(s):
             slope[k, n - s + c] = rate[net.links[k], c]
     into(cut, t0, t1, l1, net.links.size, slope, -1.0, change[outside:])
-    for a in range(coils.size):
-        for b in range(coils.size):
-            inductance[a, b] = of.coupling[coils[a], coils[b]] if of.coupling.size else 0.0
-        inductance[a, a] += of.value[coils[a]]
+    for a in range(own.size):
+        for b in range(own.size):
+            inductance[a, b] = of.coupling[own[a], own[b]] if of.coupling.size else 0.0
+        inductance[a, a] += of.value[own[a]]
     image = times(inductance, onto)
     push = -times(image.T, change)
     across(cut, 0, t0, l0, l1, v, 1.0, push)

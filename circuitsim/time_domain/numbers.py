@@ -83,10 +83,10 @@ class Directions:
         p: int,
     ) -> None:
         self.circuit, self.start, self.switched, self.waves = circuit, start, switched.tolist(), waves
-        self.windings, self.coils = windings, [] if windings is None else windings.coils.tolist()
+        self.windings, self.inductors = windings, [] if windings is None else windings.inductors.tolist()
         self.value, self.level = np.zeros((2, len(circuit), p))
         self.devices = list[tuple[int, int, np.ndarray]]()
-        self.mutual = np.zeros((p, len(self.coils), len(self.coils)))
+        self.mutual = np.zeros((p, len(self.inductors), len(self.inductors)))
         self.ohms, self.thresholds = np.zeros((2, 2, switched.size, p))
         self.held = {name.lower(): np.zeros(p) for name in start.held}
         for j, name in enumerate(names):
@@ -132,17 +132,18 @@ class Directions:
             raise refused(name, "has no such value")
         if source:
             check_by_source(self.waves.values(), name)
-        if k not in self.coils:
+        if k not in self.inductors:
             self.value[k, j] = 1.0
             return
         assert self.windings is not None
-        own, mutual = self.coils.index(k), self.windings.mutual  # M = k √(L₁ L₂) at fixed k
+        own, mutual = self.inductors.index(k), self.windings.mutual  # M = k √(L₁ L₂) at fixed k
         self.mutual[j, own] = 0.5 * mutual[own] / mutual[own, own]
         self.mutual[j] += self.mutual[j].T
 
     def _of_coupling(self, number: Parameter) -> np.ndarray:
         """The derivative of the inductances (n, n) by a coupling factor."""
-        windings, (a, b) = self.windings, (self.coils.index(k) if k in self.coils else -1 for k in number.elements)
+        windings, known = self.windings, self.inductors
+        a, b = (known.index(k) if k in known else -1 for k in number.elements)
         if windings is None or min(a, b) < 0 or a == b or windings.mutual[a, b] == 0.0:
             raise refused(number.name, "couples nothing")
         found = np.zeros(windings.mutual.shape)
@@ -242,7 +243,7 @@ class ExactDirections(Directions):
         added = (problem.circuit.arrays().kind == RESISTOR) & (problem.own.value == 0.0)
         for j in np.flatnonzero(self.elementary[: added.size][added].any(axis=0)).tolist():
             raise refused(names[j], "is zero, and its change adds a resistance")
-        self.elementary[self.coils] = np.diagonal(self.mutual, 0, 1, 2).T
+        self.elementary[self.inductors] = np.diagonal(self.mutual, 0, 1, 2).T
         self.steps = [self._step(j) for j in range(p)]
 
     def _step(self, j: int) -> Stepped:
@@ -251,7 +252,7 @@ class ExactDirections(Directions):
         for row, k in zip(rows, problem.sources.tolist()):
             row += change[k] * (row if k in self.waves else np.eye(row.size)[-1])
         if coupling is not None:
-            places = np.ix_(self.coils, self.coils)
+            places = np.ix_(self.inductors, self.inductors)
             coupling = coupling.astype(complex)
             coupling[places] += np.where(coupling[places] != 0.0, 1j * STEP * self.mutual[j], 0.0)
         thresholds = np.array([supply.on + 1j * STEP * (vt + vh), supply.off + 1j * STEP * (vt - vh)])

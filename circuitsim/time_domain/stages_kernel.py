@@ -129,14 +129,14 @@ def put_waves(made, states, base, share, device, branch, x, slope, wave):
             v[e] = x[j]
         else:
             i[e] = x[j]
-    own = np.empty(states.coils.size)
+    own = np.empty(states.inductors.size)
     for a in range(own.size):
-        own[a] = i[states.coils[a]]
+        own[a] = i[states.inductors[a]]
     for a in range(own.size):
         total = 0.0
         for b in range(own.size):
             total += states.inverse[a, b] * own[b]
-        i[states.coils[a]] = total
+        i[states.inductors[a]] = total
     for a in range(states.series.size):
         if states.series[a] >= 0:
-            v[states.coils[a]] += branch[1, states.series[a]]
+            v[states.inductors[a]] += branch[1, states.series[a]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -329,16 +330,14 @@ class _Problem:
 
     def approached(self, x: np.ndarray) -> np.ndarray:
         """Values from ``x`` towards the targets, by targets at `STEPS` on the line between."""
-        wanted = self.wanted
+        between = copy(self)
         try:
             begin = self.read(self.point(x))
             for share in np.linspace(0.0, 1.0, STEPS, endpoint=False)[1:]:
-                self.wanted = wanted + (1.0 - share) * (begin - wanted)
-                x = self.fitted(x, np.ones(x.size, dtype=bool), REFITS, near=True)
-        except NoSteadyStateError:
-            pass
-        finally:
-            self.wanted = wanted
+                between.wanted = begin + share * (self.wanted - begin)
+                x = between.fitted(x, np.ones(x.size, dtype=bool), REFITS, near=True)
+        except NoSteadyStateError:  # on the way: what was reached is a start as well
+            return x
         return x
 
     def error(self, x: np.ndarray) -> float:
