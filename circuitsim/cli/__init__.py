@@ -13,12 +13,13 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from circuitsim._version import __version__
+from circuitsim.cli.options import add_options
 from circuitsim.cli.output import choose_format
 from circuitsim.cli.streams import WHEN, ErrorsOnly, colour_asked, escaping_streams
 from circuitsim.errors import CircuitError, DeckWarning, NetlistError, UsageError
 
-# Command → (its module, its line in the help). A module has add_arguments(parser), run(args) -> exit code, and in
-# EPILOG the notes and examples of its help.
+# Command → (its module, its line in the help). A module has in OPTIONS the lines of its options (`add_options`; or
+# add_arguments(parser), or ACTIONS for sub-commands), run(args) -> exit code, and in EPILOG notes and examples.
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("circuitsim.cli.run", "every analysis that a deck requests"),
     "solve": ("circuitsim.cli.solve", "the certified operating point of a deck"),
@@ -167,11 +168,26 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
         if name == command:
             loaded = import_module(module)
             sub.epilog = getattr(loaded, "EPILOG", None)
-            loaded.add_arguments(sub)
-            sub.set_defaults(run=loaded.run)
+            _add_own(sub, loaded)
             for inner in (sub, *_below(sub)):
                 _add_common(inner, argparse.SUPPRESS)
     return parser
+
+
+def _add_own(parser: argparse.ArgumentParser, module: Any) -> None:
+    """Add what the module of a command states: its options or its sub-commands, and its function."""
+    if hasattr(module, "ACTIONS"):
+        actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+        for word, (line, options, act) in module.ACTIONS.items():
+            own = actions.add_parser(word, help=line, allow_abbrev=False)
+            add_options(own, options)
+            own.set_defaults(run=act)
+        return
+    if hasattr(module, "OPTIONS") and isinstance(module.OPTIONS, str):
+        add_options(parser, module.OPTIONS, **getattr(module, "SETTINGS", {}))
+    else:
+        module.add_arguments(parser)
+    parser.set_defaults(run=module.run)
 
 
 def _below(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:

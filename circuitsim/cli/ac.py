@@ -8,11 +8,10 @@ import sys
 from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import elsewhere, printed
-from circuitsim.cli.options import add_options, spice_number
+from circuitsim.cli.options import spice_number
 from circuitsim.cli.output import present
-from circuitsim.cli.over_time import add_measure, measured, present_measured, warner
-from circuitsim.cli.solving import add_analysis, opened
-from circuitsim.cli.sweep import add_vary
+from circuitsim.cli.over_time import measured, present_measured, warner
+from circuitsim.cli.solving import opened
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import measurements_of
 
@@ -38,23 +37,23 @@ examples:
 
 
 OPTIONS = """
---from HERTZ  first frequency (the deck's .ac, or 1)
---to HERTZ  last frequency (the deck's .ac, or 1MEG)
+--from HERTZ as first  first frequency (the deck's .ac, or 1)
+--to HERTZ as last  last frequency (the deck's .ac, or 1MEG)
 --points N  points per decade (20)
 --linear  linear spacing; --points is the total
 --source NAME[=A[<DEGREES]]  amplitude of a source, others 0 (repeatable; AC of the cards)
 --columns LIST  v(node), v(a,b), i(element) (.print ac, or all)
 --over QUANTITY  divide by this quantity: transfer functions
+@measure ac: 'f3 WHEN vdb(out)=-3 FALL=1'
+@vary element, parameter or temp
+--poles  show the poles instead
+@deck
+@tolerance
+@format csv table json raw
+@binary
+@output the result
+@plot draw a Bode plot
 """
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``ac``."""
-    add_options(parser, OPTIONS, **{"from": {"dest": "first"}, "to": {"dest": "last"}})
-    add_measure(parser, "ac: 'f3 WHEN vdb(out)=-3 FALL=1'")
-    add_vary(parser, "element, parameter or temp")
-    add_options(parser, "--poles  show the poles instead")
-    add_analysis(parser, "csv table json raw", "draw a Bode plot")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -6,8 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from circuitsim.cli.options import add_option, check_values, options_in
-from circuitsim.cli.output import add_format
+from circuitsim.cli.options import add_options, add_stated, check_values, options_in
 from circuitsim.errors import UsageError
 from circuitsim.formats.strict_json import dumps
 
@@ -34,9 +33,8 @@ max_unknowns N  leave larger circuits out
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    for name, one in OPTIONS.items():
-        add_option(parser, name, one, one.default, one.help)
-    add_format(parser, "table", "json")
+    add_stated(parser, OPTIONS)
+    add_options(parser, "@format table json")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.cli.deck import add_deck, as_dict, read, roles_of, severity
-from circuitsim.cli.output import add_format, add_output, check_target, deliver
+from circuitsim.cli.deck import as_dict, read, roles_of, severity
+from circuitsim.cli.output import check_target, deliver
 from circuitsim.errors import CircuitError, NetlistError, NoSteadyStateError, Problem, TopologyError, UsageError
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``check``."""
-    add_deck(parser)
-    add_format(parser, "table", "json")
-    add_output(parser, "the report")
+OPTIONS = """
+@deck
+@format table json
+@output the report
+"""
 
 
 def run(args: argparse.Namespace) -> int:

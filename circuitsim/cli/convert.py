@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from circuitsim.cli.deck import add_deck, elsewhere, read, report, roles_of
-from circuitsim.cli.options import add_options
-from circuitsim.cli.output import add_output, check_ending, check_target, deliver
+from circuitsim.cli.deck import elsewhere, read, report, roles_of
+from circuitsim.cli.output import check_ending, check_target, deliver
 
 EPILOG = """\
 Expands sub-circuits, parameters and includes; keeps time-dependent sources, analyses, measurements and
@@ -21,11 +20,11 @@ ENDINGS = ("cir", "net", "sp", "spice", "ckt", "lib", "inc", "txt")
 """File name extensions of decks."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``convert``."""
-    add_deck(parser)
-    add_output(parser, "the flattened deck")
-    add_options(parser, "--ngspice  write ideal diodes, limiters, varistors, tables as elements that ngspice has")
+OPTIONS = """
+@deck
+@output the flattened deck
+--ngspice  write ideal diodes, limiters, varistors, tables as elements that ngspice has
+"""
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 
 from circuitsim.cli.deck import report
-from circuitsim.cli.options import add_options
 from circuitsim.cli.output import present
-from circuitsim.cli.solving import add_analysis, opened
+from circuitsim.cli.solving import opened
 from circuitsim.errors import UsageError
 
 EPILOG = """\
@@ -23,16 +22,17 @@ examples:
 OPTIONS = """
 --between NODE  two nodes; the current flows into the first
 --device NAME  one element alone, in place of --between
---volts RANGE  start:stop:step or a,b,c (%(default)s)
+--volts RANGE = -1:1:0.02  start:stop:step or a,b,c (%(default)s)
 --without NAME  leave an element out (repeatable)
 --breakpoints  show the breakpoints instead of the points
+@deck
+@tolerance
+@format csv table json raw
+@binary
+@output the result
+@plot draw the curve
 """
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``curve``."""
-    add_options(parser, OPTIONS, between={"nargs": 2}, volts={"default": "-1:1:0.02"})
-    add_analysis(parser, "csv table json raw", "draw the curve")
+SETTINGS = {"between": {"nargs": 2}}
 
 
 def run(args: argparse.Namespace) -> int:

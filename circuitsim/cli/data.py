@@ -6,28 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from circuitsim.cli.options import add_options
-from circuitsim.cli.output import add_format
 from circuitsim.formats.columns import table
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``list`` and ``fetch``."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    listing = actions.add_parser("list", help="data sets, and where they are", allow_abbrev=False)
-    fetching = actions.add_parser("fetch", help="fetch a data set, once", allow_abbrev=False)
-    fetching.add_argument("name", metavar="NAME", help="mnist")
-    add_options(fetching, "--mirror URL  fetch from this folder instead (repeatable)")
-    for action in (listing, fetching):
-        add_options(action, "--data-dir DIR  the data directory ($CIRCUITSIM_DATA, or the user's cache directory)")
-    add_format(listing, "table", "json")
-    listing.set_defaults(act=_list)
-    fetching.set_defaults(act=_fetch)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Run the subcommand."""
-    return int(args.act(args))
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -60,3 +39,15 @@ def _fetch(args: argparse.Namespace) -> int:
     folder = fetch(args.name, args.data_dir, args.mirror, lambda line: print(line, file=sys.stderr))
     print(folder)
     return 0
+
+
+WHERE = "--data-dir DIR  the data directory ($CIRCUITSIM_DATA, or the user's cache directory)"
+ACTIONS = {
+    "list": ("data sets, and where they are", f"{WHERE}\n@format table json", _list),
+    "fetch": (
+        "fetch a data set, once",
+        f"name NAME  mnist\n--mirror URL  fetch from this folder instead (repeatable)\n{WHERE}",
+        _fetch,
+    ),
+}
+"""Sub-command → its line in the help, its options, its function."""

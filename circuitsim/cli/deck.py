@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from circuitsim.cli.options import add_options
 from circuitsim.errors import Problem, UsageError
 
 if TYPE_CHECKING:
@@ -17,22 +16,8 @@ if TYPE_CHECKING:
     from circuitsim.netlist.roles import Roles
 
 
-READING = {
-    "--allow-include DIR": "let .include and .lib read below DIR too (repeatable)",
-    "--lib FILE": "library for names that the deck does not define (repeatable)",
-    "-I DIR": "look for included files in DIR too (repeatable; CIRCUITSIM_LIB_PATH)",
-    "--no-title": "the first line is a card, not a title",
-}
-"""Options of every command that reads a deck."""
-
 SAID = 160
 """Maximum length of a line with several notes, characters."""
-
-
-def add_deck(parser: argparse.ArgumentParser) -> None:
-    """Add ``DECK`` and the options `READING` to a command."""
-    parser.add_argument("deck", metavar="DECK", help="a SPICE deck; - reads standard input")
-    add_options(parser, "\n".join(map("  ".join, READING.items())), I={"dest": "search"})
 
 
 def read_with(options: Mapping[str, Any]) -> Deck:

@@ -6,9 +6,6 @@ import argparse
 import json
 import sys
 
-from circuitsim.cli.options import add_options
-from circuitsim.cli.output import add_format
-
 EPILOG = """\
 first/amplifier, first/diode, first/learning, first/linear, first/rectifier and first/time are short decks to begin
 with; their comments name the commands to run.
@@ -20,32 +17,6 @@ examples:
   circuitsim examples copy rectifier-bridge learn-divider
   circuitsim examples copy                                  everything, into the folder netlists
 """
-
-
-OPTIONS = """
---output, -o DIR  the folder to copy to (the current one)
---force  replace files that have other content
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``list``, ``show`` and ``copy``."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    listing = actions.add_parser("list", help="names and titles of all bundled decks", allow_abbrev=False)
-    add_format(listing, "table", "json")
-    listing.set_defaults(act=_list)
-    show = actions.add_parser("show", help="print a deck", allow_abbrev=False)
-    show.add_argument("name", metavar="NAME", help="a bundled deck")
-    show.set_defaults(act=_show)
-    copy = actions.add_parser("copy", help="copy decks, what they include and their data", allow_abbrev=False)
-    copy.add_argument("names", metavar="NAME", nargs="*", help="bundled decks; none: all, into the folder netlists")
-    add_options(copy, OPTIONS)
-    copy.set_defaults(act=_copy)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Run the subcommand."""
-    return int(args.act(args))
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -79,3 +50,19 @@ def _copy(args: argparse.Namespace) -> int:
     for path in copy(args.names, folder, args.force):
         print(path.removeprefix("./"))
     return 0
+
+
+ACTIONS = {
+    "list": ("names and titles of all bundled decks", "@format table json", _list),
+    "show": ("print a deck", "name NAME  a bundled deck", _show),
+    "copy": (
+        "copy decks, what they include and their data",
+        """
+names NAME…  bundled decks; none: all, into the folder netlists
+--output, -o DIR  the folder to copy to (the current one)
+--force  replace files that have other content
+""",
+        _copy,
+    ),
+}
+"""Sub-command → its line in the help, its options, its function."""

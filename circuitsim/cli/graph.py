@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 
-from circuitsim.cli.deck import add_deck, read, report
-from circuitsim.cli.options import add_options
+from circuitsim.cli.deck import read, report
 from circuitsim.cli.output import check_drawing, draw
-from circuitsim.cli.solving import add_solver, add_tolerance
 
 EPILOG = """\
 Colour is voltage, width and arrows are current, conducting diodes are filled. Above 160 nodes: a
@@ -20,12 +18,12 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``graph``."""
-    add_deck(parser)
-    add_options(parser, "--output, -o FILE  the picture: .png, .svg or .pdf (name of DECK with .png)")
-    add_solver(parser)
-    add_tolerance(parser)
+OPTIONS = """
+@deck
+--output, -o FILE  the picture: .png, .svg or .pdf (name of DECK with .png)
+@solver
+@tolerance
+"""
 
 
 def run(args: argparse.Namespace) -> int:

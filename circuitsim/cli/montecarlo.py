@@ -6,13 +6,13 @@ import argparse
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from circuitsim.cli.options import add_options, whole
+from circuitsim.cli.options import whole
 from circuitsim.cli.output import check_target, present
 from circuitsim.cli.progress import LateProgress
-from circuitsim.cli.solving import add_analysis, opened
-from circuitsim.cli.workers import add_workers, workers_of
+from circuitsim.cli.solving import opened
+from circuitsim.cli.workers import workers_of
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,18 +38,6 @@ examples:
 """
 
 
-TOLERANCE_OPTIONS = """
---tol NAMES=AMOUNT  a tolerance, beside those of the deck (repeatable; forms below)
---observe LIST  v(node), v(a,b), i(element), {quantity}
---spec RANGE  a range {spec}: '4.9<v(out)<5.1' (repeatable)
-"""
-
-
-def add_tolerances(parser: argparse.ArgumentParser, quantity: str, spec: str) -> None:
-    """Add ``--tol``, ``--observe`` and ``--spec`` to a command; ``quantity`` is the last kind of quantities."""
-    add_options(parser, TOLERANCE_OPTIONS.format(quantity=quantity, spec=spec), observe={"default": ""})
-
-
 def read_observed(args: argparse.Namespace) -> Deck:
     """The deck of a command with ``--observe`` and ``--spec``; its notes are reported.
 
@@ -65,21 +53,24 @@ def read_observed(args: argparse.Namespace) -> Deck:
 
 
 OPTIONS = """
---samples N  circuits to draw (%(default)s)
+@tol
+@observe p(element)
+@spec of a good circuit
+--samples N = 10000  circuits to draw (%(default)s)
 --latin  Latin hypercube within blocks of 1024 samples
---seed N  seed of the random numbers (%(default)s)
---confidence P  of the intervals (%(default)s)
+--seed N = 0  seed of the random numbers (%(default)s)
+--confidence P = 0.95  of the intervals (%(default)s)
+@workers threads of this one
+@dask
+@checkpoint
+--rows FILE  also write each sample's quantities as CSV
+@deck
+@tolerance
+@format table csv json
+@output the result
+@plot draw histograms and contributions
 """
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``montecarlo``."""
-    add_tolerances(parser, "p(element)", "of a good circuit")
-    own: dict[str, Any] = {"samples": {"type": whole, "default": 10_000}, "seed": {"default": 0}}
-    add_options(parser, OPTIONS, **own, confidence={"type": float, "default": 0.95})
-    add_workers(parser, "threads of this one", checkpoint=True)
-    add_options(parser, "--rows FILE  also write each sample's quantities as CSV")
-    add_analysis(parser, "table csv json", "draw histograms and contributions")
+SETTINGS = {"samples": {"type": whole}}
 
 
 def run(args: argparse.Namespace) -> int:
@@ -93,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         found = montecarlo(
             deck,
             args.tol,
-            args.observe,
+            args.observe or "",
             args.samples,
             args.spec,
             args.seed,

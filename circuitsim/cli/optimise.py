@@ -6,9 +6,8 @@ import argparse
 import sys
 from math import isclose
 
-from circuitsim.cli.options import add_options
 from circuitsim.cli.output import check_target, present
-from circuitsim.cli.solving import add_analysis, opened
+from circuitsim.cli.solving import opened
 from circuitsim.errors import UsageError
 
 EPILOG = """\
@@ -21,22 +20,16 @@ examples:
 """
 
 
-SERIES = ("E6", "E12", "E24", "E48", "E96", "E192")
-
 OPTIONS = """
---adjust NAMES[=LOW:HIGH]  resistors and sources to adjust (repeatable)
---target QUANTITY=VALUE[,weight=W]  'v(out)=2.5' (repeatable)
---series SERIES  round to preferred values: E6, E12, E24, E48, E96 or E192
---deck FILE  also write the deck with these values
+!--adjust NAMES[=LOW:HIGH]  resistors and sources to adjust (repeatable)
+!--target QUANTITY=VALUE[,weight=W]  'v(out)=2.5' (repeatable)
+--series SERIES {E6 E12 E24 E48 E96 E192}  round to preferred values: {0}
+--deck FILE as written  also write the deck with these values
+@deck
+@format table csv json
+@output the result
+@plot draw errors and values
 """
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``optimise``."""
-    required = {"required": True, "default": None}
-    series = {"choices": SERIES, "default": ""}
-    add_options(parser, OPTIONS, adjust=required, target=required, series=series, deck={"dest": "written"})
-    add_analysis(parser, "table csv json", "draw errors and values", exact=False)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     check_target(args.written, [args.deck], "--deck")
     deck = opened(args, held=True)
     bounds = {text.partition("=")[0].strip(): _ends(text) for text in args.adjust}
-    found = optimise(deck, bounds, args.target, args.series)
+    found = optimise(deck, bounds, args.target, args.series or "")
     table = found.tables()["values"]
     present(found, args, csv=table._replace(header=("name", *table.header[1:])).csv)
     ends = found.bounds

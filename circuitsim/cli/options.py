@@ -168,6 +168,12 @@ def add_option(group: Any, name: str, one: Option, default: Any, words: str) -> 
     return group.add_argument(flag, default=default, help=words, **how)
 
 
+def add_stated(group: Any, options: Mapping[str, Option]) -> None:
+    """Add all of these options, as they are stated."""
+    for name, one in options.items():
+        add_option(group, name, one, one.default, one.help)
+
+
 def _number(text: str) -> float:
     try:
         return float(text)
@@ -219,34 +225,6 @@ class Listed(argparse.Action):
         setattr(namespace, self.dest, f"{before} {values}" if before else values)
 
 
-_LINE = re.compile(r"(-[-\w]+(?:, -\w)?)(?: (\S.*?))?  +(.*)")
-
-
-def add_options(parser: Any, lines: str, **own: dict[str, Any]) -> None:
-    """Add options to a command, one per line of a text: its name, the placeholder of its value, two blanks, its help.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-    lines : str
-        Without a placeholder an option is a flag; ``N`` is a whole number, ``LIST`` a list (`Listed`). Where the help
-        says so, an option is repeatable.
-    **own : dict
-        Further settings of an option for `argparse`, by its name with ``_``.
-    """
-    for line in lines.strip().splitlines():
-        names, placeholder, words = _LINE.fullmatch(line).groups()  # type: ignore[union-attr]
-        how: dict[str, Any] = {"action": "store_true"} if placeholder is None else {"metavar": placeholder}
-        if "repeatable" in words:
-            how |= {"action": "append", "default": []}
-        elif placeholder == "N":
-            how["type"] = int
-        elif placeholder == "LIST":
-            how["action"] = Listed
-        first, *others = names.split(", ")
-        parser.add_argument(first, *others, help=words, **how | own.get(first.lstrip("-").replace("-", "_"), {}))
-
-
 def whole(text: str) -> int:
     """A whole number, also as ``1e6`` or ``20k``: the type of an option of `argparse`.
 
@@ -287,3 +265,89 @@ def spice_number(option: str, text: str) -> float:
         return parse(text.strip())
     except ValueError as error:
         raise UsageError(f"{option} {text}: {error}; write a number such as 10k") from None
+
+
+def tolerance(text: str) -> float:
+    """The value of ``--tolerance`` or ``--accuracy``: a SPICE number between 0 and 1."""
+    return bounded(text, lambda value: 0.0 < value < 1.0, "not between 0 and 1")
+
+
+def gap(text: str) -> float:
+    """The value of ``--gap``: a SPICE number that is not negative."""
+    return bounded(text, lambda value: value >= 0.0, "less than 0")
+
+
+READING = {
+    "--allow-include DIR": "let .include and .lib read below DIR too (repeatable)",
+    "--lib FILE": "library for names that the deck does not define (repeatable)",
+    "-I DIR": "look for included files in DIR too (repeatable; CIRCUITSIM_LIB_PATH)",
+    "--no-title": "the first line is a card, not a title",
+}
+"""Options of every command that reads a deck."""
+SHARED = {
+    "deck": "\n".join(["deck DECK  a SPICE deck; - reads standard input", *map("  ".join, READING.items())]).replace(
+        "-I DIR", "-I DIR as search"
+    ),
+    "format": "--format FORMAT {@}  {0} ({1}, or the ending of --output)",
+    "binary": "--binary  write a binary rawfile, not ASCII",
+    "output": "--output, -o FILE  write @ to FILE (standard output)",
+    "plot": "--plot FILE  also @ (.png, .svg or .pdf)",
+    "columns": "--columns LIST  v(node), v(a,b), i(element), p(element), {expression} (.print, or all)",
+    "vary": "--vary NAME=RANGE  @ = start:stop:step or a,b,c (repeatable)",
+    "measure": "--measure 'NAME …'  show a measurement, as .meas @ (repeatable)",
+    "solver": "--solver NAME = auto  auto, active-set, coordinate-descent, cvxpy:CLARABEL … (auto)",
+    "tolerance": "--tolerance T = 1e-9  maximum relative residual of the certificate (1e-09)",
+    "workers": "--workers N  processes (@); results do not depend on it",
+    "dask": "--dask ADDRESS  run on the Dask cluster of this scheduler",
+    "checkpoint": "--checkpoint DIR  keep finished blocks in DIR; resume from there",
+    "tol": "--tol NAMES=AMOUNT  a tolerance, beside those of the deck (repeatable; forms below)",
+    "observe": "--observe LIST  v(node), v(a,b), i(element), @",
+    "spec": "--spec RANGE  a range @: '4.9<v(out)<5.1' (repeatable)",
+}
+"""Lines of options of several commands, for `add_options`."""
+TYPES: dict[str, Callable[[str], Any]] = {"N": int, "P": float, "T": tolerance, "X": tolerance, "G": gap}
+"""Placeholder of a value → its type."""
+
+_LINE = re.compile(r"(!?)(-?-?\w[-\w]*(?:, -\w)?)(?: (\S.*?))?(?: as (\w+))?(?: = (\S+))?(?: \{(.*?)\})?  +(.*)")
+
+
+def add_options(parser: Any, lines: str, **own: dict[str, Any]) -> None:
+    """Add options to a command, one per line of a text: its name, the placeholder of its value, after ``as`` its
+    attribute, after ``=`` its default, its choices in braces, two blanks, its help.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    lines : str
+        ``@name words`` are the lines `SHARED` of that name, with these words for ``@``. A name without ``-`` is an
+        argument, ``!`` a required option, an option without a placeholder a flag; ``LIST`` is a list (`Listed`), others
+        have the type of `TYPES`. ``{0}`` in the help are the choices. Where it says so, an option is repeatable.
+    **own : dict
+        Further settings of an option for `argparse`, by its name with ``_``.
+    """
+    for line in lines.strip().splitlines():
+        if line.startswith("@"):
+            name, _, words = line[1:].partition(" ")
+            add_options(parser, SHARED[name].replace("@", words), **own)
+            continue
+        found = _LINE.fullmatch(line).groups()  # type: ignore[union-attr]
+        needed, names, placeholder, dest, default, choices, words = found
+        how: dict[str, Any] = {"metavar": placeholder, "default": default, "type": TYPES.get(placeholder)}
+        if placeholder is None:
+            how = {"action": "store_true"}
+        elif placeholder.endswith("…"):
+            how = {"metavar": placeholder[:-1], "nargs": "*"}
+        elif "(repeatable" in words:
+            how = {"metavar": placeholder, "action": "append", "default": []}
+        elif placeholder == "LIST":
+            how = {"metavar": placeholder, "action": Listed}
+        how |= {"dest": dest} if dest else {}
+        how |= {"required": True} if needed else {}
+        if choices:
+            listed = choices.split()
+            how["choices"] = listed
+            if names == "--format":
+                parser.set_defaults(formats=listed)
+            words = words.format(" or ".join(filter(None, (", ".join(listed[:-1]), listed[-1]))), listed[0])
+        first, *others = names.split(", ")
+        parser.add_argument(first, *others, help=words, **how | own.get(first.lstrip("-").replace("-", "_"), {}))

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.cli.options import add_options
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,19 +27,6 @@ FORMATS = {
 
 PICTURES = ("png", "svg", "pdf")
 DRAWN = ".png, .svg or .pdf"
-
-
-def add_format(parser: argparse.ArgumentParser, *names: str) -> None:
-    """Add ``--format`` with some of `FORMATS`; the first is the default."""
-    parser.add_argument(
-        "--format",
-        metavar="FORMAT",
-        choices=names,
-        help=f"{' or '.join(filter(None, (', '.join(names[:-1]), names[-1])))} ({names[0]}, or the ending of --output)",
-    )
-    parser.set_defaults(formats=names)
-    if "raw" in names:
-        add_options(parser, "--binary  write a binary rawfile, not ASCII")
 
 
 def choose_format(args: argparse.Namespace) -> None:
@@ -86,16 +72,6 @@ def check_ending(path: str | None, endings: Sequence[str]) -> None:
     ending = ending_of(path)
     if ending and ending not in endings:
         raise UsageError(f"--output {path!r}: the name must end in {', '.join(f'.{own}' for own in endings)}")
-
-
-def add_output(parser: argparse.ArgumentParser, what: str = "the result") -> None:
-    """Add ``--output`` to a command; behind `add_format`, if it has one."""
-    add_options(parser, f"--output, -o FILE  write {what} to FILE (standard output)")
-
-
-def add_plot(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add ``--plot`` to a command."""
-    add_options(parser, f"--plot FILE  also {what} ({DRAWN})")
 
 
 def check_target(path: str | None, decks: Iterable[str], option: str = "--output") -> None:

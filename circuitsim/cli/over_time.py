@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import elsewhere, printed, report
-from circuitsim.cli.options import add_options
 from circuitsim.cli.output import present
 from circuitsim.cli.solving import opened
 from circuitsim.errors import UsageError
@@ -28,22 +27,6 @@ if TYPE_CHECKING:
     from circuitsim.time_domain import TransientResult
     from circuitsim.time_domain.fourier import FourierRequest
     from circuitsim.time_domain.measure import Failed
-
-
-COLUMNS = "--columns LIST  v(node), v(a,b), i(element), p(element), {expression} (.print, or all)"
-
-
-def add_shown(parser: argparse.ArgumentParser) -> None:
-    """Add the options of what is shown."""
-    add_options(parser, COLUMNS)
-    add_options(parser, "--events  show the changes of diodes and switches instead")
-    add_measure(parser, "tran: 'ripple PP v(out) FROM=1m'")
-    add_options(parser, "--fourier 'FREQ …'  show harmonics, as .four: '1k v(out)', '1k 20 5 v(out)' (repeatable)")
-
-
-def add_measure(parser: argparse.ArgumentParser, form: str) -> None:
-    """Add ``--measure`` to a command."""
-    add_options(parser, f"--measure 'NAME …'  show a measurement, as .meas {form} (repeatable)")
 
 
 def measured(deck: Deck, found: Sweep | AcResult, own: Sequence[str], asked: Sequence[str]) -> dict[str, float | None]:

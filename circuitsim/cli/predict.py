@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from circuitsim.cli.output import add_format, add_output, check_target, deliver
+from circuitsim.cli.output import check_target, deliver
 from circuitsim.errors import UsageError
 
 EPILOG = """\
@@ -18,12 +18,12 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options: run, data, format."""
-    parser.add_argument("run_directory", metavar="RUN", help="the directory given to circuitsim train --out")
-    parser.add_argument("--data", metavar="FILE", required=True, help="samples, or the name of a data set")
-    add_format(parser, "csv", "table", "json")
-    add_output(parser, "the predictions")
+OPTIONS = """
+run_directory RUN  the directory given to circuitsim train --out
+!--data FILE  samples, or the name of a data set
+@format csv table json
+@output the predictions
+"""
 
 
 def run(args: argparse.Namespace) -> int:

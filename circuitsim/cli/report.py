@@ -8,10 +8,8 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.cli.deck import add_deck, read, report
-from circuitsim.cli.options import add_options
+from circuitsim.cli.deck import read, report
 from circuitsim.cli.output import check_ending, check_target, save
-from circuitsim.cli.solving import add_solver, add_tolerance
 from circuitsim.errors import CircuitError, NoSteadyStateError, UsageError
 
 if TYPE_CHECKING:
@@ -32,13 +30,13 @@ MOST_POINTS = 5000
 """Maximum number of points of a deck's sweep that a report runs."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``report``."""
-    add_deck(parser)
-    add_options(parser, "--output, -o FILE  the report (name of DECK or RUN with .html)")
-    add_solver(parser)
-    add_tolerance(parser)
-    add_options(parser, "--capacitance F  for a run: settling times and energies with F from each node to ground")
+OPTIONS = """
+@deck
+--output, -o FILE  the report (name of DECK or RUN with .html)
+@solver
+@tolerance
+--capacitance F  for a run: settling times and energies with F from each node to ground
+"""
 
 
 def run(args: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ import argparse
 from importlib import import_module
 from typing import Any
 
-from circuitsim.cli.options import add_option, check_values
+from circuitsim.cli.options import add_stated, check_values
 
 # Study → (its module, the object there that has ``options`` and ``run(args) -> exit code``, its line in the help).
 STUDIES: dict[str, tuple[str, str, str]] = {
@@ -27,8 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, (module, made, line) in STUDIES.items():
         study: Any = getattr(import_module(f"circuitsim.cli.studies.{module}"), made)
         own = studies.add_parser(name, help=line, description=line + ".", allow_abbrev=False)
-        for word, one in study.options.items():
-            add_option(own, word, one, one.default, one.help)
+        add_stated(own, study.options)
         own.set_defaults(of=study)
 
 

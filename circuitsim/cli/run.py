@@ -8,8 +8,7 @@ import io
 import os
 from collections.abc import Iterator, Sequence
 
-from circuitsim.cli.deck import add_deck, elsewhere, read, report, run_together
-from circuitsim.cli.options import add_options
+from circuitsim.cli.deck import elsewhere, read, report, run_together
 from circuitsim.errors import Problem, UsageError
 from circuitsim.netlist.deck import Deck, FourierCard, MeasurementRequest, analyses_of
 
@@ -39,15 +38,10 @@ SEVERITY = (0, 3, 2, 1, 130)
 
 
 OPTIONS = """
+@deck
 --output, -o DIR  write each result to a CSV file in DIR
 --plot DIR  draw each result as a PNG file in DIR
 """
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``run``."""
-    add_deck(parser)
-    add_options(parser, OPTIONS)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -6,9 +6,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.cli.options import add_options
 from circuitsim.cli.output import present
-from circuitsim.cli.solving import add_analysis, opened
+from circuitsim.cli.solving import opened
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,13 +27,12 @@ OPTIONS = """
 --observe LIST  v(node), v(a,b), i(element), p(element) (the deck's .sens)
 --input SOURCE  also gain, input and output resistance from this source (.tf)
 --top N  the N values of largest effect
+@deck
+@tolerance
+@format table csv json
+@output the result
+@plot draw the largest effects as bars
 """
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``sensitivity``."""
-    add_options(parser, OPTIONS)
-    add_analysis(parser, "table csv json", "draw the largest effects as bars")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,9 +7,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import alone, printed, read, report
-from circuitsim.cli.options import add_options
 from circuitsim.cli.output import check_targets, deliver, present
-from circuitsim.cli.solving import add_analysis, add_solver, failure
+from circuitsim.cli.solving import failure
 from circuitsim.errors import CircuitError, UsageError
 
 if TYPE_CHECKING:
@@ -29,18 +28,18 @@ examples:
 
 
 OPTIONS = """
+@solver
 --start FILE  JSON of an operating point to start from, if there are several
 --explain  print the method, the reason for it and each residual
 --drops  voltage drops and pad currents of a power grid instead
 --top N  number of worst nodes and pads of --drops (10)
+@deck
+@tolerance
+@format table csv json raw
+@binary
+@output the result
+@plot draw the circuit, or the map of --drops
 """
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``solve``."""
-    add_solver(parser)
-    add_options(parser, OPTIONS)
-    add_analysis(parser, "table csv json raw", "draw the circuit, or the map of --drops")
 
 
 def run(args: argparse.Namespace) -> int:

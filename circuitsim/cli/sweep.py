@@ -8,13 +8,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import alone, elsewhere, printed, read, report
-from circuitsim.cli.options import add_options
 from circuitsim.cli.output import check_targets
-from circuitsim.cli.over_time import COLUMNS, add_measure, measured, present_measured
+from circuitsim.cli.over_time import measured, present_measured
 from circuitsim.cli.progress import LateProgress
-from circuitsim.cli.solving import add_analysis, add_solver
 from circuitsim.cli.stepped import check_runs, run_all
-from circuitsim.cli.workers import add_workers, workers_of
+from circuitsim.cli.workers import workers_of
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import (
     OVER_TIME,
@@ -43,19 +41,21 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``sweep``."""
-    add_vary(parser, "element, parameter, temp or time")
-    add_options(parser, COLUMNS)
-    add_measure(parser, "dc: 'vth FIND v(in) WHEN v(out)=1'")
-    add_solver(parser)
-    add_workers(parser, "this one", checkpoint=True)
-    add_analysis(parser, "csv table json raw", "plot the columns")
-
-
-def add_vary(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add ``--vary`` to a command."""
-    add_options(parser, f"--vary NAME=RANGE  {what} = start:stop:step or a,b,c (repeatable)")
+OPTIONS = """
+@vary element, parameter, temp or time
+@columns
+@measure dc: 'vth FIND v(in) WHEN v(out)=1'
+@solver
+@workers this one
+@dask
+@checkpoint
+@deck
+@tolerance
+@format csv table json raw
+@binary
+@output the result
+@plot plot the columns
+"""
 
 
 def run(args: argparse.Namespace) -> int:

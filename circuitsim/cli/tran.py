@@ -8,13 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import report
-from circuitsim.cli.options import add_options, spice_number
-from circuitsim.cli.over_time import add_shown, answerable, harmonics_requested, lower_names, read_shown, show, warner
+from circuitsim.cli.options import spice_number
+from circuitsim.cli.over_time import answerable, harmonics_requested, lower_names, read_shown, show, warner
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
-from circuitsim.cli.solving import add_analysis, add_method
 from circuitsim.cli.stepped import run_all
-from circuitsim.cli.sweep import add_vary, note_steps, varied
-from circuitsim.cli.workers import add_workers
+from circuitsim.cli.sweep import note_steps, varied
 from circuitsim.errors import CircuitError, UsageError
 from circuitsim.netlist.deck import measurements_of, steps_of
 
@@ -42,17 +40,21 @@ OPTIONS = """
 --steady  one period of the periodic steady state
 --period TIME  period of --steady (least common period of the sources)
 --points N  output times of --steady (1001)
+@vary element, parameter or temp
+--method METHOD {exact implicit}  {0} (exact where it applies)
+--accuracy X = 1e-4  implicit method: relative error of the waveforms (1e-4)
+@columns
+--events  show the changes of diodes and switches instead
+@measure tran: 'ripple PP v(out) FROM=1m'
+--fourier 'FREQ …'  show harmonics, as .four: '1k v(out)', '1k 20 5 v(out)' (repeatable)
+@workers this one
+@deck
+@tolerance
+@format csv table json raw
+@binary
+@output the result
+@plot plot columns and states of diodes
 """
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``tran``."""
-    add_options(parser, OPTIONS)
-    add_vary(parser, "element, parameter or temp")
-    add_method(parser)
-    add_shown(parser)
-    add_workers(parser, "this one", cluster=False)
-    add_analysis(parser, "csv table json raw", "plot columns and states of diodes")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -57,8 +57,7 @@ COMMANDS = (
 """A solve, a batch, waveforms that decay and that ring, a training step of each kind of model."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``warm-up``: none."""
+OPTIONS = ""
 
 
 def run(args: argparse.Namespace) -> int:

@@ -4,31 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from circuitsim.cli.options import add_options
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
-
-
-def add_workers(parser: Any, where: str, cluster: bool = True, checkpoint: bool = False) -> None:
-    """Add the parallelism options of a command that computes many points.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-    where : str
-        Where the points are computed without ``--workers`` and ``--dask``.
-    cluster, checkpoint : bool
-        Whether there are ``--dask`` and ``--checkpoint``.
-    """
-    add_options(parser, f"--workers N  processes ({where}); results do not depend on it")
-    if cluster:
-        add_options(parser, "--dask ADDRESS  run on the Dask cluster of this scheduler")
-    if checkpoint:
-        add_options(parser, "--checkpoint DIR  keep finished blocks in DIR; resume from there")
 
 
 @contextmanager

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from circuitsim.cli.montecarlo import TOLERANCES, add_tolerances, read_observed
-from circuitsim.cli.options import add_options, bounded
+from circuitsim.cli.montecarlo import TOLERANCES, read_observed
 from circuitsim.cli.output import present
 from circuitsim.cli.progress import LateProgress
-from circuitsim.cli.solving import add_analysis
-from circuitsim.cli.workers import add_workers, workers_of
+from circuitsim.cli.workers import workers_of
 from circuitsim.errors import UsageError
 
 EPILOG = f"""\
@@ -24,22 +22,18 @@ examples:
 
 
 OPTIONS = """
+@tol
+@observe dissipation
+@spec to hold everywhere
 --gap G  gap between value and bound that ends a search (1e-4 of the range)
---budget N  maximum linear systems of a search (%(default)s)
+--budget N = 4000  maximum linear systems of a search (%(default)s)
+@workers this one
+@dask
+@deck
+@format table csv json
+@output the result
+@plot draw the ranges and limits
 """
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``worst-case``."""
-    add_tolerances(parser, "dissipation", "to hold everywhere")
-    add_options(parser, OPTIONS, gap={"type": gap}, budget={"default": 4000})
-    add_workers(parser, "this one")
-    add_analysis(parser, "table csv json", "draw the ranges and limits", exact=False)
-
-
-def gap(text: str) -> float:
-    """The value of ``--gap``: a SPICE number that is not negative."""
-    return bounded(text, lambda value: value >= 0.0, "less than 0")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -53,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         found = worst_case(
             deck,
             args.tol,
-            args.observe,
+            args.observe or "",
             args.spec,
             args.gap,
             args.budget,

@@ -20,7 +20,7 @@ import pytest
 
 from circuitsim._moved import MOVED
 from circuitsim.cli import COMMANDS, EPILOG, _below, build_parser, main
-from circuitsim.cli.deck import READING
+from circuitsim.cli.options import READING
 from circuitsim.cli.output import FORMATS
 from circuitsim.errors import UsageError
 from circuitsim.formats.columns import csv

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
-from circuitsim.cli.deck import READING, read_with
+from circuitsim.cli.deck import read_with
 from circuitsim.cli.models import OWN, Options, optimizer_of, own_options, plan_of, rule_of, schedule_of
+from circuitsim.cli.options import READING
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
 
