@@ -259,7 +259,7 @@ def certify(
         Low-order parts of the potentials, V: if the sum of both resolves all drops, no loops need to be summed.
     tied : callable, optional
         Returns two (t,) int arrays: elements and the elements whose currents control them. Their components share the
-        scale of small currents and of printed potentials.
+        scale of small currents.
     """
     low = np.zeros(voltages.size) if low is None else low
     clear = _resolved(arrays, value, voltages, currents, drops, low, tolerance)
@@ -270,9 +270,9 @@ def certify(
     found = _certificate(arrays, value, voltages, currents, drops, carried, least, low, tolerance)
     if found.certified or not np.isfinite(carried).all():
         return found
-    printed = 0.0 if tied is None else RESOLUTION * float(np.abs(voltages).max())
-    least = RESOLUTION * largest_in_block(arrays, carried, None if tied is None else tied()), printed
-    return _certificate(arrays, value, voltages, currents, drops, carried, least, low, tolerance)
+    least = RESOLUTION * largest_in_block(arrays, carried, None if tied is None else tied())
+    printed = RESOLUTION * float(np.abs(voltages).max())
+    return _certificate(arrays, value, voltages, currents, drops, carried, (least, printed), low, tolerance)
 
 
 # A violation without a scale is infinite, and infinity times zero would warn in interpreted code.

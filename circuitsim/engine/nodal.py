@@ -6,6 +6,8 @@ solvers may be iterative; refined currents and potentials decide the rest (`circ
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -106,30 +108,42 @@ def falling(amount: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     return places[np.argsort(-power.astype(np.int16), kind="stable")]
 
 
+def path_between(forest: Mapping[int, Iterable[int]], begin: int, end: int) -> list[int]:
+    """The nodes from ``begin`` to ``end`` of a graph without loops; empty where no path joins them."""
+    before, ahead = {begin: begin}, [begin]
+    for node in ahead:
+        if node == end:
+            break
+        fresh = [other for other in forest[node] if other not in before]
+        before.update(dict.fromkeys(fresh, node))
+        ahead.extend(fresh)
+    path = [end] if end in before else []
+    while path and path[-1] != begin:
+        path.append(before[path[-1]])
+    return path[::-1]
+
+
 def without_loops(tail: np.ndarray, head: np.ndarray, flow: np.ndarray) -> np.ndarray:
     """Currents (d,) ≥ 0, A, on a forest, with the same net currents at the nodes as ``flow``: the smallest current
     around each loop is cancelled."""
-    import networkx as nx  # rarely needed
-
-    flow, forest = np.maximum(flow, 0.0), nx.Graph()
+    flow = np.maximum(flow, 0.0)
+    forest: defaultdict[int, dict[int, int]] = defaultdict(dict)
     for k in np.argsort(-flow, kind="stable")[: np.count_nonzero(flow)].tolist():
         a, b = int(tail[k]), int(head[k])
-        forest.add_nodes_from((a, b))
-        try:
-            path = nx.shortest_path(forest, b, a)
-        except nx.NetworkXNoPath:
-            forest.add_edge(a, b, diode=k)
-            continue
-        loop = np.array([forest[u][v]["diode"] for u, v in pairwise(path)], dtype=np.int64)
-        along = tail[loop] == path[:-1]
-        ahead, back = np.append(loop[along], k), loop[~along]
-        leaving = int(ahead[np.argmin(flow[ahead])])
-        least = flow[leaving]
-        flow[ahead] -= least
-        flow[back] += least
+        leaving, path = k, path_between(forest, b, a)
+        if path:
+            loop = np.array([forest[u][v] for u, v in pairwise(path)], dtype=np.int64)
+            along = tail[loop] == path[:-1]
+            ahead, back = np.append(loop[along], k), loop[~along]
+            leaving = int(ahead[np.argmin(flow[ahead])])
+            least = flow[leaving]
+            flow[ahead] -= least
+            flow[back] += least
         if leaving != k:
-            forest.remove_edge(int(tail[leaving]), int(head[leaving]))
-            forest.add_edge(a, b, diode=k)
+            u, v = int(tail[leaving]), int(head[leaving])
+            del forest[u][v], forest[v][u]
+        if leaving != k or not path:
+            forest[a][b] = forest[b][a] = k
     return flow
 
 
@@ -166,28 +180,22 @@ class Potentials:
     def solve(self, conducting: np.ndarray) -> Step:
         """See `circuitsim.engine.active_set.Circuits`."""
         net, plan, state, on, v = self.net, self.plan, self._state, self._on, self._v
-        fresh = True
         while True:
             self._begin(conducting)
-            if fresh:
-                self.count += 1
-                shorts = net.branch[net.diodes[on]]
-                self.factored = net.laplacian.factor(shorts[shorts >= 0], self.factored)
-                state.change[:] = self.factored.solve(state.change[:-1], self._budget.next(state))
-            else:
-                state.change[:] = 0.0
+            self.count += 1
+            shorts = net.branch[net.diodes[on]]
+            self.factored = net.laplacian.factor(shorts[shorts >= 0], self.factored)
+            state.change[:] = self.factored.solve(state.change[:-1], self._budget.next(state))
             kernel(steps.finish_at_hand, net.first.size)(plan, self.injected, self.offset, state, on, v, CLEAR)
             forward = v[plan.anode] - v[plan.cathode]
             loops = self._share(conducting, forward)
             wrong = int(np.count_nonzero(state.wanted != on))
-            fresh = self._budget.rough
-            if wrong or not (fresh or loops.size):
+            if wrong or not self._budget.rough:
                 break
-            flow, self._budget.rough = state.flow.copy(), False
-            if not fresh:  # the currents on a forest, at the same voltages
-                flow[loops] = without_loops(self.tail[loops], self.head[loops], flow[loops])
-                on[loops] = flow[loops] > 0.0
-            conducting = falling(flow, on)
+            conducting, self._budget.rough = falling(state.flow, on), False
+        if loops.size and not wrong:  # the currents on a forest, at the same voltages
+            state.flow[loops] = without_loops(self.tail[loops], self.head[loops], state.flow[loops])
+            on[loops] = state.wanted[loops] = state.flow[loops] > 0.0
         self._budget.rough = self._budget.rough and wrong > FEW * on.size
         enter, stay = state.wanted & ~on, state.wanted & on
         self.current = np.where(enter, self.siemens * forward, state.flow * stay)

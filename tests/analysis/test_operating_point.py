@@ -118,3 +118,13 @@ def test_shorts_with_drops_beyond_any_scale_are_judged_without_a_warning() -> No
     potentials, drops = np.array([0.0, 1e-300, 2e-300]), np.array([1e-300, 2e-300, -1e-300])
     found = certify(arrays, arrays.value, potentials, np.zeros(3), drops)
     assert not found.certified
+
+
+def test_long_ladder_with_junction_diodes() -> None:
+    """Behind 4,000 sections voltages are 1e-30 V, below the resolution of the currents that set them."""
+    rungs = [f"R{k} n{k} n{k + 1} 5.5\nS{k} n{k + 1} 0 10k".replace("S", "RS") for k in range(4000)]
+    diodes = [f"D{k} n{k} 0 junction" for k in range(20, 4000, 20)]
+    deck = "\n".join(["* ladder", "V1 n0 0 5", *rungs, *diodes, ".model junction D(IS=1e-14)", ".end"])
+    point = circuitsim.solve(circuitsim.loads(deck))
+    assert point.certificate.certified
+    assert 0.0 <= point.voltage("n4000") < 1e-25
