@@ -266,8 +266,8 @@ def certify(
     if clear is not None:
         return clear
     carried = np.where(arrays.kind == CURRENT, value, currents)
-    least = np.zeros(value.size), 0.0
-    found = _certificate(arrays, value, voltages, currents, drops, carried, least, low, tolerance)
+    none = np.zeros(value.size), 0.0
+    found = _certificate(arrays, value, voltages, currents, drops, carried, none, low, tolerance)
     if found.certified or not np.isfinite(carried).all():
         return found
     least = RESOLUTION * largest_in_block(arrays, carried, None if tied is None else tied())
