@@ -113,7 +113,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     for one in reached(function)[0]:
         if one not in _registered:
             _registered.add(one)
-            register_jitable(one)
+            register_jitable(no_cfunc_wrapper=True, no_cpython_wrapper=True)(one)  # kernels alone call it
     made: Callable[..., Any] = jit(fastmath=False)(function)
     return made
 
