@@ -13,33 +13,32 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from circuitsim._version import __version__
-from circuitsim.cli.options import add_options
+from circuitsim.cli.options import Command
 from circuitsim.cli.output import choose_format
 from circuitsim.cli.streams import WHEN, ErrorsOnly, colour_asked, escaping_streams
 from circuitsim.errors import CircuitError, DeckWarning, NetlistError, UsageError
 
-# Command → (its module, its line in the help). A module has in OPTIONS the lines of its options (`add_options`; or
-# add_arguments(parser), or ACTIONS for sub-commands), run(args) -> exit code, and in EPILOG notes and examples.
+# Command → (its module, its line in the help). The module has a `Command` named run_COMMAND.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "run": ("circuitsim.cli.run", "every analysis that a deck requests"),
-    "solve": ("circuitsim.cli.solve", "the certified operating point of a deck"),
-    "check": ("circuitsim.cli.check", "all problems of a deck, and its structure"),
-    "graph": ("circuitsim.cli.graph", "a drawing of the circuit with its voltages and currents"),
-    "report": ("circuitsim.cli.report", "one HTML file about a deck or a training run, for a browser"),
-    "convert": ("circuitsim.cli.convert", "a flat SPICE deck: sub-circuits and parameters expanded"),
-    "sweep": ("circuitsim.cli.sweep", "DC sweeps: .dc, .step or --vary"),
-    "sensitivity": ("circuitsim.cli.sensitivity", "derivatives by every value (.sens), transfer functions (.tf)"),
-    "curve": ("circuitsim.cli.curve", "I–V curve of a device or between two nodes"),
-    "montecarlo": ("circuitsim.cli.montecarlo", "statistics and yield over tolerances"),
-    "worst-case": ("circuitsim.cli.worst_case", "proven extremes over tolerances"),
-    "optimise": ("circuitsim.cli.optimise", "element values for targets, rounded to preferred values"),
-    "tran": ("circuitsim.cli.tran", "transient analysis, or the periodic steady state"),
-    "ac": ("circuitsim.cli.ac", "AC analysis, and poles"),
+    "run": ("circuitsim.cli.circuits", "every analysis that a deck requests"),
+    "solve": ("circuitsim.cli.circuits", "the certified operating point of a deck"),
+    "check": ("circuitsim.cli.circuits", "all problems of a deck, and its structure"),
+    "graph": ("circuitsim.cli.circuits", "a drawing of the circuit with its voltages and currents"),
+    "report": ("circuitsim.cli.circuits", "one HTML file about a deck or a training run, for a browser"),
+    "convert": ("circuitsim.cli.circuits", "a flat SPICE deck: sub-circuits and parameters expanded"),
+    "sweep": ("circuitsim.cli.ranges", "DC sweeps: .dc, .step or --vary"),
+    "sensitivity": ("circuitsim.cli.values", "derivatives by every value (.sens), transfer functions (.tf)"),
+    "curve": ("circuitsim.cli.values", "I–V curve of a device or between two nodes"),
+    "montecarlo": ("circuitsim.cli.values", "statistics and yield over tolerances"),
+    "worst-case": ("circuitsim.cli.values", "proven extremes over tolerances"),
+    "optimise": ("circuitsim.cli.values", "element values for targets, rounded to preferred values"),
+    "tran": ("circuitsim.cli.ranges", "transient analysis, or the periodic steady state"),
+    "ac": ("circuitsim.cli.ranges", "AC analysis, and poles"),
     "examples": ("circuitsim.cli.examples", "the bundled decks: list, show, copy"),
     "bench": ("circuitsim.cli.bench", "circuitsim beside other solvers, at equal verified error"),
     "train": ("circuitsim.cli.train", "train a deck or a model"),
-    "predict": ("circuitsim.cli.predict", "outputs, classes and errors of samples from a trained model"),
-    "data": ("circuitsim.cli.data", "list and fetch data sets"),
+    "predict": ("circuitsim.cli.train", "outputs, classes and errors of samples from a trained model"),
+    "data": ("circuitsim.cli.examples", "list and fetch data sets"),
     "reproduce": ("circuitsim.cli.reproduce", "run a published experiment and print it beside the paper"),
     "warm-up": ("circuitsim.cli.warm_up", "compile kernels ahead of their first use"),
 }
@@ -166,28 +165,11 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
         if name == command:
-            loaded = import_module(module)
-            sub.epilog = getattr(loaded, "EPILOG", None)
-            _add_own(sub, loaded)
+            stated: Command = getattr(import_module(module), f"run_{name.replace('-', '_')}")
+            stated.add_to(sub)
             for inner in (sub, *_below(sub)):
                 _add_common(inner, argparse.SUPPRESS)
     return parser
-
-
-def _add_own(parser: argparse.ArgumentParser, module: Any) -> None:
-    """Add what the module of a command states: its options or its sub-commands, and its function."""
-    if hasattr(module, "ACTIONS"):
-        actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-        for word, (line, options, act) in module.ACTIONS.items():
-            own = actions.add_parser(word, help=line, allow_abbrev=False)
-            add_options(own, options)
-            own.set_defaults(run=act)
-        return
-    if hasattr(module, "OPTIONS") and isinstance(module.OPTIONS, str):
-        add_options(parser, module.OPTIONS, **getattr(module, "SETTINGS", {}))
-    else:
-        module.add_arguments(parser)
-    parser.set_defaults(run=module.run)
 
 
 def _below(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:

@@ -6,19 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from circuitsim.cli.options import add_options, add_stated, check_values, options_in
+from circuitsim.cli.options import add_options, add_stated, check_values, command, options_in
 from circuitsim.errors import UsageError
 from circuitsim.formats.strict_json import dumps
-
-EPILOG = """\
-Each measurement runs in its own process and is stored in OUT; repeat the command to continue. Results of
-other solvers are checked by our certificate and tightened until their verified error is at most 1e-9.
-
-examples:
-  circuitsim bench --suite small --against cvxpy-nodal:PIQP --out bench-small
-  circuitsim bench --suite full --against cvxpy,ngspice --limit 600 --out bench-full
-"""
-
 
 OPTIONS = options_in("""
 suite NAME = small  small or full
@@ -37,7 +27,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "@format table json")
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    add_arguments,
+    """\
+Each measurement runs in its own process and is stored in OUT; repeat the command to continue. Results of
+other solvers are checked by our certificate and tightened until their verified error is at most 1e-9.
+
+examples:
+  circuitsim bench --suite small --against cvxpy-nodal:PIQP --out bench-small
+  circuitsim bench --suite full --against cvxpy,ngspice --limit 600 --out bench-full
+""",
+)
+def run_bench(args: argparse.Namespace) -> int:
     """Measure what is missing, write report.md and times.png, print the report."""
     from matplotlib.figure import Figure
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from circuitsim.cli.output import check_targets
 from circuitsim.errors import Problem, UsageError
 
 if TYPE_CHECKING:
@@ -51,6 +52,24 @@ def read(args: argparse.Namespace) -> Deck:
     check_folders(args.search, "-I")
     options = (tuple(args.allow_include), not args.no_title, tuple(args.lib), search)
     return load(args.deck, *options)
+
+
+def opened(args: argparse.Namespace, leave: Callable[[Problem], bool] = lambda note: False, held: bool = False) -> Deck:
+    """The deck of an analysis, after checking that its targets can be written; its notes are reported.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+    leave : callable
+        Whether a note is irrelevant to the analysis.
+    held : bool
+        Whether switches keep the states of the operating point.
+    """
+    check_targets(args)
+    deck = read(args)
+    notes = [note for note in deck.notes if not leave(note)]
+    report([*notes, *(held_switches(deck) if held else ())], args.verbose)
+    return deck
 
 
 def roles_of(deck: Deck) -> tuple[Roles | None, tuple[Problem, ...]]:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from circuitsim.errors import UsageError
 from circuitsim.units import parse, short
 
+Run = Callable[[argparse.Namespace], int]
 LARGEST = 10**9
 """Largest whole number, except for a seed: products of two such sizes fit in 64 bits."""
 LEAST = {"seed": 0, "samples": 1, "hidden": 1}
@@ -305,6 +306,52 @@ SHARED = {
     "spec": "--spec RANGE  a range @: '4.9<v(out)<5.1' (repeatable)",
 }
 """Lines of options of several commands, for `add_options`."""
+
+
+class Command(NamedTuple):
+    """A command.
+
+    Attributes
+    ----------
+    options : str, mapping or callable
+        Lines for `add_options`; or sub-command → its line in the help, such lines, its function; or what adds them to a
+        parser.
+    epilog : str
+        Notes and examples of its help.
+    run : callable
+        ``run(args)`` gives the exit code.
+    settings : mapping
+        Further settings for `add_options`.
+    """
+
+    options: str | Mapping[str, tuple[str, str, Run]] | Callable[[Any], None]
+    epilog: str | None = None
+    run: Run | None = None
+    settings: Mapping[str, dict[str, Any]] = {}
+
+    def add_to(self, parser: Any) -> None:
+        """Add the options, or the sub-commands, to a parser; sets its attribute ``run``."""
+        parser.epilog = self.epilog
+        parser.set_defaults(run=self.run)
+        if isinstance(self.options, str):
+            add_options(parser, self.options, **self.settings)
+        elif callable(self.options):
+            self.options(parser)
+        else:
+            actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+            for word, (line, lines, act) in self.options.items():
+                own = actions.add_parser(word, help=line, allow_abbrev=False)
+                add_options(own, lines)
+                own.set_defaults(run=act)
+
+
+def command(
+    options: str | Callable[[Any], None], epilog: str | None = None, **settings: dict[str, Any]
+) -> Callable[[Run], Command]:
+    """Make a function a `Command`."""
+    return lambda run: Command(options, epilog, run, settings)
+
+
 TYPES: dict[str, Callable[[str], Any]] = {"N": int, "P": float, "T": tolerance, "X": tolerance, "G": gap}
 """Placeholder of a value → its type."""
 

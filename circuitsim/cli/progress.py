@@ -1,16 +1,20 @@
-"""The progress line of commands of unknown duration."""
+"""Long commands: where they run, their progress line, and Ctrl-C."""
 
 from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from circuitsim.cli.streams import ErrorsOnly
+from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from circuitsim.training.progress import ProgressLine
 
 
@@ -85,3 +89,25 @@ class Interrupt:
             return self.asked
 
         return reached
+
+
+@contextmanager
+def workers_of(workers: int | None, dask: str | None) -> Iterator[tuple[int | None, Executor | None]]:
+    """The number of workers and the executor selected on the command line.
+
+    Raises
+    ------
+    UsageError
+        Both ``--workers`` and ``--dask``; fewer than one worker; no scheduler at the address.
+    """
+    if workers is not None and workers < 1:
+        raise UsageError(f"--workers must be at least 1, not {workers}")
+    if dask is None:
+        yield workers, None
+        return
+    if workers is not None:
+        raise UsageError("--workers starts processes here, --dask uses a cluster: give one of them")
+    from circuitsim.points import cluster
+
+    with cluster(dask) as (executor, count):
+        yield count, executor

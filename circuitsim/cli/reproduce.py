@@ -6,7 +6,7 @@ import argparse
 from importlib import import_module
 from typing import Any
 
-from circuitsim.cli.options import add_stated, check_values
+from circuitsim.cli.options import add_stated, check_values, command
 
 # Study → (its module, the object there that has ``options`` and ``run(args) -> exit code``, its line in the help).
 STUDIES: dict[str, tuple[str, str, str]] = {
@@ -31,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         own.set_defaults(of=study)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(add_arguments)
+def run_reproduce(args: argparse.Namespace) -> int:
     """Run the chosen study."""
     given = {name: value for name, value in vars(args).items() if value is not None}
     check_values(given, args.of.options)

@@ -10,14 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-EPILOG = """\
-Compiles the kernels that are otherwise compiled at first use (about two minutes) and caches them for this
-processor and version: beside the program, in the user's cache folder, or in NUMBA_CACHE_DIR.
-
-examples:
-  circuitsim warm-up
-  NUMBA_CACHE_DIR=/opt/kernels circuitsim warm-up
-"""
+from circuitsim.cli.options import command
 
 DIVIDER = """A voltage divider with a diode, to sweep and to train
 *! input V1
@@ -57,10 +50,18 @@ COMMANDS = (
 """A solve, a batch, waveforms that decay and that ring, a training step of each kind of model."""
 
 
-OPTIONS = ""
+@command(
+    "",
+    """\
+Compiles the kernels that are otherwise compiled at first use (about two minutes) and caches them for this
+processor and version: beside the program, in the user's cache folder, or in NUMBA_CACHE_DIR.
 
-
-def run(args: argparse.Namespace) -> int:
+examples:
+  circuitsim warm-up
+  NUMBA_CACHE_DIR=/opt/kernels circuitsim warm-up
+""",
+)
+def run_warm_up(args: argparse.Namespace) -> int:
     """Compile the kernels, with one line per command on stderr, and print the seconds."""
     from circuitsim.kernels import compile_at_once
 

@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 
 from circuitsim.cli.models import RUN, SHARED, new_options
 from circuitsim.cli.options import Option, options_in
-from circuitsim.cli.progress import Interrupt
-from circuitsim.cli.seeds import train_run
-from circuitsim.cli.workers import workers_of
+from circuitsim.cli.progress import Interrupt, workers_of
+from circuitsim.cli.train import train_run
 from circuitsim.errors import UsageError
 from circuitsim.formats.columns import csv
 from circuitsim.training.history import Row

@@ -1,0 +1,603 @@
+"""Commands about a whole deck: ``run``, ``solve``, ``check``, ``graph``, ``convert``, ``report``."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from circuitsim.cli.deck import alone, as_dict, elsewhere, printed, read, report, roles_of, run_together, severity
+from circuitsim.cli.options import command
+from circuitsim.cli.output import check_drawing, check_ending, check_target, check_targets, deliver, draw, present, save
+from circuitsim.errors import CircuitError, NetlistError, NoSteadyStateError, Problem, TopologyError, UsageError
+from circuitsim.netlist.deck import Deck, FourierCard, MeasurementRequest, analyses_of
+
+if TYPE_CHECKING:
+    from circuitsim.analysis import OperatingPoint
+    from circuitsim.circuit import Circuit
+    from circuitsim.errors import Problem
+    from circuitsim.inspection import Report
+    from circuitsim.netlist.deck import Deck
+    from circuitsim.netlist.roles import Roles
+
+COMMANDS: dict[str, tuple[str, str, str]] = {
+    "op": ("op", "Operating point", "solve"),
+    "dc": ("dc", "DC sweep", "sweep"),
+    "tran": ("tran", "Transient analysis", "tran"),
+    "ac": ("ac", "AC analysis", "ac"),
+    "tf": ("sens", "Transfer functions and sensitivities", "sensitivity"),
+    "sens": ("sens", "Transfer functions and sensitivities", "sensitivity"),
+}
+"""For each analysis, the name of its files, its heading and its command."""
+
+SHOWN, LAST = 40, 5
+"""Maximum number of lines of a table on the terminal, and how many of them are from its end."""
+
+SEVERITY = (0, 3, 2, 1, 130)
+"""Exit codes in order of severity, the worst last."""
+
+
+@command(
+    """
+@deck
+--output, -o DIR  write each result to a CSV file in DIR
+--plot DIR  draw each result as a PNG file in DIR
+""",
+    """\
+Runs .op, .dc, .step, .tran with .meas and .four, .ac, .tf and .sens in the order of the deck, or the
+operating point of a deck without any. If one fails, the others still run; the exit code is the worst.
+Long tables are shortened on the terminal only.
+
+examples:
+  circuitsim run netlists/boost-converter.cir
+  circuitsim run netlists/lowpass-butterworth.cir --output results --plot results
+""",
+)
+def run_run(args: argparse.Namespace) -> int:
+    """Run all analyses of the deck, one after another."""
+    for option, folder in (("--output", args.output), ("--plot", args.plot)):
+        if folder and os.path.exists(folder) and not os.path.isdir(folder):
+            raise UsageError(f"{option} {folder!r} is a file; name a folder (created if missing)")
+    deck = read(args)
+    words = analyses_of(deck)
+    asked = dict.fromkeys(COMMANDS[word] for word in words)
+    for folder in filter(None, (args.output, args.plot)):
+        os.makedirs(folder, exist_ok=True)
+    worst = 0
+    report(_left_out(deck, words), args.verbose)
+    with run_together(deck, filter(elsewhere, deck.notes)):
+        for k, (name, heading, command) in enumerate(asked):
+            print(f"{chr(10) * (k > 0)}{heading}\n{'-' * len(heading)}")
+            code = _one(args, name, command)
+            worst = max(worst, code, key=SEVERITY.index)
+            if code == SEVERITY[-1]:
+                break
+    return worst
+
+
+def _left_out(deck: Deck, words: Sequence[str]) -> Iterator[Problem]:
+    """A note on each measurement and Fourier series of an analysis that the deck does not request."""
+    for card in deck.analyses:
+        if isinstance(card, (MeasurementRequest, FourierCard)):
+            wanted = card.analysis if isinstance(card, MeasurementRequest) else "tran"
+            if wanted not in words:
+                message = f".{card.card} {card.text} is left out: the deck has no .{wanted}"
+                yield Problem("no-effect", message, card.location)
+
+
+def _one(args: argparse.Namespace, name: str, command: str) -> int:
+    """Run one command on the deck: print its table, shortened, and write its files."""
+    from circuitsim.cli import main
+
+    words = [command, args.deck, "--color", args.color, *["-v"] * args.verbose, *["--debug"] * args.debug]
+    words += ["--plot", os.path.join(args.plot, f"{name}.png")] if args.plot else []
+    if args.output:
+        path = os.path.join(args.output, f"{name}.csv")
+        code = main([*words, "--output", path])
+        if not code:
+            print(f"written to {path}")
+        return code
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        code = main([*words, "--format", "table"])
+    print("\n\n".join(map(_shortened, text.getvalue().rstrip().split("\n\n"))))
+    return code
+
+
+def _shortened(table: str) -> str:
+    """A table shortened to at most `SHOWN` lines."""
+    lines = table.splitlines()
+    if len(lines) > SHOWN:
+        left = len(lines) - SHOWN
+        lines[SHOWN - LAST : -LAST] = [f"… {left:,} more rows (--output DIR writes all, --plot DIR draws them)"]
+    return "\n".join(lines)
+
+
+@command(
+    """
+@solver
+--start FILE  JSON of an operating point to start from, if there are several
+--explain  print the method, the reason for it and each residual
+--drops  voltage drops and pad currents of a power grid instead
+--top N  number of worst nodes and pads of --drops (10)
+@deck
+@tolerance
+@format table csv json raw
+@binary
+@output the result
+@plot draw the circuit, or the map of --drops
+""",
+    """\
+Currents flow from an element's first node through it to the second. The JSON object also describes a circuit
+without an operating point (exit code 3). The drop of a power-grid node is the voltage of the sources (pads)
+of its net minus its own.
+
+examples:
+  circuitsim solve netlists/rectifier-half-wave.cir
+  circuitsim solve netlists/rectifier-bridge.cir --output bridge.json --plot bridge.svg
+  printf 'divider\\nV1 in 0 6\\nR1 in out 1k\\nR2 out 0 2k\\n' | circuitsim solve -
+""",
+)
+def run_solve(args: argparse.Namespace) -> int:
+    """Solve the deck and print its operating point."""
+    from circuitsim.analysis.solve import as_read
+
+    check_targets(args, *filter(None, [args.start]))
+    if args.top is not None and (args.top < 0 or not args.drops):
+        raise UsageError(f"--top must be at least 0, not {args.top}" if args.drops else "--top is an option of --drops")
+    if args.drops and args.format == "raw":
+        raise UsageError("rawfiles hold all voltages: leave out --drops, or choose another --format")
+    deck = read(args)
+    circuit = deck.operating_circuit
+    start = read_start(args.start, circuit) if args.start else None
+    try:
+        point = as_read(deck, args.solver, args.tolerance).solve(start=start)
+    except CircuitError as error:
+        report(deck.notes, args.verbose)
+        if error.exit_code == 3 and args.format == "json":
+            from circuitsim.formats.strict_json import dumps
+
+            deliver(dumps(failure(error, circuit)), args.output)
+        raise
+    said = [*deck.notes, *point.warnings]
+    report([note for note in said if note.kind not in ("tran", "ac")], args.verbose)
+    try:
+        printed(deck, ("op",))
+    except UsageError as error:
+        print(f"warning: {error}", file=sys.stderr)
+    left = [f".{card}" for card in deck.cards() if card in LEFT_OUT]
+    if left and alone():
+        print(f"note: only the operating point is solved; circuitsim run also does {', '.join(left)}", file=sys.stderr)
+    if args.explain:
+        from circuitsim.analysis.explain import explain
+        from circuitsim.formats.operating_point import certificate_table
+
+        print("\n".join([*explain(point), *certificate_table(point.to_dict())]), file=sys.stderr)
+    if args.drops:
+        from circuitsim.analysis.ir_drop import ir_drop
+        from circuitsim.formats.table import Table
+
+        found = ir_drop(point)
+        _, nets, pads = found.tables().values()
+        rows = found.worst(10 if args.top is None else args.top)
+        worst = Table.of("worst node, net, voltage, drop", rows, ("", "", "V", "V"))
+        tables = [pads, nets, worst] if args.format == "csv" else [nets, worst, pads]
+        present(found, args, tables, whole=True)
+    else:
+        from circuitsim.formats import operating_point as forms
+
+        present(
+            point,
+            args,
+            table=lambda: forms.as_table(point.to_dict()),
+            csv=lambda: forms.as_csv(point.to_dict()),
+            raw=lambda: forms.as_raw(point.to_dict()),
+        )
+    return 0
+
+
+def failure(error: CircuitError, circuit: Circuit) -> dict[str, Any]:
+    """The JSON of ``solve`` for a circuit without an operating point (exit code 3): the same keys, and ``cause``."""
+    from circuitsim.analysis.operating_point import cause_of, status_of, warning_to_dict
+
+    return {
+        "schema": 2,
+        "title": circuit.title,
+        "status": status_of(error).value,
+        "message": str(error),
+        "cause": cause_of(error),
+        "warnings": [warning_to_dict(problem) for problem in circuit.notes],
+        "nodes": {},
+        "intervals": {},
+        "branches": {},
+        "energy": None,
+        "certificate": None,
+        "solver": None,
+    }
+
+
+LEFT_OUT = ("dc", "step", "tran", "ac", "tf", "sens")
+"""Analysis cards that ``solve`` ignores."""
+
+
+def read_start(path: str, circuit: Circuit) -> OperatingPoint:
+    """The operating point in the file ``path``.
+
+    Raises
+    ------
+    UsageError
+        A file that cannot be read, or is not an operating point of this circuit.
+    """
+    import json
+
+    from circuitsim.analysis.stored import stored_point
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            stored = json.load(file)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise UsageError(f"{path} is not JSON: {error}") from None
+    return stored_point(stored, circuit)
+
+
+@command(
+    """
+@deck
+@format table json
+@output the report
+""",
+    """\
+Lists all errors of the text (exit code 2), likely mistakes, and why a circuit has no operating point
+(exit code 3).
+
+examples:
+  circuitsim check netlists/nested-subcircuits.cir
+  circuitsim check netlists/rectifier-bridge.cir --format json
+""",
+)
+def run_check(args: argparse.Namespace) -> int:
+    """Print the report; the exit code is that of the most severe problem."""
+    check_target(args.output, [args.deck])
+    try:
+        deck = read(args)
+        roles, notes = roles_of(deck)
+    except NetlistError as error:
+        problems = [("error", problem) for problem in error.problems]
+        _deliver(args, "", problems, None)
+        raise CircuitError(f"{args.deck}: {_count(problems)}; the circuit cannot be built") from None
+    from circuitsim.inspection import inspect_circuit
+
+    found = inspect_circuit(deck.operating_circuit)
+    said = [*deck.notes, *notes, *_asked_wrongly(deck), *found.lints]
+    problems = [(severity(p), p) for p in _once(said)]
+    if found.contradiction is not None:
+        problems.append(("error", _as_problem(found.contradiction)))
+    _deliver(args, deck.title, problems, found.report, deck, roles)
+    if found.contradiction is not None:
+        # The report has the whole message; this line is the result.
+        raise type(found.contradiction)(f"{args.deck}: {_count(problems)}; the circuit has no steady state")
+    return 0
+
+
+def _asked_wrongly(deck: Deck) -> Iterator[Problem]:
+    """Quantities of ``.sens`` and ``.tf`` cards that ``sensitivity`` refuses."""
+    from circuitsim.netlist.deck import SensitivityRequest, TransferRequest
+
+    for request in deck.analyses:
+        if not isinstance(request, (SensitivityRequest, TransferRequest)):
+            continue
+        from circuitsim.analysis.probes import parse_probes
+        from circuitsim.small_signal.transfer import output_and_input
+
+        try:
+            if isinstance(request, TransferRequest):
+                output_and_input(deck.operating_circuit, request.output, request.source)
+            else:
+                parse_probes(" ".join(request.outputs), deck.operating_circuit)
+        except (UsageError, TopologyError) as error:
+            yield Problem("analysis", str(error), request.location)
+
+
+def _once(problems: list[Problem]) -> list[Problem]:
+    return list({str(problem): problem for problem in problems}.values())
+
+
+def _as_problem(error: NoSteadyStateError) -> Problem:
+    return Problem("no-steady-state", str(error), names=[*error.elements, *error.nodes])
+
+
+def _count(problems: list[tuple[str, Problem]]) -> str:
+    """``2 errors, 1 warning``."""
+    levels = [level for level, _ in problems]
+    counts = [(levels.count(level), level) for level in ("error", "warning", "note")]
+    return ", ".join(f"{n} {level}{'s' * (n > 1)}" for n, level in counts if n) or "no problems"
+
+
+def _deliver(
+    args: argparse.Namespace,
+    title: str,
+    problems: list[tuple[str, Problem]],
+    report: Report | None,
+    deck: Deck | None = None,
+    roles: Roles | None = None,
+) -> None:
+    if args.format == "json":
+        from circuitsim.formats.strict_json import dumps
+
+        errors = any(level == "error" for level, _ in problems)
+        content: dict[str, Any] = {
+            "schema": 2,
+            "title": title,
+            "ok": not errors,
+            "problems": [{"severity": level, **as_dict(problem)} for level, problem in problems],
+            "structure": report and report._asdict(),
+            "roles": roles and _roles_to_dict(roles),
+        }
+        deliver(dumps(content), args.output)
+        return
+    lines = [f"{level}: {problem}" for level, problem in problems]
+    if report is not None and deck is not None:
+        lines += [*([""] if lines else []), *_text(report, deck, roles), "", f"{args.deck}: {_count(problems)}"]
+    deliver("\n".join(lines) + "\n", args.output)
+
+
+def _roles_to_dict(roles: Roles) -> dict[str, Any]:
+    """Roles as plain values; an infinite bound is null."""
+    from math import isfinite
+
+    return {
+        "inputs": list(roles.inputs),
+        "outputs": [list(pair) for pair in roles.outputs],
+        "trainable": [
+            {
+                "name": a.name,
+                "min": a.minimum if isfinite(a.minimum) else None,
+                "max": a.maximum if isfinite(a.maximum) else None,
+            }
+            for a in roles.trainable
+        ],
+    }
+
+
+def _text(report: Report, deck: Deck, roles: Roles | None) -> list[str]:
+    """The structure as text."""
+    from circuitsim.formats.table import Table
+    from circuitsim.netlist.deck import CARDS
+
+    kinds = ", ".join(f"{n} {kind}{'s' * (n > 1)}" for kind, n in report.kinds.items())
+    rows = [
+        ("nodes", report.nodes, "ground included"),
+        ("elements", report.elements, kinds),
+        ("parts", report.parts, f"{report.floating} of them without a path to ground"),
+        ("islands", report.islands, "joined by resistors and voltage sources; only diodes lead out of one"),
+        ("super-nodes", report.super_nodes, "groups of nodes joined by voltage sources and shorts"),
+        ("unknowns", report.unknowns, "node voltages to solve for"),
+        ("free–free diodes", report.free_diodes, "diodes between two unknown node voltages"),
+        ("voltage loops", report.voltage_loops, "loops of voltage sources and shorts: currents not unique"),
+    ]
+    asked = [f".{(CARDS.get(type(own)) or own.card).lstrip('.')}" for own in deck.analyses]  # type: ignore[union-attr]
+    rows.append(("analyses", len(asked), ", ".join(asked) or "none requested: solve computes the operating point"))
+    if roles is not None:
+        named = roles.inputs, roles.output_names, [a.name for a in roles.trainable]
+        rows += [(what, len(names), _some(names)) for what, names in zip(("inputs", "outputs", "trainable"), named)]
+    return [deck.title, Table.of("structure, , ", rows).text().rstrip()]
+
+
+def _some(names: Sequence[str], shown: int = 6) -> str:
+    return ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if len(names) > shown else "")
+
+
+@command(
+    """
+@deck
+--output, -o FILE  the picture: .png, .svg or .pdf (name of DECK with .png)
+@solver
+@tolerance
+""",
+    """\
+Colour is voltage, width and arrows are current, conducting diodes are filled. Above 160 nodes: a
+table of the worst nodes and elements, or the map of a power grid.
+
+examples:
+  circuitsim graph netlists/rectifier-bridge.cir
+  circuitsim graph netlists/voltage-doubler.cir --output doubler.svg
+""",
+)
+def run_graph(args: argparse.Namespace) -> int:
+    """Solve the deck, draw it, and print the picture's path."""
+    from circuitsim.analysis import solve
+    from circuitsim.plotting import draw_circuit
+
+    stem = "circuit" if args.deck == "-" else os.path.splitext(os.path.basename(args.deck))[0]
+    path = args.output or f"{stem}.png"
+    check_drawing(path, [args.deck], None, "--output")
+    deck = read(args)
+    point = solve(deck, solver=args.solver, tolerance=args.tolerance)
+    report([*deck.notes, *point.warnings], args.verbose)
+    draw(draw_circuit(point), path)
+    print(path)
+    return 0
+
+
+ENDINGS = ("cir", "net", "sp", "spice", "ckt", "lib", "inc", "txt")
+"""File name extensions of decks."""
+
+
+@command(
+    """
+@deck
+@output the flattened deck
+--ngspice  write ideal diodes, limiters, varistors, tables as elements that ngspice has
+""",
+    """\
+Expands sub-circuits, parameters and includes; keeps time-dependent sources, analyses, measurements and
+outputs. What a flat deck cannot express (a sweep of a parameter) is refused by name.
+
+examples:
+  circuitsim convert netlists/nested-subcircuits.cir
+  circuitsim convert netlists/boost-converter.cir --ngspice --output flat.cir
+""",
+)
+def run_convert(args: argparse.Namespace) -> int:
+    """Print the flattened deck."""
+    from circuitsim.netlist.writer import text_of
+
+    check_ending(args.output, ENDINGS)
+    check_target(args.output, [args.deck])
+    deck = read(args)
+    roles, notes = roles_of(deck)
+    report([*(w for w in deck.notes if not elsewhere(w)), *notes], args.verbose)
+    deliver(text_of(deck, roles, ngspice=args.ngspice, strict=args.ngspice), args.output)
+    return 0
+
+
+MOST_POINTS = 5000
+"""Maximum number of points of a deck's sweep that a report runs."""
+
+
+@command(
+    """
+@deck
+--output, -o FILE  the report (name of DECK or RUN with .html)
+@solver
+@tolerance
+--capacitance F  for a run: settling times and energies with F from each node to ground
+""",
+    """\
+Operating point, sweeps and waveforms of a deck, or the history of a training run, in one file. Drawings
+can be moved and zoomed; a click on a heading sorts a table. What prevents an operating point is shown
+in red (exit code 3).
+
+examples:
+  circuitsim report netlists/rectifier-bridge.cir
+  circuitsim report netlists/boost-converter.cir --output boost.html
+""",
+)
+def run_report(args: argparse.Namespace) -> int:
+    """Write the report, and print its path."""
+    name = os.path.basename(os.path.normpath(args.deck))
+    stem = "circuit" if args.deck == "-" else os.path.splitext(name)[0]
+    path = args.output or f"{stem}.html"
+    check_ending(path, ("html", "htm"))
+    check_target(path, [args.deck])
+    code = 0
+    if os.path.isdir(args.deck):
+        text = _of_run(args.deck, args.capacitance)
+    elif args.capacitance is not None:
+        raise UsageError(
+            "--capacitance is for the folder of a run; in Python: settling_energy(StepCircuit.of_deck(…), x)"
+        )
+    else:
+        text, code = _of_deck(args, read(args))
+    save(text.encode(), path)
+    print(path)
+    return code
+
+
+def _of_deck(args: argparse.Namespace, deck: Deck) -> tuple[str, int]:
+    """The report of a deck, and the exit code."""
+    from circuitsim import report as parts
+    from circuitsim.analysis import solve
+
+    problems: list[Problem] = [*deck.notes]
+    body, code = [], 0
+    try:
+        point = solve(deck, solver=args.solver, tolerance=args.tolerance)
+        problems += point.warnings
+        body.append(parts.operating_point(point))
+    except NoSteadyStateError as error:
+        body.append(parts.failure(deck.operating_circuit, str(error), error.elements))
+        code = error.exit_code
+        print(f"error: {error}", file=sys.stderr)
+    if code == 0:
+        body = [*_analyses(deck, args.tolerance), *body]
+    report(problems, args.verbose)
+    return parts.page(deck.operating_circuit.title or args.deck, body, problems), code
+
+
+def _analyses(deck: Deck, tolerance: float) -> list[str]:
+    """The analyses requested by the deck in addition to its operating point, in order."""
+    from circuitsim import report as parts
+    from circuitsim.analyses import run
+    from circuitsim.analysis.sweep_axes import Combinations
+    from circuitsim.formats.result import Result
+    from circuitsim.netlist.deck import analyses_of, ranges_of
+
+    body, left = [], ["op"]
+    found: Mapping[str, Any]
+    try:
+        if "dc" in analyses_of(deck) and (points := Combinations.of(ranges_of(deck), deck).points) > MOST_POINTS:
+            hint = "circuitsim sweep runs them"
+            body.append(f"<p>No sweep: {points:,} points are more than a report shows ({MOST_POINTS:,}); {hint}</p>")
+            left.append("dc")
+        found = run(deck, left, tolerance=tolerance)
+    except CircuitError as error:
+        found = error.partial_result or {}  # type: ignore[assignment]
+        body.append(f"<p>Not run: {_plain(error)}</p>")
+    for name, result in found.items():
+        if name == "meas":
+            body.append(parts.measurements(result))
+            continue
+        results = result if isinstance(result, list) else [result]
+        body += [parts.analysis(COMMANDS[name][1], one) for one in results if isinstance(one, Result)]
+    return body
+
+
+def _plain(error: CircuitError) -> str:
+    from html import escape
+
+    return escape(str(error))
+
+
+def _of_run(path: str, capacitance: str | None) -> str:
+    """The report of a training run."""
+    import json
+
+    from circuitsim import report as parts
+    from circuitsim.training import History, RunDirectory
+
+    directory = RunDirectory(path)
+    if not directory.config.is_file():
+        raise UsageError(f"{path} is a folder without a run (no {directory.config.name}); name a deck or a run")
+    options = directory.options()
+    history = History()
+    lines = directory.path / History.LINES
+    if lines.is_file():
+        for line in lines.read_text(encoding="utf-8").splitlines():
+            try:
+                row = json.loads(line)
+                history.append({name: float("nan") if value is None else value for name, value in row.items()})
+            except (ValueError, AttributeError) as problem:
+                raise UsageError(f"{lines} is damaged and cannot be read ({problem})") from None
+    body = [parts.history(history, options)]
+    if (directory.path / "trained.cir").is_file():
+        from circuitsim.analysis import solve
+        from circuitsim.netlist import load
+
+        deck = load(directory.path / "trained.cir")
+        body.append(parts.operating_point(solve(deck)))
+        if capacitance is not None:
+            body.append(_settling(deck, options, capacitance))
+    elif capacitance is not None:
+        raise UsageError(f"{path} has no trained.cir: --capacitance is for finished runs of train circuit")
+    return parts.page(f"Run {os.path.normpath(path)}: {options.get('model')}", body)
+
+
+def _settling(deck: Deck, options: Mapping[str, Any], capacitance: str) -> str:
+    """Settling times and energies over the samples that a deck was trained with."""
+    from circuitsim import report as parts
+    from circuitsim.cli.options import spice_number
+    from circuitsim.datasets.samples import read_samples
+    from circuitsim.netlist.roles import read_roles
+    from circuitsim.time_domain import StepCircuit, settling_energy
+
+    step = StepCircuit.of_deck(deck, spice_number("--capacitance", capacitance))
+    samples = read_samples(options["data"], read_roles(deck)[0].require(), options["classes"], targets=False)
+    found = settling_energy(step, float(options["gain"]) * samples.x)
+    return parts.analysis("Settling time and energy", found)
