@@ -3,56 +3,67 @@
 from __future__ import annotations
 
 import argparse
+import cmath
 import math
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from circuitsim.analyses import measured
+from circuitsim.analysis.probes import Formula, Probe, all_probes, parse_probes
+from circuitsim.analysis.sweep import Sweep, sweep
+from circuitsim.circuit import Circuit
 from circuitsim.cli.deck import alone, elsewhere, opened, printed, read, report
 from circuitsim.cli.options import command, spice_number
 from circuitsim.cli.output import check_targets, present
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress, workers_of
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
+from circuitsim.formats.rawfile import swept
+from circuitsim.formats.result import Result
+from circuitsim.formats.table import Table
 from circuitsim.netlist.deck import (
     OVER_TIME,
     STEADY,
     TIME,
     DcSweep,
+    Deck,
+    SmallSignal,
+    Spacing,
     Transient,
     Vary,
     measurements_of,
     memory,
+    points,
     ranges_of,
     steps_of,
 )
+from circuitsim.small_signal import ac, ac_sweep, poles
+from circuitsim.small_signal.deck import DEFAULT, frequencies
+from circuitsim.small_signal.frequency import phasor_columns, response_table
+from circuitsim.time_domain import ImplicitResult, TransientResult, steady_state, transient, transient_sweep
+from circuitsim.time_domain.deck import fourier_requested, setting
+from circuitsim.time_domain.fourier import FourierRequest, check_request, fourier_table, parse_request, series
+from circuitsim.time_domain.measure import (
+    EventError,
+    Failed,
+    MeasurementError,
+    after_others,
+    check_measurements,
+    measure_all,
+    measurements_table,
+    name_and_words,
+    not_measured,
+)
+from circuitsim.time_domain.measure_gradients import measurement_error
+from circuitsim.time_domain.result import events_table, waveform_table
+from circuitsim.units import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import numpy as np
     from matplotlib.figure import Figure
-
-    from circuitsim.analysis import Sweep
-    from circuitsim.analysis.probes import Formula, Probe
-    from circuitsim.circuit import Circuit
-    from circuitsim.formats.result import Result
-    from circuitsim.formats.table import Table
-    from circuitsim.netlist.deck import Deck, Vary
-    from circuitsim.small_signal import AcResult
-    from circuitsim.time_domain import TransientResult
-    from circuitsim.time_domain.fourier import FourierRequest
-    from circuitsim.time_domain.measure import Failed
-
-
-def measured(deck: Deck, found: Sweep | AcResult, own: Sequence[str], asked: Sequence[str]) -> dict[str, float | None]:
-    """The deck's measurements and those of ``--measure``; a card without a result fails alone, with a warning."""
-    if not own and not asked:
-        return {}
-    from circuitsim import analyses
-
-    return analyses.measured(deck, found, own, asked, warner(deck))
 
 
 def present_measured(
@@ -66,8 +77,6 @@ def present_measured(
 ) -> None:
     """`present` a result with measurements and their error bounds: below its table, in JSON, otherwise on a line of
     standard error; with ``--measure`` only the measurements are shown."""
-    from circuitsim.time_domain.measure import measurements_table
-
     if values:
         measured, more = measurements_table(values, errors), {**more, "measurements": dict(values)}
         more |= {} if errors is None else {"measurement_errors": dict(errors)}
@@ -81,16 +90,11 @@ def present_measured(
 
 def warner(deck: Deck) -> Failed:
     """What warns of a measurement without a result."""
-    from circuitsim.time_domain.measure import not_measured
-
     return lambda error: report([not_measured(deck, error)])
 
 
 def read_shown(args: argparse.Namespace) -> tuple[Deck, list[Probe | Formula]]:
     """The deck, and the requested columns."""
-    from circuitsim.analysis.probes import all_probes, parse_probes
-    from circuitsim.netlist.deck import OVER_TIME
-
     if args.format == "raw" and (args.events or args.measure or args.fourier):
         raise UsageError(
             "rawfiles hold waveforms: leave out --events, --measure and --fourier, or choose another --format"
@@ -119,11 +123,6 @@ def show(
 ) -> None:
     """Print waveforms, events, measurements or harmonics; ``more`` is for JSON in addition to certificate and energies,
     measurements ``outside`` the run failed."""
-    from circuitsim.time_domain.fourier import fourier_table, series
-    from circuitsim.time_domain.measure import measure_all
-    from circuitsim.time_domain.measure_gradients import measurement_error
-    from circuitsim.time_domain.result import events_table, waveform_table
-
     names = lower_names(deck)
     waves = waveform_table(found, probes, names)
     values = measure_all(found, measured, names, warner(deck)) | dict.fromkeys(text.split()[0] for text in outside)
@@ -161,8 +160,6 @@ def answerable(
 ) -> tuple[list[str], list[str]]:
     """The measurements of a deck that a run can have, and those that it cannot; ``failed`` receives their errors.
     ``varied``: names whose values vary between runs."""
-    from circuitsim.time_domain.measure import MeasurementError, after_others, check_measurements, name_and_words
-
     found: list[str] = []
     outside: list[str] = []
     for text in after_others(texts):
@@ -188,9 +185,6 @@ def harmonics_requested(args: argparse.Namespace, deck: Deck, stop: float | None
     UsageError
         The same for ``--fourier``.
     """
-    from circuitsim.time_domain.deck import fourier_requested
-    from circuitsim.time_domain.fourier import check_request, parse_request
-
     found = []
     for text in args.fourier or fourier_requested(deck):
         try:
@@ -214,10 +208,6 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], colum
     ConvergenceError
         Some run failed; the others are printed.
     """
-    from circuitsim.netlist.deck import measurements_of
-    from circuitsim.time_domain.deck import setting
-    from circuitsim.time_domain.stepped import transient_sweep
-
     own = setting(deck, options.get("step"), options.get("stop"), options.get("initial"))
     span, moving = (own.begin, own.grid.stop), [*map(str, vary), *deck.parameters]  # parameters may depend on others
     wanted, _ = answerable(own.circuit, span, warner(deck), measurements_of(deck, "tran"), lower_names(deck), moving)
@@ -310,8 +300,6 @@ examples:
 )
 def run_sweep(args: argparse.Namespace) -> int:
     """Solve all points and print them as rows."""
-    from circuitsim.analysis import sweep
-
     check_targets(args)
     vary = varied(args.vary)
     deck = read(args)
@@ -330,7 +318,7 @@ def run_sweep(args: argparse.Namespace) -> int:
             deck, asked, columns, args.solver, args.tolerance, line.update, workers or 1, executor, args.checkpoint
         )
     report([w for w in found.warnings if w not in deck.notes], args.verbose)
-    values = measured(deck, found, texts, args.measure)
+    values = measured(deck, found, texts, args.measure, warner(deck))
     present_measured(found, args, [found.tables()["points"]], values, whole=True)
     check_runs(found, "points have no operating point")
     return 0
@@ -384,9 +372,6 @@ def ranged(option: str, values: str, text: str = "") -> tuple[float, ...]:
 
 
 def _values(text: str) -> tuple[float, ...]:
-    from circuitsim.netlist.deck import points
-    from circuitsim.units import parse
-
     if ":" not in text:
         return tuple(parse(part.strip()) for part in text.split(","))
     parts = [parse(part.strip()) for part in text.split(":")]
@@ -437,10 +422,6 @@ examples:
 )
 def run_tran(args: argparse.Namespace) -> int:
     """Run the transient analysis and print the waveforms."""
-    from circuitsim.time_domain import ImplicitResult, TransientResult, transient
-    from circuitsim.time_domain.deck import fourier_requested, setting
-    from circuitsim.time_domain.measure import check_measurements
-
     check_steady(args)
     deck, probes = read_shown(args)
     if args.steady:
@@ -509,8 +490,6 @@ def check_steady(args: argparse.Namespace) -> None:
 
 def run_steady(args: argparse.Namespace, deck: Deck, probes: Sequence[Probe | Formula]) -> int:
     """Find the periodic steady state and print one period of it."""
-    from circuitsim.time_domain import steady_state
-
     note_steps(deck, "--steady")
     harmonics = harmonics_requested(args, deck, None)
     initial, period = initial_values(args.initial), positive_time("--period", args.period)
@@ -597,13 +576,6 @@ examples:
 )
 def run_ac(args: argparse.Namespace) -> int:
     """Run the AC analysis and print the responses, or the poles."""
-    from circuitsim.analysis.probes import parse_probes
-    from circuitsim.formats.rawfile import swept
-    from circuitsim.formats.table import Table
-    from circuitsim.netlist.deck import steps_of
-    from circuitsim.small_signal import ac
-    from circuitsim.small_signal.frequency import phasor_columns, response_table
-
     vary, deck = varied(args.vary), opened(args, elsewhere)
     if args.poles:
         note_steps(deck, "ac --poles")
@@ -617,7 +589,7 @@ def run_ac(args: argparse.Namespace) -> int:
     found = ac(deck, _frequencies(args), sources, args.tolerance)
     _warn(found.kinks)
     table, title = response_table(found, probes, over), found.circuit.title  # type: ignore[arg-type]
-    values = measured(deck, found, measurements_of(deck, "ac"), args.measure)
+    values = measured(deck, found, measurements_of(deck, "ac"), args.measure, warner(deck))
 
     def figure() -> Figure:
         from circuitsim.plotting.bode import plot_bode
@@ -633,10 +605,6 @@ def run_ac(args: argparse.Namespace) -> int:
 
 def _at_values(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str) -> int:
     """The responses at all combinations of varied values."""
-    from circuitsim.cli.progress import LateProgress
-    from circuitsim.small_signal import ac_sweep
-    from circuitsim.time_domain.measure import EventError, MeasurementError
-
     if args.format == "raw":
         raise UsageError("a rawfile holds one response: choose another --format, or leave out .step and --vary")
     texts, said = [*measurements_of(deck, "ac"), *args.measure], set[str]()
@@ -660,8 +628,6 @@ def _at_values(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str) -
 
 
 def _poles(args: argparse.Namespace, deck: Deck) -> int:
-    from circuitsim.small_signal import poles
-
     if args.plot:
         raise UsageError("--plot draws responses; leave out --poles")
     if args.format == "raw":
@@ -693,9 +659,6 @@ def _warn(kinks: Sequence[str]) -> None:
 
 def _frequencies(args: argparse.Namespace) -> np.ndarray | None:
     """The frequencies of the options; None where the deck decides."""
-    from circuitsim.netlist.deck import SmallSignal, Spacing
-    from circuitsim.small_signal.deck import DEFAULT, frequencies
-
     if (args.first is None) != (args.last is None):
         raise UsageError("give both --from and --to")
     if args.first is None:
@@ -712,7 +675,6 @@ def _frequencies(args: argparse.Namespace) -> np.ndarray | None:
 
 def _source(text: str) -> tuple[str, complex]:
     """``V1``, ``V1=2`` or ``V1=2<90``."""
-    import cmath
     import math
 
     name, _, amplitude = text.partition("=")
