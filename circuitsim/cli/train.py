@@ -354,7 +354,7 @@ def run_train(args: argparse.Namespace) -> int:
     options = new_options({"model": args.model, **given})
     check_acting(options, given)
     if "compare" in given:
-        from circuitsim.cli.compare import compare
+        from circuitsim.cli.models.circuit import compare
 
         if options.out is not None:
             raise UsageError("--compare trains nothing: leave --out out, or --compare")

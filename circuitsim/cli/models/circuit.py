@@ -1,25 +1,39 @@
-"""``circuitsim train circuit DECK``: any deck with inputs, outputs and trainable elements."""
+"""``circuitsim train circuit DECK``: decks with inputs, outputs and trainable elements, on samples or waveforms."""
 
 from __future__ import annotations
 
+import hashlib
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-# Imported for ``train --help`` as well: heavy modules are imported at use.
-from circuitsim.cli.deck import read_with
-from circuitsim.cli.models import OWN, Options, optimizer_of, own_options, plan_of, rule_of, schedule_of
+import numpy as np
+
+from circuitsim._files import atomic_write
+from circuitsim.blocks.propagation import check_named
+from circuitsim.cli.deck import elsewhere, read_with, report
+from circuitsim.cli.models import OWN, Options, family_options, optimizer_of, own_options, plan_of, rule_of, schedule_of
 from circuitsim.cli.options import READING
-from circuitsim.errors import UsageError
+from circuitsim.datasets.samples import Samples, is_over_time, read_samples, split
+from circuitsim.errors import CircuitError, ConvergenceError, NoEnergyError, UsageError
+from circuitsim.fitting import MeasureTarget, TimedDeck, WaveformFit, WaveTarget, read_targets
+from circuitsim.fitting.targets import Targets
+from circuitsim.formats.columns import csv, table
+from circuitsim.formats.strict_json import dumps as json_text
+from circuitsim.learning import CrossEntropy, Estimate, GradientProblem, Learner, Loss, Rule, SquaredError
+from circuitsim.learning.nudges import NUDGES
+from circuitsim.learning.rules import rule_named
+from circuitsim.netlist import dumps
+from circuitsim.netlist.deck import Deck
+from circuitsim.netlist.roles import Roles, make_roles, read_roles
 from circuitsim.training.experiment import Experiment, HeldOut
+from circuitsim.training.history import History
 
 if TYPE_CHECKING:
-    from circuitsim.blocks.circuit import CircuitBlock
-    from circuitsim.datasets.samples import Samples
-    from circuitsim.learning import Loss, Rule
-    from circuitsim.netlist.deck import Deck
-    from circuitsim.netlist.roles import Roles
+    from circuitsim.blocks.circuit import CircuitBlock  # imports heavy modules
 
 METHODS = ("ep", "coupled", "frequency", "agnostic", "implicit")
+
 LOSSES = ("squared", "cross-entropy")
 
 EPILOG = """\
@@ -42,7 +56,6 @@ Data with a column time are waveforms, with a column measurement values of .meas
 gradient is exact, capacitors, inductors and numbers of diodes and switches (D1.vfwd, S1.vt) are trainable too, and the
 learning rate is relative (0.05 of each value per step).
 """
-
 
 OPTIONS = own_options(
     "epochs=50 batch=16 lr weight_decay=0",
@@ -96,18 +109,11 @@ no_title  {READING["--no-title"]}
 
 def build(options: Options) -> Experiment:
     """A run from options."""
-    from circuitsim._files import atomic_write
-    from circuitsim.datasets.samples import is_over_time
-    from circuitsim.learning import Learner
-    from circuitsim.netlist import dumps
-
     if options.deck is None:
         raise UsageError("no deck given: circuitsim train circuit DECK --data FILE")
     if options.test is not None and options.split is not None:
         raise UsageError("either --test FILE or --split F, not both")
     if options.steady or (options.data is not None and is_over_time(options.data)):
-        from circuitsim.cli.models.waveforms import build as build_waveforms
-
         return build_waveforms(options, *deck_of(options, None))
     setting = setting_of(options)
     estimator, chosen = estimator_of(options, setting)
@@ -138,10 +144,6 @@ def build(options: Options) -> Experiment:
 
 def _sets(options: Options, setting: Setting) -> tuple[Samples, Samples | None]:
     """Samples to train on, and those held out."""
-    import numpy as np
-
-    from circuitsim.datasets.samples import read_samples, split
-
     if options.test is not None:
         test = read_samples(options.test, setting.roles, setting.samples.classes)
         return setting.samples, amplified(test, options.gain)
@@ -168,10 +170,6 @@ def _optimizer(options: Options, setting: Setting) -> tuple[Any, dict[str, Any]]
 
 def _fingerprint(setting: Setting) -> bytes:
     """Hash of circuit, roles and data: a run resumes only with the same."""
-    import hashlib
-
-    from circuitsim.netlist import dumps
-
     digest = hashlib.sha256(dumps(setting.block.whole, setting.roles).encode())
     digest.update(setting.samples.x.tobytes() + setting.samples.y.tobytes())
     return digest.digest()
@@ -199,10 +197,7 @@ class Setting(NamedTuple):
 
 def setting_of(options: Options) -> Setting:
     """Deck, data and loss from options."""
-    import numpy as np
-
     from circuitsim.blocks.circuit import CircuitBlock
-    from circuitsim.datasets.samples import read_samples
 
     if options.data is None:
         raise UsageError("no training data: give --data FILE (.csv or .npz)")
@@ -223,8 +218,6 @@ def setting_of(options: Options) -> Setting:
 
 def deck_of(options: Options, outputs: str | None) -> tuple[Deck, Roles, Sequence[Any]]:
     """The deck, its roles and their notes."""
-    from circuitsim.netlist.roles import make_roles, read_roles
-
     deck = read_with(vars(options))
     stated, notes = read_roles(deck)
     own = options.inputs, outputs, options.trainable
@@ -237,8 +230,6 @@ def amplified(samples: Samples, gain: float) -> Samples:
 
 
 def _loss(options: Options, block: CircuitBlock, samples: Samples) -> Loss:
-    from circuitsim.blocks.propagation import check_named
-    from circuitsim.learning import CrossEntropy, SquaredError
     from circuitsim.learning.start import output_spread
 
     name = options.loss or ("cross-entropy" if samples.classes else "squared")
@@ -265,9 +256,6 @@ OPEN = {"ep": ["beta"], "frequency": ["gamma"], "agnostic": ["beta", "epsilon"]}
 
 def estimator_of(options: Options, setting: Setting) -> tuple[Rule, dict[str, Any]]:
     """The gradient estimator, and the values of the options that were not given."""
-    from circuitsim.blocks.propagation import check_named
-    from circuitsim.learning.nudges import NUDGES
-    from circuitsim.learning.rules import rule_named
     from circuitsim.learning.start import default_beta, default_epsilon
 
     method, share, chosen = rule_of(options), options.kink_share, dict[str, Any]()
@@ -285,3 +273,245 @@ def estimator_of(options: Options, setting: Setting) -> tuple[Rule, dict[str, An
             found = default_epsilon(setting.block, setting.samples.x) if name == "epsilon" else None
             chosen[name] = default_beta(setting.block, setting.loss) if found is None else found
     return rule_named(method, METHODS, **{**given, **chosen}), chosen
+
+
+RATE = 0.05
+"""Learning rate: relative change of a parameter in one step of Adam."""
+
+OTHER = (
+    "gain",
+    "loss",
+    "low",
+    "high",
+    "temperature",
+    "method",
+    "variant",
+    "nudge",
+    "beta",
+    "kink_share",
+    "eta",
+    "gamma",
+    "times",
+    "epsilon",
+    "outputs",
+    "lr_current",
+    "lr_device",
+    "uncertified",
+)
+"""Options for static data only."""
+
+
+def build_waveforms(options: Any, deck: Deck, roles: Roles, notes: Sequence[Any]) -> Experiment:
+    """A run from the options of ``train circuit``."""
+    from circuitsim.fitting.pictures import draw_fit
+
+    known = family_options(options.model)
+    wrong = [f"--{name.replace('_', '-')}" for name in OTHER if getattr(options, name) != known[name].default]
+    if wrong:
+        raise UsageError(f"{', '.join(wrong)}: not for waveforms (data with a column time or measurement)")
+    targets, test = _targets(options, deck, roles)
+    fit = WaveformFit(_timed(options, deck, roles, targets), targets)
+    if options.scatter:
+        fit.scatter(options.scatter, np.random.default_rng((options.seed, 3)))
+    held = None if test is None else WaveformFit(_timed(options, deck, roles, test), test)
+    if held is not None:
+        held.parameters = fit.parameters
+    rate = RATE if options.lr is None else options.lr
+    plan = plan_of(options, optimizer_of(options, rate), schedule_of(options))
+    measures = [own.name for own in targets if isinstance(own, MeasureTarget)]
+    waves = f"{len(targets)} waveform{'s' * (len(targets) != 1)}"
+    what = f"{len(measures)} measurement{'s' * (len(measures) != 1)}" if measures else waves
+    count = f"{len(fit.timed.names)} number{'s' * (len(fit.timed.names) != 1)}"
+    first = fit.values()
+    return Experiment(
+        fit,
+        (fit.samples,),
+        plan,
+        title=f"{deck.operating_circuit.title or options.deck}: {count} to fit, {what}"
+        + f"{', periodic steady state' * bool(options.steady)}",
+        evaluate=None if held is None else HeldOut(held.samples, held.samples, lambda x, _: held.measured(x.tolist())),
+        notes=[str(note) for note in [*(note for note in deck.notes if not elsewhere(note)), *notes]],
+        files={"trained.cir": lambda path: atomic_write(path, fit.timed.text(fit.values()).encode())},
+        pictures={"waveforms.png": lambda path: draw_fit(fit, first, path)},
+        summary=lambda history: _summary(fit, first, history),
+        chosen={"lr": rate, "over_time": True},
+    )
+
+
+def _targets(options: Any, deck: Deck, roles: Roles) -> tuple[Targets, Targets | None]:
+    """Targets to fit, and those held out."""
+    if options.data is None:
+        raise UsageError("no data: give --data FILE with a column time or measurement")
+    targets = read_targets(options.data, deck, roles.inputs)
+    if options.test is not None:
+        return targets, read_targets(options.test, deck, roles.inputs)
+    if options.split is None:
+        return targets, None
+    waves = [own for own in targets if isinstance(own, WaveTarget)]
+    held = round(options.split * len(waves))
+    if not 0 < held < len(waves):
+        raise UsageError(f"{len(waves)} waveforms cannot be split with a fraction of {options.split:g} held out")
+    order = np.random.default_rng((options.seed, 5)).permutation(len(waves)).tolist()
+    return [waves[k] for k in sorted(order[held:])], [waves[k] for k in sorted(order[:held])]
+
+
+def _timed(options: Any, deck: Deck, roles: Roles, targets: Targets) -> TimedDeck:
+    """The deck, with run times that cover its targets."""
+    ends = [float(own.times[-1]) for own in targets if isinstance(own, WaveTarget)]
+    stop = max(ends) if ends and not options.steady else None
+    return TimedDeck(deck, roles, options.steady, stop, options.tolerance)
+
+
+def _summary(fit: WaveformFit, first: Any, history: History) -> list[str]:
+    """The parameters and measurements before and after, as columns."""
+    rows = [
+        [name, f"{old:.6g}", f"{new:.6g}", "" if low < new < high else "on its bound"]
+        for name, old, new, low, high in zip(
+            fit.timed.names, first.tolist(), fit.values().tolist(), fit.timed.low.tolist(), fit.timed.high.tolist()
+        )
+    ]
+    before, after = fit.loss(0, fit.run(0, first)), fit.measured(fit.samples.tolist())
+    rows.append(["loss", f"{history.rows[0]['loss']:.6g}", f"{after['loss']:.6g}", ""])
+    asked = {own.name: own.asked() for own in fit.targets if isinstance(own, MeasureTarget)}
+    rows += [[name, f"{before.measured[name]:.6g}", f"{after[name]:.6g}", word] for name, word in asked.items()]
+    if not asked:
+        rows.append(["rms", f"{before.measured['rms']:.6g}", f"{after['rms']:.6g}", "of the deviations"])
+    return list(table(["number", "before", "after", ""], rows))
+
+
+SAMPLES = 64
+"""Default number of samples, whose mean shows each method's bias."""
+
+SHOWN = 12
+"""Number of elements in the table of derivatives."""
+
+
+class Comparison(NamedTuple):
+    """A gradient compared with the exact one: its norm, relative error and cosine; ``kinks`` over all samples, None
+    where unknown."""
+
+    method: str
+    strength: str
+    norm: float
+    relative_error: float
+    cosine: float
+    kinks: int | None
+    gradient: dict[str, float]
+
+
+def compare(options: Options, given: set[str]) -> str:
+    """The gradients of the mean loss over the first samples, at the deck's values, as ``options.compare`` says.
+
+    Implicit differentiation is exact; relative errors and cosines of the other methods refer to it. Methods that do not
+    apply to the circuit are left out with a note.
+
+    Parameters
+    ----------
+    options : Options
+    given : set of str
+        Names of the options given: ``batch`` samples are used, and only one ``variant`` if it is among them.
+
+    Raises
+    ------
+    ConvergenceError
+        A sample without a certified operating point.
+    """
+    setting = setting_of(options)
+    report(setting.warnings)
+    count = options.batch if "batch" in given else SAMPLES
+    x, y = (array[:count] for array in setting.samples[:2])
+    free = setting.block.relax(x)
+    if not free.certified.all():
+        raise ConvergenceError(f"{(~free.certified).sum()} of {len(x)} samples have no certified operating point")
+    problem = GradientProblem(setting.block, x, y, setting.loss, free, np.full(len(x), 1.0 / len(x)))
+    variants = (options.variant,) if "variant" in given else ("centred", "positive", "negative")
+    return _written(setting, _compared(setting, _estimates(options, setting, problem, variants)), str(options.compare))
+
+
+def _estimates(
+    options: Options, setting: Setting, problem: GradientProblem, variants: tuple[str, ...]
+) -> list[tuple[str, str, Estimate]]:
+    """(method, its strength, estimate) for implicit differentiation and every other applicable method."""
+    rows: list[tuple[str, str, Estimate]] = []
+    without: dict[str, list[str]] = {}
+    plans = [("implicit", "centred"), *(("ep", variant) for variant in variants)]
+    plans += [(method, "centred") for method in ("coupled", "frequency", "agnostic")]
+    for method, variant in plans:
+        name = f"ep {variant}" if method == "ep" else method
+        share = options.kink_share if method == "ep" else None
+        asked = options.but(method=method, variant=variant, kink_share=share)
+        try:
+            estimator, _ = estimator_of(asked, setting)
+        except NoEnergyError as error:
+            without.setdefault(str(error), []).append(name)
+            continue
+        try:
+            estimate = estimator.estimate(problem)
+        except CircuitError as error:
+            without.setdefault(str(error), []).append(name)
+            continue
+        if not estimate.certified.all():
+            without.setdefault("a state is not certified", []).append(name)
+            continue
+        if method == "implicit" and estimate.kinks is not None and estimate.kinks.changes.any():
+            many, diodes = (estimate.kinks.changes > 0).sum(), estimate.kinks.changes.sum()
+            print(
+                f"note: implicit is a one-sided derivative: {diodes} diodes of {many} samples are degenerate "
+                "(no current, no voltage)",
+                file=sys.stderr,
+            )
+        rows.append((name, _strength(estimator, estimate), estimate))
+    for why, names in without.items():
+        print(f"note: {', '.join(names)} {'is' if len(names) == 1 else 'are'} left out: {why}", file=sys.stderr)
+    return rows
+
+
+def _strength(estimator: Any, estimate: Estimate) -> str:
+    names = ("beta", "eta", "gamma", "epsilon")
+    values = {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+    if estimate.beta is not None:
+        values["beta"] = estimate.beta
+    return ", ".join(f"{name} {value:.3g}" for name, value in values.items())
+
+
+def _names(setting: Setting) -> list[str]:
+    """Elements in the order of a gradient: resistors (derivatives by conductance, V²/S), sources (V²/A), parameters of
+    devices (V² per unit of their coordinate)."""
+    circuit = setting.block.circuit
+    names = [a.name for a in setting.roles.trainable]
+    kinds = {name: circuit[name].kind if name in circuit else "parameter" for name in names}
+    order = {"resistor": 0, "current source": 1, "parameter": 2}
+    return sorted(names, key=lambda name: order[kinds[name]])
+
+
+def _compared(setting: Setting, rows: list[tuple[str, str, Estimate]]) -> list[Comparison]:
+    """All gradients compared with the first."""
+    names, found = _names(setting), []
+    vectors: list[np.ndarray] = [np.concatenate(list(estimate.parameters.values())) for _, _, estimate in rows]
+    size = float(np.linalg.norm(vectors[0]))
+    for (name, strength, estimate), vector in zip(rows, vectors):
+        norm = float(np.linalg.norm(vector))
+        off = float(np.linalg.norm(vector - vectors[0])) / size if size else float(norm > 0.0)
+        cosine = float(vector @ vectors[0]) / (norm * size) if norm and size else float(norm == size)
+        kinks = None if estimate.kinks is None else int(estimate.kinks.changes.sum())
+        found.append(Comparison(name, strength, norm, off, cosine, kinks, dict(zip(names, vector.tolist()))))
+    return found
+
+
+def _written(setting: Setting, found: list[Comparison], form: str) -> str:
+    title, names = setting.block.circuit.title, list(found[0].gradient)
+    if form == "json":
+        return json_text({"schema": 2, "title": title, "methods": [c._asdict() for c in found]})
+    header = [*Comparison._fields[:-1], *names]
+    if form == "csv":
+        return csv(header, [[*c[:-1], *c.gradient.values()] for c in found])
+    formats = ("", "", ".6g", ".2e", ".6f", "")
+    lines = [
+        ["" if value is None else format(value, form) for value, form in zip(c, formats)]
+        + [f"{g:.5g}" for g in list(c.gradient.values())[:SHOWN]]
+        for c in found
+    ]
+    header = ["method", "strength", "norm", "rel. error", "cosine", "kinks", *names[:SHOWN]]
+    more = len(names) - SHOWN
+    tail = [f"… and {more} more elements (--compare csv has all)"] if more > 0 else []
+    return "\n".join([title, *table(header, lines), *tail, ""])
