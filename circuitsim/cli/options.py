@@ -268,6 +268,32 @@ def spice_number(option: str, text: str) -> float:
         raise UsageError(f"{option} {text}: {error}; write a number such as 10k") from None
 
 
+def ranged(option: str, values: str, text: str = "") -> tuple[float, ...]:
+    """The numbers of ``start:stop:step`` or ``a,b,c``; ``text`` is shown in errors instead of them.
+
+    Raises
+    ------
+    UsageError
+        Neither.
+    """
+    try:
+        return _values(values)
+    except (UsageError, ValueError) as error:
+        hint = getattr(error, "hint", "") or "start:stop:step, for instance 0:5:0.1, or a,b,c"
+        raise UsageError(f"{option} {(text or values)!r}: {error}\n    hint: {hint}") from None
+
+
+def _values(text: str) -> tuple[float, ...]:
+    from circuitsim.netlist.deck import points
+
+    if ":" not in text:
+        return tuple(parse(part.strip()) for part in text.split(","))
+    parts = [parse(part.strip()) for part in text.split(":")]
+    if len(parts) != 3:
+        raise UsageError(f"a range has three numbers, start:stop:step, not {len(parts)}")
+    return tuple(points(*parts))
+
+
 def tolerance(text: str) -> float:
     """The value of ``--tolerance`` or ``--accuracy``: a SPICE number between 0 and 1."""
     return bounded(text, lambda value: 0.0 < value < 1.0, "not between 0 and 1")

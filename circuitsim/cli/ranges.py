@@ -18,7 +18,7 @@ from circuitsim.analysis.probes import Formula, Probe, all_probes, parse_probes
 from circuitsim.analysis.sweep import Sweep, sweep
 from circuitsim.circuit import Circuit
 from circuitsim.cli.deck import alone, elsewhere, opened, printed, read, report
-from circuitsim.cli.options import command, spice_number
+from circuitsim.cli.options import command, ranged, spice_number
 from circuitsim.cli.output import check_targets, present
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress, workers_of
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
@@ -37,7 +37,6 @@ from circuitsim.netlist.deck import (
     Vary,
     measurements_of,
     memory,
-    points,
     ranges_of,
     steps_of,
 )
@@ -60,7 +59,6 @@ from circuitsim.time_domain.measure import (
 )
 from circuitsim.time_domain.measure_gradients import measurement_error
 from circuitsim.time_domain.result import events_table, waveform_table
-from circuitsim.units import parse
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -354,30 +352,6 @@ def _named(text: str) -> tuple[str, tuple[float, ...]]:
     if not equals or not name.strip() or not values.strip():
         raise UsageError(f"--vary {text!r}: write NAME=start:stop:step or NAME=a,b,c, for instance V1=0:5:0.1")
     return name.strip(), ranged("--vary", values.strip(), text)
-
-
-def ranged(option: str, values: str, text: str = "") -> tuple[float, ...]:
-    """The numbers of ``start:stop:step`` or ``a,b,c``; ``text`` is shown in errors instead of them.
-
-    Raises
-    ------
-    UsageError
-        Neither.
-    """
-    try:
-        return _values(values)
-    except (UsageError, ValueError) as error:
-        hint = getattr(error, "hint", "") or "start:stop:step, for instance 0:5:0.1, or a,b,c"
-        raise UsageError(f"{option} {(text or values)!r}: {error}\n    hint: {hint}") from None
-
-
-def _values(text: str) -> tuple[float, ...]:
-    if ":" not in text:
-        return tuple(parse(part.strip()) for part in text.split(","))
-    parts = [parse(part.strip()) for part in text.split(":")]
-    if len(parts) != 3:
-        raise UsageError(f"a range has three numbers, start:stop:step, not {len(parts)}")
-    return tuple(points(*parts))
 
 
 def note_steps(deck: Deck, analysis: str) -> None:

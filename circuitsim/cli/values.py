@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import opened, report
-from circuitsim.cli.options import command, whole
+from circuitsim.cli.options import command, ranged, whole
 from circuitsim.cli.output import check_target, present
 from circuitsim.cli.progress import LateProgress, workers_of
 from circuitsim.errors import UsageError
@@ -318,7 +318,6 @@ def run_curve(args: argparse.Namespace) -> int:
     """Find the curve and print it."""
     from circuitsim.analysis.curve import curve, device_curve
     from circuitsim.analysis.switched import circuit_at_operating_point
-    from circuitsim.cli.sweep import ranged
 
     if (args.between is None) == (args.device is None):
         raise UsageError("name two nodes, --between a b, or one element, --device D1")

@@ -90,7 +90,7 @@ def test_run_shows_where_an_internal_error_is(command: Command, monkeypatch: pyt
     def fail(*_: object) -> None:
         raise RuntimeError("oops")
 
-    monkeypatch.setattr("circuitsim.analysis.solve.as_read", fail)
+    monkeypatch.setattr("circuitsim.cli.circuits.printed", fail)
     Path("one.cir").write_text("one\nR1 a 0 1\n.op\n", encoding="utf-8")
     assert command("run", "one.cir")[::2] == (1, "error: internal: RuntimeError: oops (--debug shows where)\n")
     with pytest.raises(RuntimeError, match="oops"):
