@@ -3,29 +3,649 @@
 from __future__ import annotations
 
 import argparse
-from importlib import import_module
-from typing import Any
+import io
+import math
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from circuitsim._files import atomic_write
+from circuitsim.cli.models import SHARED
 from circuitsim.cli.options import add_stated, check_values, command
+from circuitsim.cli.studies import Comparison, Findings, Key, Line, Paper, Run, Study, beside, markdown, spread
+from circuitsim.errors import UsageError
+from circuitsim.training.presets import published
 
-# Study → (its module, the object there that has ``options`` and ``run(args) -> exit code``, its line in the help).
-STUDIES: dict[str, tuple[str, str, str]] = {
-    "table1": ("networks", "TABLE1", "Scellier 2024, Table 1: five deep resistive networks on MNIST"),
-    "table2": ("networks", "TABLE2", "Nest & Ernoult 2024, Table 2: deep networks on many classes"),
-    "table3": ("networks", "TABLE3", "Scellier 2024, Table 3: resistive beside Hopfield networks"),
-    "cd-bias": ("bias", "BIAS", "Fischer & Igel 2011, Figure 1: bias of CD-k and its bounds"),
-    "gdu": ("gradients", "GDU", "Nest & Ernoult 2024, Figure 3: nudged sweeps, backpropagation"),
-    "cosine": ("gradients", "COSINE", "Nest & Ernoult 2024, Figure 4: EP and ID, layer by layer"),
-    "forward-drop": ("forward_drop", "FORWARD_DROP", "digits by a network of junction diodes, by forward drop"),
-    "split": ("networks", "SPLIT", "Nest & Ernoult 2024, Table 1: one network in blocks of different sizes"),
+if TYPE_CHECKING:
+    from circuitsim.boltzmann.study import BiasCurves, Settings
+
+MNIST = "The paper's figures are of MNIST; none stands beside a run on other data (–)."
+
+DATASET = "dataset NAME  mnist, digits or a folder (docs/models.md)"
+
+
+# ---------------------------------------------------------------------- Scellier, Tables 1 and 3
+def _scellier(args: argparse.Namespace, key: Key) -> dict[str, Any]:
+    """A published network; for table 1 with its method and threads, for table 3 with its tolerance."""
+    model = key.get("model", "drn")
+    more = {"method": key["method"], "threads": args.threads} if "method" in key else {}
+    if model == "dhn":
+        more = {"tolerance": args.tolerance}
+    return {
+        "model": model,
+        "preset": f"{model}-{key['row']}",
+        "dataset": args.dataset,
+        "data_dir": args.data_dir,
+        **more,
+    }
+
+
+def _preset(key: Key) -> dict[str, Any]:
+    model = key.get("model", "drn")
+    return published(model)[f"{model}-{key['row']}"]
+
+
+def _errors(runs: list[Run]) -> Paper:
+    figures = _preset(runs[0].key)["published"][runs[0].key.get("method", "ep")]
+    return Paper(
+        "mnist", figures["error"], {"paper: test error, %": f"{figures['error']:.2f} ± {figures['spread']:.2f}"}
+    )
+
+
+def _here(runs: list[Run]) -> dict[str, str]:
+    """Columns of errors after the last epoch."""
+    return {
+        "here: test error, %": spread([run.error for run in runs]),
+        "training error, %": spread([100.0 * run.history[-1]["error"] for run in runs]),
+    }
+
+
+def _epoch_seconds(runs: list[Run]) -> float:
+    """Median over all epochs of the training time, s."""
+
+    def seconds(run: Run) -> Iterator[float]:
+        before = 0.0
+        for row in run.history:
+            yield float(row["train_seconds"]) / (row["epoch"] - before)
+            before = row["epoch"]
+
+    return median(second for run in runs for second in seconds(run))
+
+
+def _table1_cells(runs: list[Run], every: list[Run]) -> dict[str, str]:
+    return {
+        **_here(runs),
+        "here: s per epoch": f"{_epoch_seconds(runs):.3g}",
+    }
+
+
+def _table1_paper(runs: list[Run]) -> Paper:
+    paper, preset = _errors(runs), _preset(runs[0].key)
+    theirs = 3600.0 * preset["published"][runs[0].key["method"]]["hours"] / preset["epochs"]
+    times = {"paper: s per epoch (A100)": f"{theirs:.0f}", "paper / here": f"{theirs / _epoch_seconds(runs):.3g}"}
+    return paper._replace(columns={**paper.columns, **times})
+
+
+TABLE1 = Study(
+    "table1",
+    "Deep resistive networks, Table 1",
+    "After Scellier (2024), Table 1: mini-batches of 4, exact block coordinate descent, centred equilibrium "
+    "propagation (ep) or backpropagation through the last sweeps (bp). Errors are those after the last epoch trained. "
+    + MNIST,
+    {"row": ("xs", "xl", "1h", "2h", "3h"), "method": ("ep", "bp")},
+    _scellier,
+    _table1_cells,
+    _table1_paper,
+    seeds=5,
+    usual={"method": "ep"},
+    more=f"{DATASET}\nthreads N = 1  threads; they change no bit",
+)
+
+SHARE, LIMIT, IMAGES = 1e-3, 400, 500
+"""Fraction of each layer's largest value that counts as converged; maximum number of sweeps; test images."""
+
+
+def _convergence(args: argparse.Namespace, key: Key, experiment: Any) -> dict[str, float]:
+    """Sweeps to convergence of test images: from zero, and nudged by +β from the free state."""
+    from circuitsim.hopfield import convergence
+
+    net, test = experiment.trainable, experiment.evaluate
+    block, beta = net.block, net.rule.beta
+    dtype = block.parameters["bias1"].dtype
+    x, targets = (test.x[:IMAGES] / 255).astype(dtype), np.eye(block.n_outputs, dtype=dtype)[test.y[:IMAGES]]
+    found = convergence.phases(block, x, targets, beta, SHARE, LIMIT)
+    return {
+        f"convergence_sweeps_{state}_{of}": float(measure(sweeps))
+        for state, sweeps in zip(("free", "nudged"), found)
+        for of, measure in (("median", np.median), ("max", np.max))
+    }
+
+
+def _table3_cells(runs: list[Run], every: list[Run]) -> dict[str, str]:
+    preset = _preset(runs[0].key)
+    columns = {
+        f"sweeps, {state}": f"{median(run.measures[f'convergence_sweeps_{state}_median'] for run in runs):g}, "
+        f"{max(run.measures[f'convergence_sweeps_{state}_max'] for run in runs):g}"
+        for state in ("free", "nudged")
+    }
+    return {
+        "T, K": f"{preset['sweeps']}, {preset.get('nudged_sweeps', preset['sweeps'])}",
+        **_here(runs),
+        **columns,
+    }
+
+
+TABLE3 = Study(
+    "table3",
+    "Resistive and Hopfield networks of the same size",
+    "After Scellier (2024), Table 3: centred equilibrium propagation, exact block coordinate descent with T free and K "
+    "nudged sweeps. The columns of sweeps have those to convergence, median and largest over "
+    f"{IMAGES} test images, until no unit is farther from its final value than {SHARE:g} of the largest value in its "
+    f"layer: free from zero, nudged by +β from the free state; {LIMIT} stands for {LIMIT} and more. " + MNIST,
+    {"row": ("1h", "2h", "3h"), "model": ("drn", "dhn")},
+    _scellier,
+    _table3_cells,
+    _errors,
+    measure=_convergence,
+    more=f"{DATASET}\ntolerance R  end a phase of dhn when no unit moves by more",
+)
+
+
+# ---------------------------------------------------------------------- Nest & Ernoult, Tables 1 and 2
+def _nest_name(key: Key) -> str:
+    return f"l{key['layer']}-" + (f"bs{key['block']}" if "block" in key else key["dataset"])
+
+
+def _accuracies(runs: list[Run]) -> Paper:
+    preset = published("ffebm")[_nest_name(runs[0].key)]
+    figures = preset["published"][runs[0].key["method"]]
+    names = {"accuracy": "paper: accuracy, %", "top5": "paper: top-5, %", "time": "paper: h:min"}
+    columns = {names[name]: figure for name, figure in figures.items()}
+    return Paper(preset["dataset"], 100.0 - float(figures["accuracy"].split()[0]), columns)
+
+
+def _accuracy(runs: list[Run], name: str = "test_error") -> str:
+    return spread([100.0 * (1.0 - run.history[-1][name]) for run in runs])
+
+
+def _published(args: argparse.Namespace, key: Key, divisor: int = 1) -> dict[str, Any]:
+    """The options of a published network."""
+    from circuitsim.cli.models.ffebm import PUBLISHED
+    from circuitsim.ffebm.architectures import preset
+
+    own = {"method": key["method"], "data_dir": args.data_dir}
+    return {"model": "ffebm", **PUBLISHED, **preset(_nest_name(key), divisor), **own}
+
+
+def _many_classes(args: argparse.Namespace, key: Key) -> dict[str, Any]:
+    return {**_published(args, key, 1 if args.size == "paper" else 16), "samples": args.samples}
+
+
+def _table2_cells(runs: list[Run], every: list[Run]) -> dict[str, str]:
+    whole = round(fmean(run.history[-1]["seconds"] for run in runs))
+    return {
+        "here: top-1, %": _accuracy(runs),
+        "here: top-5, %": _accuracy(runs, "test_top5_error"),
+        "here: h:min:s": f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}",
+    }
+
+
+TABLE2 = Study(
+    "table2",
+    "Many classes, deep networks in blocks of two",
+    "After Nest & Ernoult (2024), Table 2: equilibrium propagation (ep) beside implicit differentiation (bp); accuracy "
+    "on the test images. The paper's figures are of whole networks on all images; none stands beside another run (–).",
+    {"dataset": ("cifar100", "imagenet32"), "layer": (12, 15), "method": ("ep", "bp")},
+    _many_classes,
+    _table2_cells,
+    _accuracies,
+    seeds=3,
+    more="""\
+size NAME = paper {paper small}  paper: as published, small: channels over 16
+samples N  train on the first N samples only""",
+)
+
+
+def _cut(args: argparse.Namespace, key: Key) -> dict[str, Any]:
+    """Batch normalisation precedes the first block (of 6 layers) or every block (of 12) and before the readout,
+    whose input is small deep inside a block. Units of slope one half and small steps keep couplings weak: sweeps
+    converge faster than at slope 1, and accuracy is higher (docs/models.md)."""
+    from circuitsim.ffebm.architectures import LayerSizes
+
+    if args.size == "paper":
+        return _published(args, key)
+    layers, block, digits = key["layer"], key["block"], args.dataset == "digits"
+    width = args.width or (64 if digits else 100)
+    network = LayerSizes(
+        dense=[width] * layers,
+        activation="laborieux",
+        spread=0.6,
+        readout_norm=True,
+        free=12,
+        nudged=8,
+        batch_norm="first" if layers == 6 else "all",
+    )
+    return {
+        "model": "ffebm",
+        "elements": network.cut((64 if digits else 784,), [block] * (layers // block), 10),
+        "dataset": args.dataset,
+        "batch": 32 if digits else 128,
+        "lr": 1e-3,
+        "epochs": 12 if digits else 5,
+        "method": key["method"],
+        "data_dir": args.data_dir,
+    }
+
+
+def _split_cells(runs: list[Run], every: list[Run]) -> dict[str, str]:
+    last = [run.history[-1] for run in runs]
+    return {
+        "here: accuracy, %": _accuracy(runs),
+        "s": f"{fmean(row['seconds'] for row in last):.3g}",
+        "residual": f"{max(row['residual'] for row in last):.1e}",
+    }
+
+
+def _is_cut(key: Key) -> bool:
+    return _nest_name(key) in published("ffebm")
+
+
+SPLIT = Study(
+    "split",
+    "One network, cut into blocks",
+    "After Nest & Ernoult (2024), Table 1: equilibrium propagation (ep) beside implicit differentiation (bp). The "
+    "paper's figures are of the published networks on CIFAR-10; none stands beside another run (–).",
+    {"layer": (6, 12), "block": (6, 4, 3, 2), "method": ("ep", "bp")},
+    _cut,
+    _split_cells,
+    _accuracies,
+    seeds=3,
+    keys=_is_cut,
+    more="""\
+size NAME = small {small paper}  small: fully connected layers on digits or MNIST, \
+paper: the published networks on CIFAR-10
+dataset NAME = digits {digits mnist}  of the small size: digits or mnist
+width N  units of each layer of the small size (64, 100)""",
+    over="block",
+)
+
+BLOCKS = (2, 2, 3, 3, 2, 3)
+
+DIVISORS = {"small": 16, "paper": 1}
+"""Size → divisor of the widths of the published chain."""
+
+CHAIN = f"""
+size NAME = small {{small paper}}  small: widths over 16, or paper: as published
+beta B = 1e-4  nudge for errors of size 1
+sweeps N = 60  free sweeps
+nudged_sweeps N = 15  nudged sweeps, the paper's
+batch N = 2  samples
+dataset NAME  cifar10, cifar100 or imagenet32; otherwise random images
+data_dir DIR  {SHARED["data_dir"].words}
+seed N = 0  of the random weights and samples
+out DIR  write figure, table and page here
+"""
+
+
+def _gradients(title: str, of: Callable[[Any, Any, Any, int], Findings], args: argparse.Namespace) -> Findings:
+    """A comparison of the gradients of EP and of implicit differentiation (ID) on one chain."""
+    chain, x, y = _setting(args)
+    found = of(chain, x, y, args.seed)
+    page = [f"# {title}", "", _about(args, chain), "", *found.page, "", _kinks(chain, x, y), ""]
+    return found._replace(page=page)
+
+
+def figure_chain(size: str = "small", sweeps: int = 60, nudged: int = 20, beta: float = 1e-4, seed: int = 0) -> Any:
+    """The chain of the figures in double precision, its widths divided by `DIVISORS`."""
+    from circuitsim.ffebm import build_chain
+    from circuitsim.ffebm.architectures import published_layers
+
+    pixels = published("chains")["pixels"]["cifar10"]
+    layers = published_layers("figure", DIVISORS[size], free=sweeps, nudged=nudged, normalise=pixels)
+    return build_chain(layers.cut((32, 32, 3), BLOCKS, 10), chaining={"beta": beta}, dtype="float64", seed=seed)
+
+
+def _curves(chain: Any, x: Any, y: Any, seed: int) -> Findings:
+    """Figure 3: estimates of single weights, sweep by sweep."""
+    from circuitsim.ffebm.comparison import gradient_curves
+
+    curves = gradient_curves(chain, x, y, seed=seed)
+    shown = [
+        {"parameter": c.name}
+        | {
+            name: f"{v:.3g}"
+            for name, v in zip(("first", "worst", "last"), (c.deviation[0], c.deviation.max(), c.deviation[-1]))
+        }
+        for c in curves
+    ]
+    text = "Largest |EP − ID| of all entries over the largest |ID|: after the first nudged sweep, at worst, at the end."
+    worst = max(float(curve.deviation.max()) for curve in curves)
+    entries, sweeps = range(curves[0].ep.shape[1]), range(1, len(curves[0].ep) + 1)
+    table, drawn = list[dict[str, Any]](), list[Line]()
+    for c in curves:
+        both = {f"{method}{k}": own[:, k].tolist() for method, own in (("ep", c.ep), ("id", c.id)) for k in entries}
+        table += [{"parameter": c.name, "sweep": n} | {name: own[n - 1] for name, own in both.items()} for n in sweeps]
+        for k in entries if "weights" in c.name else ():
+            drawn.append(Line(c.name, "_" if k else "ID", sweeps, both[f"id{k}"], {"linewidth": 2.5, "alpha": 0.6}))
+            drawn.append(Line(c.name, "_" if k else "EP", sweeps, both[f"ep{k}"], {"color": "k", "linestyle": ":"}))
+    page = [text, "", *markdown(shown), "", f"worst of all parameters and sweeps: {worst:.3g}"]
+    return Findings(page, table, drawn, {"xlabel": "sweeps", "ylabel": "estimated ∂ℓ/∂w"})
+
+
+def _cosines(chain: Any, x: Any, y: Any, seed: int) -> Findings:
+    """Figure 4: cosines, layer by layer."""
+    from circuitsim.ffebm.comparison import gradient_cosines
+
+    cosines = gradient_cosines(chain, x, y)
+    kinds = [chain.elements[int(name.split(".")[0])].kind for name in cosines]
+    rows = [
+        {"parameter": name, "of": kind, "cosine": f"{value:.9f}"} for (name, value), kind in zip(cosines.items(), kinds)
+    ]
+    least, places = min(cosines.values()), range(len(cosines))
+    axes = {"xlabel": "parameter, first to last", "ylabel": "cosine", "ylim": (min(0.99, least), 1.0005)}
+    curve = Line("", "EP against ID", places, list(cosines.values()), {"marker": "o"})
+    return Findings([*markdown(rows), "", f"least: {least:.9f}"], rows, [curve], axes)
+
+
+def _setting(args: argparse.Namespace) -> tuple[Any, Any, Any]:
+    """The chain and the samples."""
+    if args.batch < 2:
+        raise UsageError("batch normalisation needs at least two samples")
+    chain = figure_chain(args.size, args.sweeps, args.nudged_sweeps, args.beta, args.seed)
+    rng = np.random.default_rng((args.seed, 1))
+    if args.dataset is None:
+        return chain, rng.integers(256, size=(args.batch, 3072), dtype=np.uint8), rng.integers(10, size=args.batch)
+    from circuitsim.datasets import load
+
+    data = load(args.dataset, args.data_dir)
+    if args.batch > len(data.train):
+        raise UsageError(f"{args.dataset} has {len(data.train)} training images here, fewer than --batch {args.batch}")
+    rows = rng.choice(len(data.train), args.batch, replace=False)
+    # Ten outputs for every data set: only gradients are compared.
+    return chain, data.train[rows], data.train_labels[rows] % 10
+
+
+def _about(args: argparse.Namespace, chain: Any) -> str:
+    samples = f"samples of {args.dataset}" if args.dataset else "random images"
+    return (
+        f"6 blocks, 15 layers, {sum(a.size for a in chain.parameters.values())} parameters (widths over "
+        f"{DIVISORS[args.size]}), {args.batch} {samples}, {args.sweeps} free and {args.nudged_sweeps} nudged sweeps, "
+        f"beta {args.beta}, seed {args.seed}, double precision. After Nest & Ernoult (2024), §4.2."
+    )
+
+
+def _kinks(chain: Any, x: Any, y: Any) -> str:
+    """Number of clamped units that change between the phases, where EP at a finite nudge differs from ID."""
+    share = chain.gradient((x, y), np.random.default_rng(0))[1]["kink_share"]
+    hint = ": EP and ID differ there; a smaller --beta has fewer" if share else ""
+    return f"share of clamped units that change between the phases (kinks): {share:.3g}{hint}"
+
+
+GDU = Comparison("gdu", CHAIN, partial(_gradients, "Every nudged sweep is a step of backpropagation", _curves))
+
+COSINE = Comparison(
+    "cosine",
+    CHAIN,
+    partial(_gradients, "Cosine between the gradients of EP and of implicit differentiation", _cosines),
+)
+
+GAPS = {"diag": 0.00138, "1dball": 0.02628}
+"""Pattern set → bound − bias after 50,000 updates (§3)."""
+
+TITLES = {"diag": "Diag", "1dball": "1DBall"}
+
+CURVES = {
+    "largest bias": "largest_bias",
+    "bound": "bound",
+    "older bound": "older",
+    "½‖p_e − p‖₁": "distance",
+    "Δ": "delta",
+    "log-likelihood": "log_likelihood",
 }
+"""Column of the page → attribute of `BiasCurves`."""
+
+DRAWN = {
+    "bound (Fischer & Igel)": "bound",
+    "largest |bias|": "largest_bias",
+    "older bound (Bengio & Delalleau)": "older",
+}
+"""Name of a curve → attribute of `BiasCurves`."""
+
+
+def _bias(args: argparse.Namespace) -> Findings:
+    from circuitsim.boltzmann.study import Settings, run_study
+    from circuitsim.training import ProgressLine
+
+    settings, results = Settings(args.runs, args.updates, args.k, args.batches, args.seed), dict[str, Any]()
+    for name in GAPS if args.patterns == "both" else [args.patterns]:
+        line = ProgressLine(sys.stderr, TITLES[name])
+        results[name] = run_study(settings, name, line.update)
+        line.close()
+    axes = {"xlabel": "updates", "ylabel": "error of the expected gradient", "yscale": "log"}
+    curves = [
+        Line(f"{TITLES[name]}, CD-{settings.k}", label, found.updates, getattr(found, of).mean(axis=0))
+        for name, found in results.items()
+        for label, of in DRAWN.items()
+    ]
+    return Findings(_bias_page(settings, results), _bias_rows(results), curves, axes)
+
+
+def _bias_page(settings: Settings, results: dict[str, BiasCurves]) -> list[str]:
+    """The result as text and numbers; independent of machine and date."""
+    from circuitsim.boltzmann.study import final_gaps
+
+    comparable = (settings.updates, settings.k) == (50_000, 1)
+    first, second = [], []
+    for name, curves in results.items():
+        row: dict[str, str] = {"patterns": TITLES[name]}
+        # A bar inside a cell would end it.
+        gaps = {key.replace("|", "\\|"): gap for key, gap in final_gaps(curves, settings).items()}
+        cells = {key: f"{gap.mean:.5f} ± {gap.spread:.5f}" for key, gap in gaps.items()}
+        first.append(row | cells | beside({"paper": f"{GAPS[name]:.5f}"}, comparable))
+        last = {column: getattr(curves, of)[:, -1] for column, of in CURVES.items()}
+        cells = {column: f"{value.mean():.5g} ± {value.std(ddof=1):.2g}" for column, value in last.items()}
+        broken = int((curves.largest_bias > curves.bound + 1e-12).sum())  # by more than round-off
+        second.append(row | cells | {"bound < bias": f"{broken} of {curves.bound.size}"})
+    between = "between batches of runs" if settings.batches > 1 else "of batches redrawn from the runs (bootstrap)"
+    return [
+        "# Bias of contrastive divergence and its bounds",
+        "",
+        f"{settings.visible} visible and {settings.hidden} hidden units, full-batch expected CD-{settings.k}, "
+        f"learning rate {settings.rate}, {settings.updates} updates, {settings.batches} × {settings.runs} runs, "
+        f"initial weights uniform in ±{settings.spread}, seed {settings.seed}. "
+        "After Fischer & Igel (2011), §3 and Figure 1.",
+        "",
+        f"Gap between bound and bias after {settings.updates} updates; ± is the standard deviation {between}. "
+        "The paper ran 50000 updates of CD-1 and does not say how it sums up its 25 runs; its figure does not stand "
+        "beside other runs (–).",
+        "",
+        *markdown(first),
+        "",
+        *markdown(second),
+        "",
+        "The second table holds means over all runs after the last update, ± the deviation between runs.",
+        "`bound < bias` counts measurements along training at which the bound was broken.",
+    ]
+
+
+def _bias_rows(results: dict[str, BiasCurves]) -> list[dict[str, Any]]:
+    """The curves: one row per pattern set and time, means and deviations over all runs."""
+    found = []
+    for name, curves in results.items():
+        for index, updates in enumerate(curves.updates.tolist()):
+            row: dict[str, Any] = {"patterns": name, "updates": updates}
+            for of in CURVES.values():
+                values = getattr(curves, of)[:, index]
+                row |= {f"{of}_mean": float(values.mean()), f"{of}_sd": float(values.std(ddof=1))}
+            found.append(row)
+    return found
+
+
+BIAS = Comparison(
+    "cd-bias",
+    """
+runs N = 25  initialisations in a batch of runs
+updates N = 50000  updates of each run
+k N = 1  Gibbs steps of CD-k
+batches N = 1  batches of runs; their spread is measured, that of one bootstrapped (1)
+seed N = 0  of the random initial weights
+patterns NAME = both {diag 1dball both}  pattern set: diag, 1dball or both
+out DIR  write cd-bias.png, cd-bias.csv and cd-bias.md here
+""",
+    _bias,
+)
+
+DECK, IDEAL = "learn-digits.cir", ".model circuitsim_ideal D(is=1e-12 n=0.01)"
+"""Bundled deck, and the card of its diodes."""
+
+THERMAL = 0.02585
+"""Thermal voltage at 27 °C, V."""
+
+BORDER, BLOCK, HELD_OUT = 2, 3, 2000
+"""Pixels cropped around MNIST images, side of the averaged squares (8 × 8 of them), and number of test images."""
+
+
+class DropStudy(Study):
+    """The study with the files that its runs need."""
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Write the files, train, print the page, and write the requested files."""
+        with tempfile.TemporaryDirectory() as scratch:
+            args.decks = scratch if args.runs is None else args.runs
+            Path(args.decks).mkdir(parents=True, exist_ok=True)
+            if args.dataset == "mnist":
+                _write_mnist(args)
+            return Study.run(self._replace(name=_drop_name(args)), args)
+
+
+def _drop_name(args: argparse.Namespace) -> str:
+    return "forward-drop" if args.dataset == "digits" else f"forward-drop-{args.dataset}"
+
+
+def deck(drop: float, folder: Path) -> str:
+    """A file of the deck with diodes of this forward drop, V."""
+    from circuitsim._bundled import netlists
+
+    text = Path(netlists(), DECK).read_text(encoding="utf-8")
+    if drop > 0.0:
+        saturation = math.exp(-drop / THERMAL)
+        text = text.replace(IDEAL, f".model real D(IS={saturation!r})").replace(" circuitsim_ideal\n", " real\n")
+    path = folder / f"digits-{drop:g}.cir"
+    atomic_write(path, text.encode())
+    return str(path)
+
+
+def _write_mnist(args: argparse.Namespace) -> None:
+    """Write files of randomly chosen training images, and of test images, for the 128 inputs of the deck."""
+    from circuitsim.datasets import load
+
+    images = load("mnist", args.data_dir)
+    if not 0 < args.samples <= len(images.train):
+        raise UsageError(f"--samples takes 1 to {len(images.train)}, not {args.samples}")
+    rows = np.random.default_rng(0).permutation(len(images.train))[: args.samples]
+    sets = {
+        "train": (images.train[rows], images.train_labels[rows]),
+        "test": (images.test[:HELD_OUT], images.test_labels[:HELD_OUT]),
+    }
+    for name, (pixels, labels) in sets.items():
+        file = io.BytesIO()
+        np.savez(file, x=features(pixels, images.shape[0]), y=labels)
+        atomic_write(Path(args.decks) / f"mnist-{name}.npz", file.getvalue())
+
+
+def features(pixels: Any, side: int) -> Any:
+    """Means of squares of pixels, 0 … 1, and their negatives (samples, 128), from images (samples, side²) of bytes."""
+    inner = pixels.reshape(-1, side, side)[:, BORDER : side - BORDER, BORDER : side - BORDER] / 255.0
+    count = (side - 2 * BORDER) // BLOCK
+    means = inner.reshape(-1, count, BLOCK, count, BLOCK).mean(axis=(2, 4)).reshape(len(pixels), -1)
+    return np.concatenate([means, -means], axis=1)
+
+
+def _drop_options(args: argparse.Namespace, key: Key) -> dict[str, Any]:
+    folder = Path(args.decks)
+    data: dict[str, Any] = {"data": "digits", "split": 0.25}
+    if args.dataset == "mnist":
+        data = {"data": str(folder / "mnist-train.npz"), "test": str(folder / "mnist-test.npz")}
+    given = {"deck": deck(key["drop"], folder), "gain": key["gain"], "scatter": 0.3, "method": "implicit", "batch": 16}
+    return {"model": "circuit", **given, **data}
+
+
+def _drop_measures(args: argparse.Namespace, key: Key, made: Any) -> dict[str, float]:
+    """The largest current of a diode over 64 samples, A; of ideal diodes also the held-out error of the same
+    conductances with the diodes of every other drop."""
+    from circuitsim import batched
+    from circuitsim.cli.train import experiment
+
+    block = made.trainable.block
+    circuit = block.trained()
+    found = batched(circuit, block.roles.inputs).solve(made.data[0][:64])
+    measures = {"current": float(max(found.current(name).max() for name in circuit.names if name.startswith("D")))}
+    if key["drop"] > 0.0:
+        return measures
+    for word in args.drops.split(","):
+        other: Any = experiment(**_drop_options(args, {**key, "drop": float(word)}), seed=made.plan.seed)
+        for name, theta in other.trainable.block.parameters.items():
+            theta[:] = block.parameters[name]
+        measures[f"error_at_{float(word):g}"] = float(other.evaluate(np.random.default_rng(0))["test_error"])
+    return measures
+
+
+def _drop_cells(runs: list[Run], every: list[Run]) -> dict[str, str]:
+    gain, name = runs[0].key["gain"], f"error_at_{runs[0].key['drop']:g}"
+    ideal = [one.measures[name] for one in every if one.key["gain"] == gain and name in one.measures]
+    rows = [row for run in runs for row in run.history]
+    return {
+        "accuracy, %": spread([100.0 - run.error for run in runs]),
+        "trained with ideal diodes, %": spread([100.0 * (1.0 - error) for error in ideal]) if ideal else "–",
+        "most current of a diode, A": f"{max(run.measures['current'] for run in runs):.1e}",
+        "worst certificate": f"{max(row['certificate'] for row in rows):.1e}",
+        "share uncertified": f"{sum(row['uncertified_fraction'] for row in rows) / len(rows):.1e}",
+    }
+
+
+FORWARD_DROP = DropStudy(
+    "forward-drop",
+    "Accuracy against the diodes' forward drop",
+    f"`netlists/{DECK}` with its 20 diodes between free nodes as junction diodes of several forward drops at 1 A, V "
+    "(IS = 1 A e^(-drop/VT), N = 1; 0: ideal diodes); implicit differentiation, Adam, batch 16; of digits a "
+    f"quarter is held out, of MNIST {HELD_OUT} test images. Trained with ideal diodes: the same conductances for all "
+    "drops of a gain.",
+    {"gain": (4.0, 16.0), "drop": (0.0, 0.2, 0.4, 0.8)},
+    _drop_options,
+    _drop_cells,
+    measure=_drop_measures,
+    more=f"""\
+dataset NAME = digits {{digits mnist}}  digits, or mnist: \
+8 × 8 means of 3 × 3 pixels, with {HELD_OUT} of its test images
+samples N = 4000  training images of MNIST
+epochs N = 4  passes over the data""",
+    over="drop",
+)
+
+STUDIES: dict[str, tuple[Any, str]] = {
+    "table1": (TABLE1, "Scellier 2024, Table 1: five deep resistive networks on MNIST"),
+    "table2": (TABLE2, "Nest & Ernoult 2024, Table 2: deep networks on many classes"),
+    "table3": (TABLE3, "Scellier 2024, Table 3: resistive beside Hopfield networks"),
+    "cd-bias": (BIAS, "Fischer & Igel 2011, Figure 1: bias of CD-k and its bounds"),
+    "gdu": (GDU, "Nest & Ernoult 2024, Figure 3: nudged sweeps, backpropagation"),
+    "cosine": (COSINE, "Nest & Ernoult 2024, Figure 4: EP and ID, layer by layer"),
+    "forward-drop": (FORWARD_DROP, "digits by a network of junction diodes, by forward drop"),
+    "split": (SPLIT, "Nest & Ernoult 2024, Table 1: one network in blocks of different sizes"),
+}
+
+"""Study → its object with ``options`` and ``run(args)``, its line in the help."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """One sub-command per study, with its options."""
     studies = parser.add_subparsers(dest="study", metavar="STUDY", required=True)
-    for name, (module, made, line) in STUDIES.items():
-        study: Any = getattr(import_module(f"circuitsim.cli.studies.{module}"), made)
+    for name, (study, line) in STUDIES.items():
         own = studies.add_parser(name, help=line, description=line + ".", allow_abbrev=False)
         add_stated(own, study.options)
         own.set_defaults(of=study)

@@ -7,7 +7,7 @@ import pytest
 
 from circuitsim.blocks.hopfield import DeepHopfieldBlock, Sweeps
 from circuitsim.blocks.resistive import ResistiveBlock
-from circuitsim.cli.studies.gradients import figure_chain
+from circuitsim.cli.reproduce import figure_chain
 from circuitsim.errors import UsageError
 from circuitsim.ffebm import Chain, Chaining, Linear, Readout
 from circuitsim.ffebm.comparison import gradient_cosines, gradient_curves

@@ -11,7 +11,7 @@ from helpers import idx
 
 import circuitsim
 from circuitsim.cli import main
-from circuitsim.cli.studies.forward_drop import deck, features
+from circuitsim.cli.reproduce import deck, features
 
 
 def test_decks_have_diodes_of_the_drop(tmp_path: Path) -> None:

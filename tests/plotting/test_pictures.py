@@ -19,8 +19,8 @@ from matplotlib.figure import Figure
 
 import circuitsim
 from circuitsim.cli import COMMANDS, main
-from circuitsim.cli.studies.networks import TABLE1
-from circuitsim.cli.studies.runner import Run
+from circuitsim.cli.reproduce import TABLE1
+from circuitsim.cli.studies import Run
 from circuitsim.plotting import draw_circuit
 
 NETLISTS = Path(__file__).parents[2] / "netlists"

@@ -2,7 +2,7 @@
 
 A family is a module with
 
-    OPTIONS            its options by name (`own_options`), the fields of a dataclass (`options_class`)
+    OPTIONS            its options by name (`own_options`)
     build(options)     an `Experiment` from their values
     EPILOG             examples for its help
     NOTES              if there are any: further text of its ``--help-all``
@@ -13,8 +13,6 @@ and a row in `MODELS`. Everything else (options, progress, history, checkpoints,
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import make_dataclass
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -101,15 +99,11 @@ def data_options(shared: str, lines: str, **own: dict[str, Any]) -> dict[str, Op
 
 
 class Options(SimpleNamespace):
-    """The values of all options of a run: fields of a dataclass of its family (`options_class`)."""
+    """The values of all options of a run, and its ``model``."""
 
     def but(self, **values: Any) -> Options:
         """The same options with other values."""
-        return type(self)(**{**vars(self), **values})
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """For other processes, whose class is made anew."""
-        return new_options, (vars(self),)
+        return Options(**vars(self) | values)
 
     def recorded(self) -> dict[str, Any]:
         """The options stored in the run's folder."""
@@ -172,12 +166,6 @@ def family_options(model: str) -> dict[str, Option]:
     return found
 
 
-@cache
-def options_class(model: str) -> type[Options]:
-    """The dataclass whose fields are the options of a family, and ``model``."""
-    return make_dataclass("Options", ["model", *family_options(model)], bases=(Options,), frozen=True)
-
-
 def new_options(given: Mapping[str, Any]) -> Options:
     """All options of a new run of the family ``given["model"]``: those given, over the defaults.
 
@@ -194,7 +182,7 @@ def new_options(given: Mapping[str, Any]) -> Options:
                 f"{name} is not an option of circuitsim train {model}; "
                 f"{similar(name, known, f'circuitsim train {model} --help-all lists them')}"
             )
-    return options_class(model)(model=model, **{name: one.default for name, one in known.items()} | given)
+    return Options(model=model, **{name: one.default for name, one in known.items()} | given)
 
 
 def options_again(recorded: Mapping[str, Any]) -> Options:

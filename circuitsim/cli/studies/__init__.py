@@ -1,1 +1,0 @@
-"""Studies of ``circuitsim reproduce``: one module each."""
