@@ -102,8 +102,8 @@ class PreparedControlled:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
             any_one = self.any_one and (start is not None or (system.ties.some and system.monotone))
             if any_one or system.regular:
-                found = _changed(system, circuit, right, near, self.tolerance, quick=True)
-                if found is not None and found.certificate.certified:
+                found = _certified(system, circuit, right, system.states(near), self.tolerance)
+                if found is not None:
                     if not any_one:
                         found.solver["blocks"] = len(system.raw)
                         found.uniqueness = Uniqueness.UNIQUE
@@ -111,8 +111,8 @@ class PreparedControlled:
             if self.sections is not None and not system.arbitrary:
                 states = sectioned(circuit, self.sections, self._convex)
                 if states is not None:
-                    found = _changed(system, circuit, right, states.currents, self.tolerance, quick=True)
-                    if found is not None and found.certificate.certified:
+                    found = _certified(system, circuit, right, system.states(states.currents), self.tolerance)
+                    if found is not None:
                         return _completed(system, circuit, found, states)
             driven = system.driven(circuit.arrays().value)
             if driven is not None:
@@ -141,7 +141,7 @@ class PreparedControlled:
         system = self.system(circuit.arrays())
         right, near = system.sources.of(circuit.arrays().value), None if start is None else start.currents
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-            found = _changed(system, circuit, right, near, self.tolerance, quick=True, noise=noise)
+            found = _changed(system, circuit, right, system.states(near), self.tolerance, noise=noise)
         if found is None and not search:
             raise ConvergenceError("no operating point was found near the start")
         return self.solve(column, start, verdict=False) if found is None else found
@@ -290,47 +290,48 @@ def _point(
     system: ControlledSystem, circuit: Circuit, right: np.ndarray, choice: Choice, tolerance: float, quick: bool
 ) -> OperatingPoint | None:
     """The refined operating point of a choice of states; None where its certificate fails."""
-    conducting = choice.conducting
     if choice.exact is not None:
         low = np.array([float(x - Fraction(h)) for x, h in zip(choice.exact, choice.x.tolist())])
-        for share in (0.0, NOISE):
-            point = measured(system, circuit, Pair(choice.x, low), conducting, (tolerance, share))
-            if point.certificate.certified:
-                point.solver["blocks"] = len(system.raw)
-                return point
-    for _ in range(CHANGES):
-        try:
-            x = system.tied(conducting, quick).solve(right)
-        except ArithmeticError:
-            return None
-        for share in (0.0, NOISE):
-            point = measured(system, circuit, x, conducting, (tolerance, share))
-            if point.certificate.certified:
-                point.solver["blocks"] = len(system.raw)
-                return point
-        # At a degenerate point rounding may have chosen the states: change those with a wrong sign.
-        i, v = point.currents[system.eq.diode], point.drops[system.eq.diode]
-        wrong = (conducting & (i < 0.0)) | (~conducting & (v > 0.0))
-        if not wrong.any():
-            return None
-        conducting = conducting ^ wrong
-    return None
+        point = _measured(system, circuit, Pair(choice.x, low), choice.conducting, tolerance)
+        if point.certificate.certified:
+            return point
+    return _certified(system, circuit, right, choice.conducting, tolerance, quick)
+
+
+def _measured(
+    system: ControlledSystem, circuit: Circuit, x: Pair, conducting: np.ndarray, tolerance: float, noise: float = 0.0
+) -> OperatingPoint:
+    """The operating point of unknowns; voltages and currents below the fraction ``noise`` of the largest are zero, or
+    below `NOISE` where only that passes a certificate."""
+    point = measured(system, circuit, x, conducting, (tolerance, noise))
+    return point if point.certificate.certified else measured(system, circuit, x, conducting, (tolerance, NOISE))
+
+
+def _certified(
+    system: ControlledSystem,
+    circuit: Circuit,
+    right: np.ndarray,
+    conducting: np.ndarray,
+    tolerance: float,
+    quick: bool = True,
+) -> OperatingPoint | None:
+    """The result of `_changed` if it is certified."""
+    found = _changed(system, circuit, right, conducting, tolerance, quick)
+    return found if found is not None and found.certificate.certified else None
 
 
 def _changed(
     system: ControlledSystem,
     circuit: Circuit,
     right: np.ndarray,
-    start: np.ndarray | None,
+    conducting: np.ndarray,
     tolerance: float,
-    quick: bool = False,
+    quick: bool = True,
     noise: float = 0.0,
 ) -> OperatingPoint | None:
-    """An operating point, by changing all wrong diode states at once, first those for the currents ``start`` (m,); None
-    where that does not terminate. Voltages and currents below the fraction ``noise`` of the largest are zero, or below
-    `NOISE` where only that passes a certificate."""
+    """An operating point, by changing all wrong diode states at once, first those of ``conducting`` (d,); None where
+    that does not terminate. See `_measured`."""
     eq = system.eq
-    conducting = np.zeros(eq.diode.size, dtype=bool) if start is None else start[eq.diode] > 0.0
     every = np.arange(eq.diode.size)
 
     def wrong_in(x: np.ndarray, clear: float) -> tuple[np.ndarray, bool]:
@@ -353,11 +354,8 @@ def _changed(
             v = np.abs(port_values(eq, every, x.high)[0])
             if (v[conducting] > SHORTED * v.max(initial=0.0)).any():
                 return None  # a voltage source shorted by conducting diodes
-            for share in (noise, NOISE):
-                point = measured(system, circuit, x, conducting, (tolerance, share))
-                if point.certificate.certified:
-                    return point
-            if not wrong.any():
+            point = _measured(system, circuit, x, conducting, tolerance, noise)
+            if point.certificate.certified or not wrong.any():
                 return point
         conducting = conducting ^ wrong
     return None
@@ -413,6 +411,7 @@ def _judged(
             "precision; scale them, or use a larger --tolerance"
         )
     point = good[0]
+    point.solver["blocks"] = len(system.raw)
     if clear and outcome.proven and len(outcome.choices) == 1:
         point.uniqueness = Uniqueness.UNIQUE
     else:

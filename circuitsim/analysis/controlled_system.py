@@ -191,6 +191,11 @@ class ControlledSystem:
         except NoOperatingPointError:
             return False  # as for `regular`
 
+    def states(self, currents: np.ndarray | None) -> np.ndarray:
+        """The diodes (d,) that conduct at these currents (m,), A; without any, none."""
+        diode = self.eq.diode
+        return np.zeros(diode.size, dtype=bool) if currents is None else currents[diode] > 0.0
+
     def factor(self, conducting: np.ndarray | None, quick: bool = False) -> Factor:
         """Factors of the matrix for these diodes, cached; see `Factor`."""
         return self._kept(conducting, quick, False)

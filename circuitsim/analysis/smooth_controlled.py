@@ -363,7 +363,7 @@ class _Search:
         system = self.ready.inner.system(found.point.circuit.arrays())
         x = unknowns(system.eq, found.point)
         try:
-            return system.tied(found.point.currents[system.eq.diode] > 0.0, quick=True).determined(x)
+            return system.tied(system.states(found.point.currents), quick=True).determined(x)
         except ArithmeticError:
             return False  # the diodes that conduct do not determine the point
 
@@ -504,7 +504,7 @@ class _Search:
         ends = arrays.first[smooth.rest] - 1, arrays.second[smooth.rest] - 1
         with np.errstate(all="ignore"):
             try:
-                factor = system.factor(point.currents[system.eq.diode] > 0.0, quick=True)
+                factor = system.factor(system.states(point.currents), quick=True)
             except ArithmeticError:
                 return np.asarray(1.0 / conductance)
             injected = np.zeros((system.eq.size + 1, conductance.size))  # the last row is ground's

@@ -206,9 +206,7 @@ class Block:
     @cached_property
     def regular(self) -> bool:
         """Whether it is proven to have a P-matrix, hence one solution for any sources."""
-        if p_matrix(self.matrices, self.loads):
-            return True
-        return self.exact is not None and self.exact.p_matrix(self._hybrid.base)
+        return p_matrix(self.matrices, self.loads)
 
 
 def p_matrix(matrices: tuple[np.ndarray, ...], loads: np.ndarray) -> bool:

@@ -82,7 +82,7 @@ def is_p_matrix(m: np.ndarray, dm: np.ndarray) -> bool:
     rounding = 8 * len(m) * EPS * np.linalg.norm(symmetric)  # of LAPACK's eigenvalues
     if np.linalg.eigvalsh(symmetric).min() > error + rounding:
         return True
-    return dominant(scaled, off) or (len(m) <= MINORS and positive_minors(scaled, off))
+    return len(m) <= MINORS and positive_minors(scaled, off)
 
 
 def in_watts(m: np.ndarray, load: np.ndarray) -> np.ndarray:
@@ -94,20 +94,6 @@ def in_watts(m: np.ndarray, load: np.ndarray) -> np.ndarray:
     """
     root = np.sqrt(load)
     return np.asarray(m * root / root[:, None])
-
-
-def dominant(m: np.ndarray, dm: np.ndarray) -> bool:
-    """Whether the positive diagonal dominates after a scaling of columns, for all errors within the bounds: an
-    H-matrix."""
-    comparison = -(np.abs(m) + dm)
-    np.fill_diagonal(comparison, m.diagonal() - dm.diagonal())
-    try:
-        scale = np.linalg.solve(comparison, np.ones(len(m)))
-    except np.linalg.LinAlgError:
-        return False
-    if not (np.isfinite(scale).all() and (scale > 0.0).all() and (comparison.diagonal() > 0.0).all()):
-        return False
-    return bool((comparison @ scale > 2 * (len(m) + 2) * EPS * (np.abs(comparison) @ scale)).all())
 
 
 def positive_minors(m: np.ndarray, dm: np.ndarray) -> bool:

@@ -25,8 +25,8 @@ LARGEST = 80
 """Maximum number of unknowns of a block: elimination takes at most a second."""
 
 PORTS, STRICT = 12, 6
-"""Maximum number of ports for all principal minors, and for a pair of matrices of devices with strictly increasing
-curves: 2^12 determinants by Schur complements, or 2^6 one by one, take a tenth of a second."""
+"""Maximum numbers of ports of a block whose 2^12 states are enumerated, and of one whose 2^6 determinants decide (a
+tenth of a second)."""
 
 IDEAL, LEVEL, RISING = 0, 1, 2
 """Curves: any monotone one; the current is a function of the voltage; strictly increasing."""
@@ -154,22 +154,6 @@ class RationalBlock:
             chosen.append(_nearest(low, high))
             limits = [[*row[:f], ZERO, *row[f + 1 : -1], row[-1] + row[f] * chosen[f]] for row in limits]
         return Solutions([[-row[-1] for row in limits]], wide, False)
-
-    def p_matrix(self, base: np.ndarray) -> bool:
-        """Whether the complementarity problem in a base has a P-matrix, hence one solution for any sources."""
-        size = len(self.p)
-        if size > PORTS:
-            return False
-        # Columns of [near | far]ᵀ are eliminated: far · near⁻¹.
-        rows = [
-            [(self.p if base[k] else self.q)[k][j] for k in range(size)]
-            + [(self.q if base[k] else self.p)[k][j] for k in range(size)]
-            for j in range(size)
-        ]
-        if len(_reduced(rows, size)) < size:
-            return False
-        sign = [-1 if on else 1 for on in base.tolist()]
-        return _positive_minors([[-sign[j] * sign[k] * rows[j][size + k] for j in range(size)] for k in range(size)])
 
     def one_of_curves(self, curves: Sequence[int]) -> bool:
         """Whether there is at most one operating point for all devices with such curves (`IDEAL`, `LEVEL`, `RISING`).
@@ -301,18 +285,6 @@ def _determinant(rows: Matrix) -> Fraction:
                 factor = rows[r][k] / rows[k][k]
                 rows[r] = [a - factor * b for a, b in zip(rows[r], rows[k])]
     return total
-
-
-def _positive_minors(m: Matrix) -> bool:
-    """Whether all principal minors are positive (Tsatsomeros & Li 2000)."""
-    if not m:
-        return True
-    pivot = m[0][0]
-    if pivot <= 0:
-        return False
-    inside = [row[1:] for row in m[1:]]
-    less = [[x - row[0] * y / pivot if row[0] else x for x, y in zip(row[1:], m[0][1:])] for row in m[1:]]
-    return _positive_minors(inside) and _positive_minors(less)
 
 
 def _ends(rows: Matrix, kept: int) -> tuple[Fraction | None, Fraction | None] | None:

@@ -11,7 +11,6 @@ from circuitsim.controlled.blocks import Inverse, p_matrix
 from circuitsim.controlled.equations import Equations, RawBlock
 from circuitsim.controlled.linear import Terms
 from circuitsim.controlled.matrices import EPS, in_watts
-from circuitsim.controlled.ports import base_of
 from circuitsim.controlled.rational import LARGEST as BLOCK
 from circuitsim.controlled.rational import RationalBlock, Read, binary, decimal
 
@@ -45,7 +44,7 @@ def all_regular(
     inverse : mapping
         Of blocks, by their numbers.
     curves : (d,) int array, optional
-        Curves of the diodes (`circuitsim.controlled.rational.IDEAL` …); by default ideal.
+        Curves of the diodes (`circuitsim.controlled.rational.IDEAL` …), for `RationalBlock.one_of_curves`.
     """
     large = [b for b in range(len(blocks)) if b not in inverse]
     if any(blocks[b].diodes.size for b in large):
@@ -55,21 +54,22 @@ def all_regular(
         for b, own in inverse.items()
         if not (own.proven and (not blocks[b].diodes.size or p_matrix(own.matrices, eq.load[blocks[b].diodes])))
     ]
-    if len(left) > DECIDED or any(blocks[b].rows.size > BLOCK for b in left):
+    if len(left) > DECIDED or any(
+        blocks[b].rows.size > BLOCK or (curves is None and blocks[b].diodes.size) for b in left
+    ):
         return False
-    kinds = [None if curves is None else curves[blocks[b].diodes].tolist() for b in left]
-    return all(
-        _decided(partial(exact, b), base_of(inverse[b].matrices[0]), own) for b, own in zip(left, kinds)
-    ) and all(_well_conditioned(terms, blocks[b]) for b in large)
+    kinds = [[] if curves is None else curves[blocks[b].diodes].tolist() for b in left]
+    return all(_decided(partial(exact, b), own) for b, own in zip(left, kinds)) and all(
+        _well_conditioned(terms, blocks[b]) for b in large
+    )
 
 
-def _decided(exact: Callable[[Read], RationalBlock], base: np.ndarray, curves: list[int] | None) -> bool:
+def _decided(exact: Callable[[Read], RationalBlock], curves: list[int]) -> bool:
     """Whether exact arithmetic proves a block to have one operating point."""
     try:
-        every = [exact(read) for read in (binary, decimal)]
+        return all(exact(read).one_of_curves(curves) for read in (binary, decimal))
     except ArithmeticError:
         return False
-    return all(one.p_matrix(base) or (curves is not None and one.one_of_curves(curves)) for one in every)
 
 
 def _well_conditioned(terms: Terms, block: RawBlock) -> bool:
