@@ -28,6 +28,7 @@ from circuitsim.time_domain.implicit_step import (
     Point,
     Step,
     euler_step,
+    residual,
     runge_kutta_step,
     with_inside,
 )
@@ -73,8 +74,10 @@ SHARES = np.append(NODES[1:], INSIDE)
 APPROACHES = 10
 """Maximum number of consecutive steps that end before the same event because stages beyond it are on another branch:
 half a dozen cover nine tenths of the distance, and a transient before an event needs no more."""
+LEFT = 0.1
+"""Smallest fraction of the accuracy that the carried error leaves to further steps, while it leaves any."""
 BETWEEN = 10.0
-"""Largest residual of the dense output, relative to the accuracy of a step."""
+"""Largest residual of the dense output, relative to the accuracy of a step in the first run."""
 
 
 class StepStart(NamedTuple):
@@ -124,6 +127,10 @@ class Implicit:
 
     Attributes
     ----------
+    between : float
+        Largest residual of the dense output.
+    missed : float
+        Largest carried error of a state, relative to this.
     shown, circuit : Circuit
         As given, and with these capacitances added.
     controlling : list of int
@@ -164,7 +171,7 @@ class Implicit:
             raise UsageError(
                 f"{circuit.names[int(np.argmax(kind == AMPLIFIER))]}: amplifiers have no transient analysis"
             )
-        self.circuit, self.accuracy, self._longest = circuit, accuracy, longest
+        self.circuit, self.accuracy, self.between, self._longest = circuit, accuracy, BETWEEN * accuracy, longest
         self.companion = Companion(circuit, couplings, tolerance)
         places = np.array([circuit.element_index(name) for name in switches], dtype=np.int64)
         self.switching = Switching(places, tuple(switches.values()), tuple(switches))
@@ -191,7 +198,7 @@ class Implicit:
         self._reach = np.zeros((2, len(circuit)))
         self._size, self._length = np.zeros(self.companion.size.size), 0.0
         self._event = math.nan, 0
-        self._refused = 0.0
+        self._refused, self.missed, self._left = 0.0, 0.0, 1.0
 
     # ------------------------------------------------------------------ sources
     def moving(self, closed: np.ndarray) -> Moving:
@@ -336,7 +343,11 @@ class Implicit:
         self.ledger.hold(step.end)
         if self.error is None:
             return None
-        return self.error.step(self.moving(now.switches), at, step, waves, self._residual(at, step))
+        found = self.error.step(self.moving(now.switches), at, step, waves, self._residual(at, step))
+        if found is not None:
+            self.missed = max(self.missed, self._share(found.x - step.end.x, step) / self.between)
+            self._left = max(1.0 - self.missed, LEFT) if self.missed < 1.0 else 1.0
+        return found
 
     def _too_slow(self, time: float, end: float) -> bool:
         """Whether the latest steps are so short that a hundred times the permitted number would not reach the end."""
@@ -522,16 +533,21 @@ class Implicit:
         self._size = np.maximum(self._size, np.abs(x))
 
     def _off(self, at: Point, step: Step) -> float:
-        """The estimate of the local error, and the residual of the dense output, over the accuracy."""
-        size = np.maximum(np.maximum(self._size, np.abs(step.end.x)), FLOOR * self.companion.size)
-        off = float((np.abs(step.error) / size).max(initial=0.0))
-        if step.inside and BETWEEN * self.accuracy * step.length > ULPS * math.ulp(at.time):
+        """The estimate of the local error over the accuracy, or the residual of the dense output over its own bound.
+        What the residual adds to the states is an error, too, and the only one that sees a corner between stages."""
+        error, between = np.abs(step.error), 0.0
+        if step.inside and self.between * step.length > ULPS * math.ulp(at.time):
+            error = np.maximum(error, np.abs(residual(at, step)[-1]))
             reach = np.maximum(self._reach, np.abs(step.waves[STAGES - 1]))
             least = FLOOR * np.array([[self.watch.volts], [self.watch.amperes]])
             held = self._held[int(step.length > APART * self._end)]
-            between = held * self._residual(at, step) / np.maximum(reach, least)
-            off = max(off, float(between.max(initial=0.0)) / BETWEEN)
-        return off / self.accuracy
+            between = float((held * self._residual(at, step) / np.maximum(reach, least)).max()) / self.between
+        return max(self._share(error, step) / (self.accuracy * self._left), between)
+
+    def _share(self, error: np.ndarray, step: Step) -> float:
+        """The largest of these errors of the states (q,), relative to their largest values."""
+        size = np.maximum(np.maximum(self._size, np.abs(step.end.x)), FLOOR * self.companion.size)
+        return float((np.abs(error) / size).max(initial=0.0))
 
     def _residual(self, at: Point, step: Step) -> np.ndarray:
         """Largest residual of the dense output, of all voltages, V, and currents, A (2, m)."""

@@ -50,11 +50,11 @@ def implicit_run(
     ConvergenceError
         Endless events, steps that become too short, a certificate that fails.
     """
-    local, best, parasitics, runs, energy = accuracy, None, [0.0, *PARASITICS], 0, math.inf
+    local, fine, best, parasitics, runs, energy = TENTH, accuracy, None, [0.0, *PARASITICS], 0, math.inf
     while runs < TRIES:
-        run = make(local, parasitics[0])
-        if run.error is not None and local == accuracy:
-            run.accuracy = local = TENTH * accuracy
+        run = make(fine, parasitics[0])
+        if run.error is not None:
+            run.accuracy, run.between = local * fine, TENTH * run.between
         try:
             result = _run(run, times, initial, held, tolerance, BALANCE * accuracy, progress)
         except ConvergenceError:
@@ -79,7 +79,7 @@ def implicit_run(
                 or FINER * len(run.step_starts) > MOST_STEPS
             ):
                 break
-            local, energy = local / FINER, found.energy
+            fine, energy = fine / FINER, found.energy
     if best is None:
         raise ConvergenceError(f"{found.violations}; increase the accuracy")
     return best

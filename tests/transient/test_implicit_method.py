@@ -51,6 +51,17 @@ def test_half_wave_rectifier_with_a_junction_diode() -> None:
     assert (told["reason"], told["accuracy"], told["steps"]) == (found.reason, found.accuracy, found.steps)
 
 
+def test_one_run_keeps_the_error_of_a_multiplier_within_the_accuracy() -> None:
+    """A diode that begins to conduct between two stages is an error that no weights of the stages estimate."""
+    cards = "Vin a 0 SIN(0 50 100k)\nRs a p 0.01\nCa p q 100n\nDa 0 p DM\nCb 0 m 100n\nDb p m DM\nCc p q 100n\n"
+    cards += "Dc m q DM\nCd m out 100n\nDd q out DM\n.model DM D(IS=76.9p RS=42m N=1.45 BV=1k IBV=5u)\n"
+    ends = list[float]()
+    found = transient(loads(f"t\n{cards}.tran 1u 1.5m\n"), progress=lambda time, end: ends.append(time))
+    assert found.voltage("out")[-1] == pytest.approx(138.752466, rel=1e-4)  # by steps of a hundredth of the accuracy
+    assert found.difference is not None and found.difference <= 1e-4
+    assert ends == sorted(ends)
+
+
 MAINS = """*
 V1 in 0 SINE(0 325 50)
 D1 in out 1N4007
