@@ -56,7 +56,7 @@ _HOMES = {
     "solve": "circuitsim.analysis",
     "sweep": "circuitsim.analysis",
     "steady_state": "circuitsim.time_domain",
-    "transfer_function": "circuitsim.small_signal.transfer",
+    "transfer_function": "circuitsim.small_signal.sensitivity",
     "transient": "circuitsim.time_domain",
     "Uniqueness": "circuitsim.controlled.verdict",
     "waveform_gradient": "circuitsim.time_domain",

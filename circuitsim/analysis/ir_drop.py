@@ -152,7 +152,7 @@ class IrDrop(Result):
             from circuitsim.plotting.bars import plot_worst_drops
 
             return plot_worst_drops(self.point.circuit.title, [(name, drop) for name, _, _, drop in self.worst(20)])
-        from circuitsim.plotting.ir_drop import plot_drops
+        from circuitsim.plotting.maps import plot_drops
 
         return plot_drops(self)
 

@@ -293,7 +293,7 @@ def _asked_wrongly(deck: Deck) -> Iterator[Problem]:
         if not isinstance(request, (SensitivityRequest, TransferRequest)):
             continue
         from circuitsim.analysis.probes import parse_probes
-        from circuitsim.small_signal.transfer import output_and_input
+        from circuitsim.small_signal.sensitivity import output_and_input
 
         try:
             if isinstance(request, TransferRequest):

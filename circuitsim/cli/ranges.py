@@ -566,7 +566,7 @@ def run_ac(args: argparse.Namespace) -> int:
     values = measured(deck, found, measurements_of(deck, "ac"), args.measure, warner(deck))
 
     def figure() -> Figure:
-        from circuitsim.plotting.bode import plot_bode
+        from circuitsim.plotting.curves import plot_bode
 
         return plot_bode(title, table)
 

@@ -46,8 +46,7 @@ def run_sensitivity(args: argparse.Namespace) -> int:
     """Compute and print derivatives and transfer functions."""
     from circuitsim.formats.strict_json import dumps
     from circuitsim.formats.table import Table
-    from circuitsim.small_signal.sensitivity import HEADER, sensitivity
-    from circuitsim.small_signal.transfer import transfer_function
+    from circuitsim.small_signal.sensitivity import HEADER, sensitivity, transfer_function
 
     if args.top is not None and args.top < 0:
         raise UsageError(f"--top must be at least 0, not {args.top}")

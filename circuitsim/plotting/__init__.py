@@ -5,8 +5,8 @@ changed. The same input gives the same picture.
 """
 
 from circuitsim.plotting.circuit import draw_circuit
-from circuitsim.plotting.crossbar import plot_crossbar
 from circuitsim.plotting.curves import plot_sweep
 from circuitsim.plotting.figure import rendered
+from circuitsim.plotting.maps import plot_crossbar
 
 __all__ = ["draw_circuit", "plot_crossbar", "plot_sweep", "rendered"]

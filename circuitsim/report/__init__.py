@@ -138,7 +138,7 @@ def drawing(source: OperatingPoint | Circuit, marked: Collection[str] = ()) -> s
 def _worst(source: OperatingPoint | Circuit) -> str:
     """Tables in place of a drawing."""
     from circuitsim.plotting import draw_circuit
-    from circuitsim.plotting.worst import drops_of, worst
+    from circuitsim.plotting.circuit import drops_of, worst
 
     parts = ["<h2>Circuit</h2><p>Too many nodes for a drawing.</p>"]
     if drops_of(source) is not None:

@@ -1,8 +1,7 @@
 """AC analysis: responses over frequency, poles and sensitivities at an operating point (docs/analyses.md)."""
 
-from circuitsim.small_signal.frequency import AcResult, ac
+from circuitsim.small_signal.frequency import AcResult, Poles, ac, poles
 from circuitsim.small_signal.measure import measure
-from circuitsim.small_signal.poles import Poles, poles
 from circuitsim.small_signal.stepped import AcSweep, ac_sweep
 
 __all__ = ["AcResult", "AcSweep", "Poles", "ac", "ac_sweep", "measure", "poles"]

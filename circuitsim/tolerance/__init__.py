@@ -1,7 +1,6 @@
 """Tolerances: Monte Carlo analysis with statistics, worst cases with proof."""
 
-from circuitsim.tolerance.montecarlo import montecarlo
-from circuitsim.tolerance.result import MonteCarlo
+from circuitsim.tolerance.montecarlo import MonteCarlo, montecarlo
 from circuitsim.tolerance.spread import Spread, Tolerance, parse_tolerance
 from circuitsim.tolerance.worst_case import WorstCase, worst_case
 

@@ -37,8 +37,7 @@ from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.deviations import Distribution
 from circuitsim.points import computed
 from circuitsim.tolerance.port_model import UNBOUNDED, Centre, PortModel, State, centre, port_model, state_of
-from circuitsim.tolerance.specification import Specification
-from circuitsim.tolerance.spread import Asked, Spread, Tolerance
+from circuitsim.tolerance.spread import Asked, Specification, Spread, Tolerance
 from circuitsim.units import format_quantity
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from circuitsim.tolerance import result
-from circuitsim.tolerance.statistics import Moments, proportion, quantile
+from circuitsim.tolerance.montecarlo import Moments, proportion, quantile
 
 
 def test_intervals_of_quantiles_hold_them_as_often_as_they_say() -> None:
