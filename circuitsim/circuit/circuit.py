@@ -26,9 +26,6 @@ from circuitsim.circuit.laws import CurrentControl, Law, Quantity, VoltageContro
 from circuitsim.circuit.table import (
     GROUND,
     ElementTable,
-    Letters,
-    NodeNames,
-    NumberedNames,
     check_values,
     checked_columns,
     checked_value,
@@ -573,7 +570,7 @@ class Circuit(ElementTable):
         node_names: Sequence[str] | None = None,
         laws: Mapping[int, Law] = MappingProxyType({}),
     ) -> Circuit:
-        """A circuit from whole columns (see `CircuitArrays`); names are numbered on demand where not given.
+        """A circuit from whole columns (see `CircuitArrays`); names are numbered where not given.
 
         Parameters
         ----------
@@ -599,11 +596,11 @@ class Circuit(ElementTable):
         """
         arrays = checked_columns(kind, first, second, value, n_nodes, laws)
         circuit = cls(title)
-        numbered = NumberedNames(Letters([row.letter for row in ELEMENTS], arrays.kind), arrays.kind.size, 1)
-        circuit._names = numbered if names is None else list(names)
+        numbered = (f"{ELEMENTS[code].letter}{k}" for k, code in enumerate(arrays.kind.tolist(), 1))
+        circuit._names = list(numbered if names is None else names)
         plain = [k for k in range(arrays.kind.size) if k not in laws] if laws else None
         check_values(arrays.kind, arrays.value, circuit._names, plain)
-        circuit._node_names = NodeNames(n_nodes) if node_names is None else list(node_names)
+        circuit._node_names = [f"n{k}" if k else "0" for k in range(n_nodes)] if node_names is None else [*node_names]
         if len(circuit._names) != arrays.kind.size or len(circuit._node_names) != n_nodes:
             raise TopologyError("as many names as elements and as many node names as nodes are needed")
         circuit._index, circuit._node_index, circuit._laws = None, None, dict(laws)
@@ -643,7 +640,7 @@ class Circuit(ElementTable):
         """
         circuit = cls(title)
         circuit._kind, circuit._first, circuit._second, circuit._value = columns
-        circuit._names, circuit._node_names = names, node_names
+        circuit._names, circuit._node_names = list(names), list(node_names)
         circuit._index = circuit._node_index = None
         circuit._deck_origins = origins
         circuit._devices, circuit._laws = dict(devices or {}), dict(laws or {})

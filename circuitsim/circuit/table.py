@@ -1,7 +1,7 @@
 """The table of a circuit: elements and nodes as compact columns, and their names.
 
-Columns are machine arrays: circuits of millions of elements take tens of bytes per element, and numpy is imported only
-for computations. Names are generated on demand for circuits from arrays; case does not matter.
+Columns are machine arrays: circuits of millions of elements take tens of bytes per element besides their names, and
+numpy is imported only for computations. Case of names does not matter.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice, repeat
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.circuit.elements import AMPLIFIER, DIODE, ELEMENTS
@@ -162,59 +162,6 @@ def index_of(names: Iterable[str], others: Mapping[str, int] | None = None) -> d
     return found
 
 
-class NumberedNames(Sequence[str]):
-    """Names generated on demand (``R1``, ``R2`` …), to avoid storing millions of strings."""
-
-    def __init__(self, prefixes: Sequence[str] | str, count: int, start: int) -> None:
-        self._prefixes, self._count, self._start = prefixes, count, start
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __getitem__(self, item: Any) -> Any:
-        if isinstance(item, slice):
-            return [self[k] for k in range(*item.indices(self._count))]
-        k = range(self._count)[item]
-        prefix = self._prefixes if isinstance(self._prefixes, str) else self._prefixes[k]
-        return f"{prefix}{k + self._start}"
-
-    def __iter__(self) -> Iterator[str]:
-        # A quarter of the time of indexing each name.
-        prefixes = repeat(self._prefixes, self._count) if isinstance(self._prefixes, str) else self._prefixes
-        return (f"{prefix}{k}" for k, prefix in enumerate(prefixes, self._start))
-
-
-class Letters(Sequence[str]):
-    """The letter of each element, looked up in its kind column."""
-
-    def __init__(self, letters: Sequence[str], kind: np.ndarray) -> None:
-        self._letters, self._kind = letters, kind
-
-    def __len__(self) -> int:
-        return len(self._kind)
-
-    def __getitem__(self, item: Any) -> Any:
-        return self._letters[self._kind[item]]
-
-    def __iter__(self) -> Iterator[str]:
-        return map(self._letters.__getitem__, self._kind.tolist())
-
-
-class NodeNames(NumberedNames):
-    """Node names ``0``, ``n1``, ``n2`` …"""
-
-    def __init__(self, count: int) -> None:
-        super().__init__("n", count, 0)
-
-    def __getitem__(self, item: Any) -> Any:
-        if isinstance(item, slice):
-            return [self[k] for k in range(*item.indices(len(self)))]
-        return "0" if range(len(self))[item] == GROUND else super().__getitem__(item)
-
-    def __iter__(self) -> Iterator[str]:
-        return chain(["0"][: len(self)], islice(super().__iter__(), 1, None))
-
-
 def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
     """The error message for an unknown name, with the nearest known ones."""
     hint = similar(name.lower(), islice(known, 5000))
@@ -238,16 +185,15 @@ class ElementTable:
         self._first = array("q")
         self._second = array("q")
         self._value = array("d")
-        self._names: list[str] | Sequence[str] = []
+        self._names: list[str] = []
         self._index: dict[str, int] | None = {}
-        self._node_names: list[str] | Sequence[str] = ["0"]
+        self._node_names: list[str] = ["0"]
         self._node_index: dict[str, int] | None = {"0": GROUND, "gnd": GROUND}
         self._origins: dict[int, tuple[str, int]] = {}
         self._deck_origins: Any = None  # the same for whole columns: an object with get(k)
         self._devices: dict[int, Device] = {}  # by element
         self._laws: dict[int, Law] = {}  # of controlled elements
         self._lent = False  # whether columns and names are shared with other circuits
-        self._viewed = False  # whether numpy arrays share the memory of the columns
         self._arrays: CircuitArrays | None = None
         self.dynamics: Any = None
         """A deck's data for transient and AC analysis: a `FollowingSources` of `circuitsim.netlist`."""
@@ -260,11 +206,10 @@ class ElementTable:
         if key in self._element_index():
             raise TopologyError(f"{name}: the name is taken already")
         self._keep_to_itself()
-        names = self._own_names()
         self._element_index()[key] = len(self._kind)
         if origin is not None:
             self._origins[len(self._kind)] = origin
-        names.append(name)
+        self._names.append(name)
         self._kind.append(code)
         self._first.append(self.node(first))
         self._second.append(self.node(second))
@@ -278,9 +223,8 @@ class ElementTable:
         found: int | None = self._index_of_nodes().get(key)
         if found is None:
             self._keep_to_itself()
-            names = self._own_node_names()
-            found = self._index_of_nodes()[key] = len(names)
-            names.append(name)
+            found = self._index_of_nodes()[key] = len(self._node_names)
+            self._node_names.append(name)
             self._arrays = None
         return found
 
@@ -288,14 +232,12 @@ class ElementTable:
         """Copy shared columns and names before the circuit grows."""
         if self._lent:
             self._kind, self._first, self._second = self._kind[:], self._first[:], self._second[:]
-            self._names, self._node_names = list(self._names), list(self._node_names)
+            self._value = self._value[:]
+            self._names, self._node_names = self._names[:], self._node_names[:]
             self._index = self._node_index = None
             self._origins, self._devices, self._laws = dict(self._origins), dict(self._devices), dict(self._laws)
             self.dynamics = None if self.dynamics is None else self.dynamics.copied()
             self._lent = False
-        if self._viewed:
-            self._kind, self._first, self._second = self._kind[:], self._first[:], self._second[:]
-            self._value, self._viewed = self._value[:], False
 
     @property
     def names(self) -> Sequence[str]:
@@ -414,12 +356,11 @@ class ElementTable:
         if self._arrays is None:
             import numpy as np
 
-            self._viewed = True
             types = np.int8, np.int64, np.int64, np.float64
-            columns = [np.asarray(column).view(dtype) for column, dtype in zip(self.columns(), types)]
-            for column in columns:
+            kind, first, second, value = (np.array(column, dtype) for column, dtype in zip(self.columns(), types))
+            for column in (kind, first, second, value):
                 column.flags.writeable = False
-            self._arrays = CircuitArrays(columns[0], columns[1], columns[2], columns[3], len(self._node_names))
+            self._arrays = CircuitArrays(kind, first, second, value, len(self._node_names))
         return self._arrays
 
     def count(self) -> dict[str, int]:
@@ -443,15 +384,3 @@ class ElementTable:
         if self._node_index is None:
             self._node_index = index_of(self._node_names, dict.fromkeys(GROUND_NAMES, GROUND))
         return self._node_index
-
-    def _own_names(self) -> list[str]:
-        """Element names as a growable list, converted on first need."""
-        if not isinstance(self._names, list):
-            self._names, self._index = list(self._names), None
-        return self._names
-
-    def _own_node_names(self) -> list[str]:
-        """The same for nodes."""
-        if not isinstance(self._node_names, list):
-            self._node_names, self._node_index = list(self._node_names), None
-        return self._node_names

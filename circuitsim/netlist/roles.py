@@ -278,13 +278,11 @@ class _Collected:
     def roles(self) -> Roles:
         """The result."""
         names, nodes = self.circuit.names, self.circuit.node_names
-        # Making all names at once is four times as fast.
-        called = list(names) if 4 * len(self.bounds) > len(names) else names
         return Roles(
             tuple(names[k] for k in self.inputs),
             tuple((nodes[p], nodes[q]) for p, q in self.outputs),
             tuple(
-                Adjustable(".".join(filter(None, (called[k], key))), low, high)
+                Adjustable(".".join(filter(None, (names[k], key))), low, high)
                 for (k, key), (low, high) in sorted(self.bounds.items())
             ),
             tuple(self.lines),
