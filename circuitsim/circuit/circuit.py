@@ -615,8 +615,8 @@ class Circuit(ElementTable):
         cls,
         title: str,
         columns: tuple[array[int], array[int], array[int], array[float]],
-        names: Sequence[str],
-        node_names: Sequence[str],
+        names: list[str],
+        node_names: list[str],
         origins: Any = None,
         devices: Mapping[int, Device] | None = None,
         laws: Mapping[int, Law] | None = None,
@@ -629,7 +629,7 @@ class Circuit(ElementTable):
             First line of the deck.
         columns : tuple of array.array
             ``kind`` ("b"), ``first``, ``second`` ("q"), ``value`` ("d"), as `CircuitArrays` has them.
-        names, node_names : sequence of str
+        names, node_names : list of str
             All names; node 0 is ground. Names are unique in either case.
         origins : object, optional
             Its ``get(k)`` gives file and line of element ``k``.
@@ -640,7 +640,7 @@ class Circuit(ElementTable):
         """
         circuit = cls(title)
         circuit._kind, circuit._first, circuit._second, circuit._value = columns
-        circuit._names, circuit._node_names = list(names), list(node_names)
+        circuit._names, circuit._node_names = names, node_names
         circuit._index = circuit._node_index = None
         circuit._deck_origins = origins
         circuit._devices, circuit._laws = dict(devices or {}), dict(laws or {})
