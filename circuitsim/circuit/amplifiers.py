@@ -9,8 +9,7 @@ provided that the gains agree around every loop and no element joins sections of
 from __future__ import annotations
 
 import math
-from array import array
-from collections import deque
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from circuitsim.circuit.circuit import Circuit
@@ -107,26 +106,15 @@ def _contradiction(circuit: Circuit, k: int, product: float) -> AmplifierError:
 
 def _path(circuit: Circuit, k: int) -> list[int]:
     """A shortest path from the second terminal of element ``k`` back to its first, over the elements before it."""
+    import networkx
+
     kind, first, second, _ = circuit.columns()
-    around: dict[int, list[tuple[int, int]]] = {}
-    for e in range(k):
-        a, b = first[e], second[e]
-        if kind[e] != CAPACITOR and a != GROUND and b != GROUND:
-            around.setdefault(a, []).append((b, e))
-            around.setdefault(b, []).append((a, e))
-    came: dict[int, tuple[int, int]] = {second[k]: (-1, -1)}
-    queue = deque([second[k]])
-    while queue and first[k] not in came:
-        node = queue.popleft()
-        for other, e in around.get(node, ()):
-            if other not in came:
-                came[other] = node, e
-                queue.append(other)
-    path, node = [], first[k]
-    while came[node][0] >= 0:
-        node, e = came[node]
-        path.append(e)
-    return path[::-1]
+    graph = networkx.Graph()
+    for e in reversed(range(k)):
+        if kind[e] != CAPACITOR and GROUND not in (first[e], second[e]):
+            graph.add_edge(first[e], second[e], element=e)
+    nodes = networkx.shortest_path(graph, second[k], first[k])
+    return [graph.edges[ends]["element"] for ends in pairwise(nodes)]
 
 
 def without_amplifiers(circuit: Circuit) -> Image:
@@ -153,11 +141,6 @@ def without_amplifiers(circuit: Circuit) -> Image:
         k = int(np.argmin(held))
         raise AmplifierError(f"{circuit.names[k]}: {RANGE}", k, [circuit.names[k]])
     columns = np.where(wire, RESISTOR, kind).astype(np.int8), first, second, np.where(wire, 0.0, scaled)
-    kinds, firsts, seconds, values = array("b"), array("q"), array("q"), array("d")
-    grown: tuple[array[int] | array[float], ...] = (kinds, firsts, seconds, values)
-    for column, data in zip(grown, columns):
-        column.frombytes(np.ascontiguousarray(data).tobytes())
-    image = Circuit.from_columns(
-        circuit.title, (kinds, firsts, seconds, values), list(circuit.names), list(circuit.node_names)
-    )
+    nodes = list(circuit.node_names)
+    image = Circuit.from_arrays(*columns, len(nodes), circuit.title, circuit.names, nodes)
     return Image(image, node, element)

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg.lapack import dpstrf
 
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import INDUCTOR
@@ -78,27 +79,20 @@ def windings_of(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) ->
 
 def _factors(own: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Order of elimination, D and U of inductances (n, n), by the largest remaining fraction of the diagonal."""
-    left, first = own.copy(), own.diagonal().copy()
-    order, waiting, rows = list[int](), list(range(first.size)), []
-    while waiting:
-        share = left.diagonal()[waiting] / first[waiting]
-        if share.max() <= ROUNDING:
-            break
-        p = waiting.pop(int(share.argmax()))
-        weak = np.abs(left[p]) <= ROUNDING * np.sqrt(first * first[p])
-        rows.append(np.where(weak, 0.0, left[p] / left[p, p]))
-        rows[-1][[*order, p]] = 0.0
-        rows[-1][p] = 1.0
-        left = left - left[p, p] * np.outer(rows[-1], rows[-1])
-        order.append(p)
-    r, order = len(order), order + waiting
-    inductance, turns = np.zeros(first.size), np.eye(first.size)
-    if r:
-        turns[:r] = np.array(rows)[:, order]
+    scale = np.sqrt(own.diagonal())
+    factors = own / np.outer(scale, scale)
+    np.fill_diagonal(factors, 1.0)
+    upper, order, r, _ = dpstrf(factors, tol=ROUNDING)
+    order -= 1
+    rows = np.triu(upper[:r])
+    rows *= rows.diagonal()[:, None]
+    inductance, turns = np.zeros(scale.size), np.eye(scale.size)
+    turns[:r] = np.where(np.abs(rows) > ROUNDING, rows / rows.diagonal()[:, None], 0.0) * scale[order]
+    turns[:r] /= scale[order[:r], None]
     # D from U and M of the independent inductors, without the rounding of repeated subtraction.
     back = np.linalg.inv(turns[:r, :r])
     inductance[:r] = (back.T @ own[np.ix_(order[:r], order[:r])] @ back).diagonal()
-    return np.array(order), inductance, turns
+    return order, inductance, turns
 
 
 def ideal_windings(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) -> tuple[np.ndarray, np.ndarray]:
