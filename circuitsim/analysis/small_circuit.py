@@ -18,10 +18,9 @@ from circuitsim.certificate import CLEAR, Certificate
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.table import read_only
-from circuitsim.engine.small.active_set import CLEAN, MAX_ITERATIONS, REFINED, Outcome
+from circuitsim.engine.small.active_set import CARRIES, CLEAN, IDLE, MAX_ITERATIONS, ON_LOOP, REFINED, Outcome
 from circuitsim.engine.small.elimination import UPDATES, Plan
-from circuitsim.engine.small.least_norm import carry_away
-from circuitsim.engine.small.loops import CARRIES, IDLE, ON_LOOP
+from circuitsim.engine.small.least_norm import share_loops
 from circuitsim.engine.small.single import (
     ALL,
     LOOPS,
@@ -31,7 +30,6 @@ from circuitsim.engine.small.single import (
     PROVE,
     REST,
     SIGNED,
-    loops_once,
     part,
     prepare,
     refine_once,
@@ -125,7 +123,7 @@ class SmallCircuitSolver:
         if not certified and (status in REFINED or (free and status == Outcome.CANCELLING_NONUNIQUE)):
             drops = np.empty(value.size)
             what = REST if loops else ALL
-            worst = kernel(refine_once, self._nodes, NODE)(*memory, out, drops, what, NO_GUESS)
+            worst = kernel(refine_once, self._nodes, NODE)(*memory, out, drops, what)
             if loops and worst < np.inf:
                 worst = self._share(memory, out, drops)
             certified = worst <= allowed
@@ -138,16 +136,14 @@ class SmallCircuitSolver:
     def _share(self, memory: tuple[np.ndarray, np.ndarray], out: np.ndarray, drops: np.ndarray | None) -> float:
         """Choose the currents in loops of diodes, after a refinement if there are ``drops``; returns the largest
         relative residual, infinite on failure."""
-        good, ends, need = kernel(loops_once, self._nodes)(*memory, out)
-        carried = carry_away(ends, None, need) if good else None
-        if carried is None:
+        current, state = out[self.currents], out[self.iterations + 1 :]
+        if not share_loops(self.circuit.arrays(), self._diode, part(self._packed, 3), current, state):
             return np.inf
-        carried.flags.writeable = False
         worst: float
         if drops is None:
-            _, worst = kernel(solve_once, self._nodes, NODE)(*memory, carried, PROVE, True, out)
+            _, worst = kernel(solve_once, self._nodes, NODE)(*memory, NO_GUESS, PROVE, True, out)
         else:
-            worst = kernel(refine_once, self._nodes, NODE)(*memory, out, drops, LOOPS, carried)
+            worst = kernel(refine_once, self._nodes, NODE)(*memory, out, drops, LOOPS)
         return worst
 
     def allow_negative_resistors(self) -> None:

@@ -54,6 +54,9 @@ class Outcome(enum.IntEnum):
     """As `NONUNIQUE_CURRENTS`, with such sources."""
 
 
+IDLE, CARRIES, ON_LOOP = 0, 1, 2
+"""States of a diode: no current; a current above rounding; ends on a loop of equal potentials (added to the others)."""
+
 REFINED = (Outcome.CONVERGED, Outcome.NONUNIQUE_CURRENTS, Outcome.CANCELLING_SOURCES)
 """Outcomes whose branch currents `circuitsim.engine.small.single.refine_once` can refine."""
 

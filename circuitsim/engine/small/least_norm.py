@@ -13,9 +13,8 @@ import numpy as np
 
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
-from circuitsim.engine.small.active_set import MAX_ITERATIONS, REFINED
+from circuitsim.engine.small.active_set import CARRIES, IDLE, MAX_ITERATIONS, NOISE, ON_LOOP, REFINED
 from circuitsim.engine.small.elimination import UPDATES
-from circuitsim.engine.small.loops import add_pass
 from circuitsim.engine.small.single import ALL, NO_GUESS, NUMBERS, prepare, refine_once, solve_once
 from circuitsim.kernels import NODE, kernel
 from circuitsim.program.components import block_labels, component_labels
@@ -30,15 +29,15 @@ ACCURATE = 1e-9
 """A pass counts if its certificate holds to this; the next one corrects the residual."""
 
 
-def carry_away(ends: np.ndarray, one_way: np.ndarray | None, need: np.ndarray) -> np.ndarray | None:
+def carry_away(ends: np.ndarray, one_way: np.ndarray, need: np.ndarray) -> np.ndarray | None:
     """Currents of least norm with the given net currents ``need``.
 
     Parameters
     ----------
     ends : (2, m) int array
         The nodes where the edges begin, and where they end.
-    one_way : (m,) bool array, optional
-        Edges whose currents first → second must be ≥ 0; by default all.
+    one_way : (m,) bool array
+        Edges whose currents first → second must be ≥ 0.
     need : (nodes,) float array
         Current that leaves each node through the edges, A; node 0 (of every connected part) takes the rest.
 
@@ -48,8 +47,6 @@ def carry_away(ends: np.ndarray, one_way: np.ndarray | None, need: np.ndarray) -
         A; None if they were not found.
     """
     carried, rest, flat = np.zeros(ends.shape[1]), need.copy(), ends.ravel()
-    if one_way is None:
-        one_way = carried == 0.0
     idle, key = one_way, flat.tobytes()
     for _ in range(PASSES):
         fed = rest != 0.0  # a source of 0 A would hide that a node is pendant
@@ -64,6 +61,50 @@ def carry_away(ends: np.ndarray, one_way: np.ndarray | None, need: np.ndarray) -
             break
         idle = one_way & (carried <= 0.0)
     return carried
+
+
+def add_pass(ends, one_way, need, found, carried, rest):
+    """Add the currents of one pass of `carry_away` to those carried, except
+    rounding.
+
+    Parameters
+    ----------
+    ends : (2 m,) int array
+        The nodes where each edge begins, then those where it ends.
+    one_way : (m,) bool array
+        Edges whose currents must be ≥ 0.
+    need : (nodes,) float array
+        Current that leaves each node through the edges, A.
+    found, carried : (m,) float arrays
+        A.
+    rest : (nodes,) float array
+        Overwritten: the residual of ``need``, 0 where it is rounding.
+
+    Returns
+    -------
+    bool
+        Whether a residual remains, except at node 0.
+    """
+    m, most, through, left = one_way.size, 0.0, np.zeros(need.size), False
+    for e in range(m):
+        most = max(most, abs(found[e]))
+    for k in range(need.size):
+        rest[k] = need[k]
+    for e in range(m):
+        a, b = ends[e], ends[m + e]
+        if abs(found[e]) > NOISE * most:
+            carried[e] += found[e]
+        if one_way[e] and carried[e] < 0.0:
+            carried[e] = 0.0
+        rest[a] -= carried[e]
+        rest[b] += carried[e]
+        through[a] += abs(carried[e])
+        through[b] += abs(carried[e])
+    for k in range(1, need.size):
+        if abs(rest[k]) <= 10.0 * NOISE * max(through[k], abs(need[k])):
+            rest[k] = 0.0
+        left = left or rest[k] != 0.0
+    return left
 
 
 class WireLoops(NamedTuple):
@@ -102,25 +143,71 @@ class WireLoops(NamedTuple):
         part = component_labels(self.nodes.size, *self.ends)
         order = np.lexsort((-off, part))
         number = np.ones(self.nodes.size, dtype=np.int64)
-        number[order[np.append(True, part[order[1:]] != part[order[:-1]])]] = 0
+        number[order[np.diff(part[order], prepend=-1) != 0]] = 0
         return number * np.cumsum(number)
 
     def carried(self, number: np.ndarray, need: np.ndarray) -> np.ndarray | None:
         """`carry_away` for net currents ``need`` (n,) into the nodes with these numbers."""
-        left = np.zeros(int(number.max()) + 1)
+        left = np.zeros(int(number.max(initial=0)) + 1)
         left[number] = need
         left[0] = 0.0
         return carry_away(number[self.ends], self.one_way, left)
 
+    def need(self, current: np.ndarray) -> np.ndarray:
+        """The net current that leaves each of their nodes (n,) with the currents (k,), A."""
+        (first, second), n = self.ends, self.nodes.size
+        return np.asarray(np.bincount(first, current, n) - np.bincount(second, current, n))
+
     def least_norm(self, current: np.ndarray) -> np.ndarray:
         """Their currents (k,), A, of least norm with the same sums at the nodes; those given if none are found."""
-        (first, second), n = self.ends, self.nodes.size
-        need = np.bincount(first, current, n) - np.bincount(second, current, n)
+        need = self.need(current)
         number, grain = self.numbered(np.abs(need)), ROUNDING * float(np.abs(need).max(initial=0.0))
         found = self.carried(number, need)
         if found is None and grain > 0.0:  # needs that differ by rounding may want a current of that size
             found = self.carried(number, grain * np.round(need / grain))
         return current if found is None else found
+
+
+def share_loops(
+    arrays: CircuitArrays, diodes: np.ndarray, fixed: np.ndarray, current: np.ndarray, state: np.ndarray
+) -> bool:
+    """Choose the currents of diodes on loops in the result of `circuitsim.engine.small.single.solve_once` or
+    `circuitsim.engine.small.single.refine_once`.
+
+    Parameters
+    ----------
+    diodes : (d,) int array
+        Elements.
+    fixed : int array
+        Those that fix a voltage.
+    current : (m,) float array
+        Of all elements, A, with those of some forest of the diodes on loops; overwritten.
+    state : (d,) float array
+        At least `ON_LOOP` for diodes of equal ends; overwritten: for those on loops.
+
+    Returns
+    -------
+    bool
+        Whether currents were found, and no loop holds a fixed voltage or is a diode from a node to itself.
+    """
+    (first, second), equal, largest = arrays[1:3], state >= ON_LOOP, np.zeros(arrays.n_nodes)
+    loops = WireLoops.of(arrays, np.concatenate([diodes[equal], fixed]))
+    if not loops.one_way.all() or (first == second)[diodes[equal]].any():
+        return False
+    for end in (first, second):
+        np.maximum.at(largest, end, np.abs(current))
+    scale, need = largest[loops.nodes], loops.need(current[loops.elements])
+    need[np.abs(need) <= NOISE * scale] = 0.0
+    carried = loops.carried(loops.numbered(scale), need)
+    if carried is None:
+        return False
+    on = np.isin(diodes, loops.elements)
+    state[equal & ~on] -= ON_LOOP
+    current[diodes[state == IDLE]] = 0.0
+    current[loops.elements] = carried
+    ends = np.maximum(*(largest[end[loops.elements]] for end in (first, second)))
+    state[on] = ON_LOOP + np.where(carried > NOISE * ends, CARRIES, IDLE)
+    return True
 
 
 class _Unit(NamedTuple):
@@ -171,7 +258,7 @@ def _least_norm(ends: bytes, one_way: bytes, fed: bytes, need: np.ndarray) -> np
     status, worst = kernel(solve_once, n, NODE)(*memory, NO_GUESS, MAX_ITERATIONS, True, out)
     # Potentials may be open where only idle diodes fix a node, but with a resistor in each edge its current is unique.
     if not worst <= ACCURATE and status in REFINED:
-        worst = kernel(refine_once, n, NODE)(*memory, out, np.empty(size), ALL, NO_GUESS)
+        worst = kernel(refine_once, n, NODE)(*memory, out, np.empty(size), ALL)
     unit.spare.append(memory)
     found: np.ndarray = out[end : end + len(one_way)]
     return found if worst <= ACCURATE else None

@@ -11,7 +11,10 @@ import numpy as np
 
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.engine.small.active_set import (
+    CARRIES,
+    IDLE,
     NOISE,
+    ON_LOOP,
     Outcome,
     constraint_currents,
     injections,
@@ -20,9 +23,8 @@ from circuitsim.engine.small.active_set import (
     take_conductances,
 )
 from circuitsim.engine.small.branches import certify, largest, refine, take_tree
-from circuitsim.engine.small.currents import ACCURATE, measure, reach
+from circuitsim.engine.small.currents import ACCURATE, branch_currents, measure, reach
 from circuitsim.engine.small.elimination import Plan, plan
-from circuitsim.engine.small.loops import CARRIES, IDLE, ON_LOOP, find_loops, give
 from circuitsim.engine.small.pointers import kept, pointer
 from circuitsim.engine.small.workspace import workspace, workspace_size
 from circuitsim.engine.steps import offsets
@@ -190,7 +192,6 @@ def solve_once(packed, numbers, guess, max_iterations, merged, out):
         Memory that belongs to ``packed``: the resistances of the cached factors, Ω, then the workspace's.
     guess : (m,) float array
         Branch currents of an operating point whose conducting diodes are the initial guess; empty: no diode conducts.
-        With `PROVE`: currents of the diodes on loops, A, in the order of `loops_once`.
     max_iterations : int
         Maximum number of linear circuits; 0: one, for a correct guess; `PROVE`.
     merged : bool
@@ -199,7 +200,9 @@ def solve_once(packed, numbers, guess, max_iterations, merged, out):
         Element values (Ω, V, A; ignored for diodes). The rest is overwritten: potentials, V; if all diode currents are
         unique, branch currents, A, and largest absolute and relative residuals, 7 each
         (`circuitsim.certificate.worst_violations`); number of linear circuits; state of each diode
-        (`circuitsim.engine.small.loops.IDLE`).
+        (`circuitsim.engine.small.active_set.IDLE`). With
+        ``merged`` and `Outcome.NONUNIQUE_CURRENTS` branch currents in which diodes of equal ends, which have the state
+        `ON_LOOP`, carry those of some forest, of either sign. With `PROVE` the currents of diodes are given.
 
     Returns
     -------
@@ -214,7 +217,7 @@ def solve_once(packed, numbers, guess, max_iterations, merged, out):
     space = pointer(workspace(plan, numbers[plan.resistor.size :], places, marks))
     status = Outcome.CONVERGED
     if max_iterations == PROVE:
-        give(space, out[out.size - plan.diode.size :], guess)
+        take_flows(plan, packed, space, out)
     else:
         status = found(plan, packed, space, numbers[: plan.resistor.size], guess, max_iterations, merged, out)
     chosen = not merged and status == Outcome.NONUNIQUE_CURRENTS
@@ -225,7 +228,7 @@ def solve_once(packed, numbers, guess, max_iterations, merged, out):
 def found(plan, packed, space, ohms, guess, max_iterations, merged, out):
     """The potentials and conducting diodes of `solve_once`; returns an `Outcome`."""
     kind, first, second, stamp = part(packed, 15), part(packed, 16), part(packed, 17), space.stamp
-    values, v, _, _, _ = views(out, kind.size, plan.coordinate.size)
+    values, v, current, _, _ = views(out, kind.size, plan.coordinate.size)
     tail = out.size - plan.diode.size
     status, changed = take_values(plan, kind, values, ohms, packed[SIGNED] != 0)
     if status != Outcome.CONVERGED:
@@ -243,6 +246,12 @@ def found(plan, packed, space, ohms, guess, max_iterations, merged, out):
     for d in range(closed.size):
         carries = closed[d] and space.flow[d] > NOISE * space.noise[d]
         out[tail + d] = CARRIES if carries else IDLE
+    if merged and status == Outcome.NONUNIQUE_CURRENTS:
+        space.low[:] = 0.0
+        branch_currents(plan, kind, first, second, values, v, space.low, space.flow, space.need, current)
+        for d in range(closed.size):
+            current[plan.diode[d]] = space.flow[d]
+            out[tail + d] += ON_LOOP if space.equal[d] else 0
     if not clear and status == Outcome.CONVERGED:
         return Outcome.CANCELLING_SOURCES
     if not clear and status == Outcome.NONUNIQUE_CURRENTS:
@@ -264,23 +273,15 @@ def prove(plan, packed, space, out):
     return largest(relative) if bound <= ACCURATE else np.inf
 
 
-def loops_once(packed, numbers, out):
-    """The loops of diodes after `solve_once`, or `refine_once` after it, ended with ``NONUNIQUE_CURRENTS``; the same
-    arguments.
-
-    Returns
-    -------
-    good, ends, need
-        See `circuitsim.engine.small.loops.find_loops`.
-    """
-    packed, numbers, out = kept(packed), kept(numbers), kept(out)
-    plan = pointer(unpack(packed))
-    places, marks = work_memory(packed)
-    space = pointer(workspace(plan, numbers[plan.resistor.size :], places, marks))
-    return find_loops(plan, space, out[out.size - plan.diode.size :])
+def take_flows(plan, packed, space, out):
+    """Take the currents of diodes from ``out``."""
+    kind = part(packed, 15)
+    _, _, current, _, _ = views(out, kind.size, plan.coordinate.size)
+    for d in range(plan.diode.size):
+        space.flow[d] = current[plan.diode[d]]
 
 
-def refine_once(packed, numbers, out, drop, what, shares):
+def refine_once(packed, numbers, out, drop, what):
     """Refine the currents and potentials just found by `solve_once`; the same arguments.
 
     Parameters
@@ -288,9 +289,8 @@ def refine_once(packed, numbers, out, drop, what, shares):
     drop : (m,) float array
         Branch voltages, V: overwritten, or with `LOOPS` as they were left.
     what : int
-        `ALL`, or where `solve_once` ended with `Outcome.NONUNIQUE_CURRENTS` `REST`, and after `loops_once` `LOOPS`.
-    shares : (edges,) float array
-        With `LOOPS`: currents of the diodes on loops, A, in the order of `loops_once`.
+        `ALL`, or where `solve_once` ended with `Outcome.NONUNIQUE_CURRENTS` `REST`, and with chosen currents of diodes
+        `LOOPS`.
 
     Returns
     -------
@@ -304,7 +304,7 @@ def refine_once(packed, numbers, out, drop, what, shares):
     kind, first, second, state = part(packed, 15), part(packed, 16), part(packed, 17), out[out.size - plan.diode.size :]
     values, v, current, worst, relative = views(out, kind.size, plan.coordinate.size)
     if what == LOOPS:
-        give(space, state, shares)
+        take_flows(plan, packed, space, out)
         good = share(plan, space, first, second, current)
         if good:
             low = np.zeros(kind.size)
@@ -318,7 +318,6 @@ def refine_once(packed, numbers, out, drop, what, shares):
         )
         if good and what == REST:
             good = forward(plan, space.closed, state, current)
-            node_demands(plan, kind, first, second, current, space.need, space.size)
     for k in range(v.size):
         v[k] += 0.0  # no −0.0
     for k in range(current.size):
@@ -348,21 +347,3 @@ def forward(plan, closed, state, current):
     for d in range(closed.size):
         good = good and (not closed[d] or state[d] >= ON_LOOP or current[plan.diode[d]] >= 0.0)
     return good
-
-
-def node_demands(plan, kind, first, second, current, need, size):
-    """Net currents of nodes through voltage constraints and diodes, A, and the largest of their terms."""
-    need[:] = 0.0
-    size[:] = 0.0
-    for e in range(kind.size):
-        if kind[e] == CURRENT or (kind[e] == RESISTOR and current[e] != 0.0):
-            a, b, c = first[e], second[e], current[e]
-            need[a] -= c
-            need[b] += c
-            size[a] = max(size[a], abs(c))
-            size[b] = max(size[b], abs(c))
-    for k in range(plan.tree_edge.size):
-        e = plan.tree_edge[k]
-        if kind[e] == RESISTOR:
-            need[first[e]] += current[e]
-            need[second[e]] -= current[e]
