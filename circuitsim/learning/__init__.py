@@ -4,16 +4,18 @@ Losses, nudges and rules are small frozen values for any `EnergyBlock`.
 """
 
 from circuitsim._moved import at_first_use
-from circuitsim.learning.agnostic import AgnosticPropagation
 from circuitsim.learning.chain import Chain, Learner
-from circuitsim.learning.coupled import CoupledLearning
-from circuitsim.learning.equilibrium import EquilibriumPropagation
 from circuitsim.learning.estimate import Estimate, GradientProblem, Rule
-from circuitsim.learning.frequency import FrequencyPropagation
-from circuitsim.learning.implicit import ImplicitDifferentiation
 from circuitsim.learning.losses import CrossEntropy, Loss, SquaredError
 from circuitsim.learning.nudges import NUDGES, ConstantCurrent, FollowingCurrent, Nudging, ResistorNudge
-from circuitsim.learning.truncated import TruncatedBackpropagation
+from circuitsim.learning.rules import (
+    AgnosticPropagation,
+    CoupledLearning,
+    EquilibriumPropagation,
+    FrequencyPropagation,
+    ImplicitDifferentiation,
+    TruncatedBackpropagation,
+)
 
 __all__ = [
     "NUDGES",

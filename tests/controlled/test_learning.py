@@ -11,12 +11,10 @@ from circuitsim.blocks import Nudge
 from circuitsim.blocks.circuit import CircuitBlock
 from circuitsim.errors import UsageError
 from circuitsim.ffebm import Chain, Chaining, Stage
-from circuitsim.learning.agnostic import AgnosticPropagation
-from circuitsim.learning.equilibrium import EquilibriumPropagation
 from circuitsim.learning.estimate import GradientProblem
-from circuitsim.learning.frequency import FrequencyPropagation
 from circuitsim.learning.losses import SquaredError
 from circuitsim.learning.nudges import CONSTANT
+from circuitsim.learning.rules import AgnosticPropagation, EquilibriumPropagation, FrequencyPropagation
 from circuitsim.netlist import loads
 from circuitsim.netlist.roles import read_roles
 

@@ -17,7 +17,7 @@ from circuitsim.cli.options import READING
 from circuitsim.datasets.samples import Samples, is_over_time, read_samples, split
 from circuitsim.errors import CircuitError, ConvergenceError, NoEnergyError, UsageError
 from circuitsim.fitting import MeasureTarget, TimedDeck, WaveformFit, WaveTarget, read_targets
-from circuitsim.fitting.targets import Targets
+from circuitsim.fitting.fit import Targets, draw_fit
 from circuitsim.formats.columns import csv, table
 from circuitsim.formats.strict_json import dumps as json_text
 from circuitsim.learning import CrossEntropy, Estimate, GradientProblem, Learner, Loss, Rule, SquaredError
@@ -303,8 +303,6 @@ OTHER = (
 
 def build_waveforms(options: Any, deck: Deck, roles: Roles, notes: Sequence[Any]) -> Experiment:
     """A run from the options of ``train circuit``."""
-    from circuitsim.fitting.pictures import draw_fit
-
     known = family_options(options.model)
     wrong = [f"--{name.replace('_', '-')}" for name in OTHER if getattr(options, name) != known[name].default]
     if wrong:
