@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dpstrf
 
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import INDUCTOR
@@ -79,6 +78,8 @@ def windings_of(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) ->
 
 def _factors(own: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Order of elimination, D and U of inductances (n, n), by the largest remaining fraction of the diagonal."""
+    from scipy.linalg.lapack import dpstrf
+
     scale = np.sqrt(own.diagonal())
     factors = own / np.outer(scale, scale)
     np.fill_diagonal(factors, 1.0)

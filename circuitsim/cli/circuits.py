@@ -10,19 +10,34 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from circuitsim import report as parts
+from circuitsim.cli import main
 from circuitsim.cli.deck import alone, as_dict, elsewhere, printed, read, report, roles_of, run_together, severity
-from circuitsim.cli.options import command
+from circuitsim.cli.options import command, spice_number
 from circuitsim.cli.output import check_drawing, check_ending, check_target, check_targets, deliver, draw, present, save
 from circuitsim.errors import CircuitError, NetlistError, NoSteadyStateError, Problem, TopologyError, UsageError
-from circuitsim.netlist.deck import Deck, FourierCard, MeasurementRequest, analyses_of
+from circuitsim.formats import operating_point as forms
+from circuitsim.formats.operating_point import certificate_table
+from circuitsim.formats.result import Result
+from circuitsim.formats.strict_json import dumps
+from circuitsim.formats.table import Table
+from circuitsim.netlist import load
+from circuitsim.netlist.deck import (
+    CARDS,
+    Deck,
+    FourierCard,
+    MeasurementRequest,
+    SensitivityRequest,
+    TransferRequest,
+    analyses_of,
+    ranges_of,
+)
+from circuitsim.netlist.roles import Roles, read_roles
 
 if TYPE_CHECKING:
     from circuitsim.analysis import OperatingPoint
     from circuitsim.circuit import Circuit
-    from circuitsim.errors import Problem
     from circuitsim.inspection import Report
-    from circuitsim.netlist.deck import Deck
-    from circuitsim.netlist.roles import Roles
 
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "op": ("op", "Operating point", "solve"),
@@ -91,8 +106,6 @@ def _left_out(deck: Deck, words: Sequence[str]) -> Iterator[Problem]:
 
 def _one(args: argparse.Namespace, name: str, command: str) -> int:
     """Run one command on the deck: print its table, shortened, and write its files."""
-    from circuitsim.cli import main
-
     words = [command, args.deck, "--color", args.color, *["-v"] * args.verbose, *["--debug"] * args.debug]
     words += ["--plot", os.path.join(args.plot, f"{name}.png")] if args.plot else []
     if args.output:
@@ -159,8 +172,6 @@ def run_solve(args: argparse.Namespace) -> int:
     except CircuitError as error:
         report(deck.notes, args.verbose)
         if error.exit_code == 3 and args.format == "json":
-            from circuitsim.formats.strict_json import dumps
-
             deliver(dumps(failure(error, circuit)), args.output)
         raise
     said = [*deck.notes, *point.warnings]
@@ -174,12 +185,10 @@ def run_solve(args: argparse.Namespace) -> int:
         print(f"note: only the operating point is solved; circuitsim run also does {', '.join(left)}", file=sys.stderr)
     if args.explain:
         from circuitsim.analysis.explain import explain
-        from circuitsim.formats.operating_point import certificate_table
 
         print("\n".join([*explain(point), *certificate_table(point.to_dict())]), file=sys.stderr)
     if args.drops:
         from circuitsim.analysis.ir_drop import ir_drop
-        from circuitsim.formats.table import Table
 
         found = ir_drop(point)
         _, nets, pads = found.tables().values()
@@ -188,8 +197,6 @@ def run_solve(args: argparse.Namespace) -> int:
         tables = [pads, nets, worst] if args.format == "csv" else [nets, worst, pads]
         present(found, args, tables, whole=True)
     else:
-        from circuitsim.formats import operating_point as forms
-
         present(
             point,
             args,
@@ -287,8 +294,6 @@ def run_check(args: argparse.Namespace) -> int:
 
 def _asked_wrongly(deck: Deck) -> Iterator[Problem]:
     """Quantities of ``.sens`` and ``.tf`` cards that ``sensitivity`` refuses."""
-    from circuitsim.netlist.deck import SensitivityRequest, TransferRequest
-
     for request in deck.analyses:
         if not isinstance(request, (SensitivityRequest, TransferRequest)):
             continue
@@ -328,8 +333,6 @@ def _deliver(
     roles: Roles | None = None,
 ) -> None:
     if args.format == "json":
-        from circuitsim.formats.strict_json import dumps
-
         errors = any(level == "error" for level, _ in problems)
         content: dict[str, Any] = {
             "schema": 2,
@@ -367,9 +370,6 @@ def _roles_to_dict(roles: Roles) -> dict[str, Any]:
 
 def _text(report: Report, deck: Deck, roles: Roles | None) -> list[str]:
     """The structure as text."""
-    from circuitsim.formats.table import Table
-    from circuitsim.netlist.deck import CARDS
-
     kinds = ", ".join(f"{n} {kind}{'s' * (n > 1)}" for kind, n in report.kinds.items())
     rows = [
         ("nodes", report.nodes, "ground included"),
@@ -502,7 +502,6 @@ def run_report(args: argparse.Namespace) -> int:
 
 def _of_deck(args: argparse.Namespace, deck: Deck) -> tuple[str, int]:
     """The report of a deck, and the exit code."""
-    from circuitsim import report as parts
     from circuitsim.analysis import solve
 
     problems: list[Problem] = [*deck.notes]
@@ -523,11 +522,8 @@ def _of_deck(args: argparse.Namespace, deck: Deck) -> tuple[str, int]:
 
 def _analyses(deck: Deck, tolerance: float) -> list[str]:
     """The analyses requested by the deck in addition to its operating point, in order."""
-    from circuitsim import report as parts
     from circuitsim.analyses import run
     from circuitsim.analysis.sweep_axes import Combinations
-    from circuitsim.formats.result import Result
-    from circuitsim.netlist.deck import analyses_of, ranges_of
 
     body, left = [], ["op"]
     found: Mapping[str, Any]
@@ -559,7 +555,6 @@ def _of_run(path: str, capacitance: str | None) -> str:
     """The report of a training run."""
     import json
 
-    from circuitsim import report as parts
     from circuitsim.training import History, RunDirectory
 
     directory = RunDirectory(path)
@@ -578,7 +573,6 @@ def _of_run(path: str, capacitance: str | None) -> str:
     body = [parts.history(history, options)]
     if (directory.path / "trained.cir").is_file():
         from circuitsim.analysis import solve
-        from circuitsim.netlist import load
 
         deck = load(directory.path / "trained.cir")
         body.append(parts.operating_point(solve(deck)))
@@ -591,10 +585,7 @@ def _of_run(path: str, capacitance: str | None) -> str:
 
 def _settling(deck: Deck, options: Mapping[str, Any], capacitance: str) -> str:
     """Settling times and energies over the samples that a deck was trained with."""
-    from circuitsim import report as parts
-    from circuitsim.cli.options import spice_number
     from circuitsim.datasets.samples import read_samples
-    from circuitsim.netlist.roles import read_roles
     from circuitsim.time_domain import StepCircuit, settling_energy
 
     step = StepCircuit.of_deck(deck, spice_number("--capacitance", capacitance))

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from circuitsim._files import atomic_write
 from circuitsim.cli import Parser
 from circuitsim.cli.models import (
     MODELS,
@@ -28,11 +29,13 @@ from circuitsim.cli.options import Option, add_option, check_values, command
 from circuitsim.cli.output import check_target, deliver
 from circuitsim.cli.progress import Interrupt, workers_of
 from circuitsim.errors import UsageError
-
-if TYPE_CHECKING:
-    from circuitsim.training import Callback, RunDirectory, Trainer, TrainingPlan
-    from circuitsim.training.experiment import Experiment
-    from circuitsim.training.history import History, Row
+from circuitsim.formats.columns import csv, table
+from circuitsim.formats.strict_json import dumps
+from circuitsim.points import computed
+from circuitsim.training import Callback, Cosine, ProgressLine, RunDirectory, TensorBoard, Trainer, TrainingPlan
+from circuitsim.training.checkpoint import load_checkpoint
+from circuitsim.training.experiment import Experiment
+from circuitsim.training.history import History, Row
 
 LATER = ("epochs", "checkpoint_seconds", "threads", "seed")
 """Options of a recorded run that may differ from the requested ones."""
@@ -59,11 +62,6 @@ class Finished(NamedTuple):
 
 def run_seeds(options: Options) -> int:
     """Train with every seed; 0 when done, 130 when interrupted and saved."""
-    from circuitsim._files import atomic_write
-    from circuitsim.formats.columns import csv, table
-    from circuitsim.points import computed
-    from circuitsim.training import RunDirectory
-
     seeds, workers, dask = options.seeds, options.workers, options.dask
     if seeds < 1:
         raise UsageError(f"--seeds must be at least 1, not {seeds}")
@@ -149,8 +147,6 @@ def train_run(
     history : History
         Without rows if no epoch was completed.
     """
-    from circuitsim.training import ProgressLine, RunDirectory, Trainer
-
     directory = None if folder is None else RunDirectory(folder / name)
     known = directory is not None and directory.config.exists()
     options, recorded = given, given.recorded()
@@ -195,8 +191,6 @@ def resume(trainer: Trainer, directory: RunDirectory) -> None:
 
 def _epochs_begun(directory: Any) -> int:
     """Epochs begun by the run in a directory."""
-    from circuitsim.training.checkpoint import load_checkpoint
-
     if not directory.checkpoint.exists():
         return 0
     counters = load_checkpoint(directory.checkpoint)[1]["counters"]
@@ -342,8 +336,6 @@ examples:
 )
 def run_train(args: argparse.Namespace) -> int:
     """Train; 0 when done, 130 when interrupted and saved."""
-    from circuitsim.training import RunDirectory
-
     if args.model == RESUME:
         return _resume(args)
     known = family_options(args.model)
@@ -375,8 +367,6 @@ def run_train(args: argparse.Namespace) -> int:
 
 
 def _callbacks(tensorboard: str | None) -> list[Callback]:
-    from circuitsim.training import TensorBoard
-
     return [] if tensorboard is None else [TensorBoard(tensorboard)]
 
 
@@ -432,8 +422,6 @@ def experiment(model: str, **options: Any) -> Experiment:
 
 def _resume(args: argparse.Namespace) -> int:
     """Continue the run of a folder."""
-    from circuitsim.training import RunDirectory
-
     if "out" not in args:
         raise UsageError("name the run: circuitsim train resume --out DIR")
     directory = RunDirectory(args.out)
@@ -469,8 +457,6 @@ def _stretched(plan: TrainingPlan, before: int | None, done: int) -> str | None:
     """The note that a cosine schedule over another number of epochs changes the learning rate; None otherwise."""
     from dataclasses import replace
 
-    from circuitsim.training import Cosine
-
     if not isinstance(plan.schedule, Cosine) or not before or done >= plan.epochs:
         return None
     old, new = replace(plan.schedule, epochs=before).factor(done), plan.schedule.factor(done)
@@ -490,8 +476,6 @@ def _train(
     begin: Callable[[Trainer], None] = lambda trainer: None,
 ) -> int:
     """Train an experiment after ``begin(trainer)``, and write its model and, with ``pictures``, its pictures."""
-    from circuitsim.training import ProgressLine, Trainer
-
     print(experiment.title)
     for note in experiment.notes:
         print(f"note: {note}", file=sys.stderr)
@@ -545,8 +529,6 @@ examples:
 )
 def run_predict(args: argparse.Namespace) -> int:
     """Print one row per sample: number, class if there are classes, outputs; then the errors."""
-    from circuitsim.formats.columns import csv, table
-    from circuitsim.formats.strict_json import dumps
     from circuitsim.trained import load_run
 
     check_target(args.output, [])

@@ -10,16 +10,20 @@ from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from circuitsim._files import atomic_file
 from circuitsim.cli.deck import opened, report
 from circuitsim.cli.options import command, ranged, whole
-from circuitsim.cli.output import check_target, present
+from circuitsim.cli.output import check_target, present, save
 from circuitsim.cli.progress import LateProgress, workers_of
 from circuitsim.errors import UsageError
+from circuitsim.formats.columns import csv
+from circuitsim.formats.strict_json import dumps
+from circuitsim.formats.table import Table
+from circuitsim.netlist.deck import Deck, outputs_of, transfers_of
+from circuitsim.units import NumberError, parse
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from circuitsim.netlist.deck import Deck
 
 
 @command(
@@ -44,8 +48,6 @@ examples:
 )
 def run_sensitivity(args: argparse.Namespace) -> int:
     """Compute and print derivatives and transfer functions."""
-    from circuitsim.formats.strict_json import dumps
-    from circuitsim.formats.table import Table
     from circuitsim.small_signal.sensitivity import HEADER, sensitivity, transfer_function
 
     if args.top is not None and args.top < 0:
@@ -75,7 +77,6 @@ def run_sensitivity(args: argparse.Namespace) -> int:
 def asked(deck: Deck, observe: str | None, source: str | None) -> tuple[str, list[tuple[str, str]]]:
     """Outputs of the derivatives, and pairs of output and source of transfer functions."""
     from circuitsim.analysis.probes import parse_probes
-    from circuitsim.netlist.deck import outputs_of, transfers_of
 
     outputs = observe or outputs_of(deck)
     if source is not None and outputs:
@@ -172,9 +173,6 @@ def _kept(path: str | None) -> Iterator[Callable[[Sequence[str], np.ndarray], No
     if path is None:
         yield None
         return
-    from circuitsim._files import atomic_file
-    from circuitsim.formats.columns import csv
-
     with atomic_file(Path(path)) as file:
 
         def write(names: Sequence[str], values: np.ndarray) -> None:
@@ -267,17 +265,14 @@ def run_optimise(args: argparse.Namespace) -> int:
     if bound:
         print(f"note: at a bound: {', '.join(bound)} (--adjust NAMES=LOW:HIGH sets others)", file=sys.stderr)
     if args.written:
-        from circuitsim.cli.output import save
-        from circuitsim.netlist import dumps
+        from circuitsim.netlist import dumps as deck_text
 
-        save(dumps(found.point.circuit).encode(), args.written)
+        save(deck_text(found.point.circuit).encode(), args.written)
     return 0
 
 
 def _ends(text: str) -> tuple[float, float] | None:
     """The bounds of one ``--adjust``."""
-    from circuitsim.units import NumberError, parse
-
     _, equals, ends = text.partition("=")
     if not equals:
         return None

@@ -16,14 +16,13 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from circuitsim.blocks.propagation import check_named
 from circuitsim.cli.options import Option, options_in
+from circuitsim.datasets import choose, load
 from circuitsim.errors import UsageError, similar
-
-if TYPE_CHECKING:
-    from circuitsim.training import Optimizer, Schedule, TrainingPlan
-
+from circuitsim.training import SGD, Adam, Constant, Cosine, Exponential, Optimizer, Schedule, TrainingPlan
 
 MODELS = {
     "circuit": "a deck with inputs, outputs and trainable elements",
@@ -216,9 +215,6 @@ def published_run(options: Any, models: Mapping[str, Any], weights: str) -> tupl
     plan : TrainingPlan
     """
     from circuitsim.blocks.layered import Sweeps
-    from circuitsim.blocks.propagation import check_named
-    from circuitsim.datasets import choose, load
-    from circuitsim.training import SGD, Exponential
 
     check_named(preset=(options.preset, models))
     preset = models[options.preset]
@@ -233,8 +229,6 @@ def published_run(options: Any, models: Mapping[str, Any], weights: str) -> tupl
 
 def plan_of(options: Any, optimizer: Optimizer, schedule: Schedule | None = None) -> TrainingPlan:
     """The plan of a run from the options common to all families."""
-    from circuitsim.training import Constant, TrainingPlan
-
     return TrainingPlan(
         options.epochs,
         options.batch,
@@ -248,8 +242,6 @@ def plan_of(options: Any, optimizer: Optimizer, schedule: Schedule | None = None
 
 def optimizer_of(options: Any, rates: Any) -> Any:
     """The optimiser given by the options, with one rate or one per parameter."""
-    from circuitsim.training import SGD, Adam
-
     name, decay = options.optimizer, options.weight_decay
     made = {
         "sgd": lambda: SGD(rates, decay),
@@ -263,8 +255,6 @@ def optimizer_of(options: Any, rates: Any) -> Any:
 
 def schedule_of(options: Any) -> Any:
     """The schedule given by the options."""
-    from circuitsim.training import Constant, Cosine, Exponential
-
     made = {
         "constant": Constant,
         "exponential": lambda: Exponential(options.lr_decay),
