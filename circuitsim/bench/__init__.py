@@ -9,8 +9,7 @@ from circuitsim.bench.competitors import (
     create,
     missing,
 )
-from circuitsim.bench.report import machine, times
-from circuitsim.bench.runner import new_values, verified_error
+from circuitsim.bench.runner import machine, new_values, times, verified_error
 
 __all__ = [
     "CVXPY_BACKENDS",

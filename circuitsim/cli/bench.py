@@ -43,7 +43,7 @@ def run_bench(args: argparse.Namespace) -> int:
     from matplotlib.figure import Figure
 
     from circuitsim._files import atomic_write
-    from circuitsim.bench import report, runner
+    from circuitsim.bench import runner
     from circuitsim.bench.competitors import expand
     from circuitsim.plotting.figure import write
 
@@ -63,10 +63,10 @@ def run_bench(args: argparse.Namespace) -> int:
     rows = runner.run(wanted, folder, args.limit, args.budget, tell)
     spent = f"at most {args.limit:g} s a measurement, {args.budget:g} s of repeats."
     settings = f"Suite {args.suite}, seed {args.seed}, {spent}"
-    text = report.markdown(rows, settings)
+    text = runner.markdown(rows, settings)
     atomic_write(folder / "report.md", text.encode("utf-8"))
     figure = Figure(layout="constrained")
-    report.draw(figure, rows)
+    runner.draw(figure, rows)
     write(figure, folder / "times.png")
     print(dumps(rows) if args.format == "json" else text, end="" if args.format == "json" else "\n")
     return 0

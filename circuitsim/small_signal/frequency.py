@@ -30,14 +30,15 @@ from circuitsim.program.flow import spanning_forest
 from circuitsim.program.precise import Pairs
 from circuitsim.small_signal.deck import amplitudes, asked
 from circuitsim.small_signal.equations import (
+    DENSE,
     Formulation,
     SmallSignalEquations,
+    Solution,
+    linearized,
     nodal,
     of_tree,
     small_signal_equations,
 )
-from circuitsim.small_signal.linearized import linearized
-from circuitsim.small_signal.solution import DENSE, Solution
 from circuitsim.units import format_quantity
 
 if TYPE_CHECKING:

@@ -14,20 +14,27 @@ direction is that of a circuit in which such diodes are ideal diodes again.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.solve import prepared
+from circuitsim.analysis.solve import Ready, prepared
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.controlled.equations import parts, references
 from circuitsim.errors import ConvergenceError
-
-if TYPE_CHECKING:
-    from circuitsim.analysis.solve import Ready
-    from circuitsim.small_signal.equations import Formulation, SmallSignalEquations
-    from circuitsim.small_signal.solution import Solution
+from circuitsim.program.flow import spanning_forest
+from circuitsim.program.precise import Pairs
+from circuitsim.small_signal.equations import (
+    Formulation,
+    Products,
+    SmallSignalEquations,
+    Solution,
+    nodal,
+    of_elements,
+    small_signal_equations,
+)
 
 ACCURATE = 1e-9
 """Largest relative residual of the transposed equations."""
@@ -94,10 +101,6 @@ class SmallSignal:
     @cached_property
     def _system(self) -> SmallSignalEquations:
         """The small-signal equations at s = 0."""
-        from circuitsim.program.flow import spanning_forest
-        from circuitsim.small_signal.equations import small_signal_equations
-        from circuitsim.small_signal.linearized import of_elements
-
         inner = of_elements(self.circuit, self.circuit, self.conducting, capacitors=CURRENT)
         kind, first, second, value, n = inner.arrays
         held = np.flatnonzero(self._held)
@@ -110,17 +113,12 @@ class SmallSignal:
     @cached_property
     def _dual(self) -> tuple[Formulation, Solution]:
         """The transposed equations, and their factors."""
-        from circuitsim.small_signal.equations import Products, nodal
-        from circuitsim.small_signal.solution import Solution
-
         left, right, size = self._system.constant
         made = nodal(self._system._replace(constant=Products(right, left, size)))
         return made, Solution(made, 0.0)
 
     def floats(self, weights: Weights) -> bool:
         """Whether a quantity depends on the potential of a part that only blocking diodes connect to the rest."""
-        from circuitsim.controlled.equations import parts, references
-
         label = parts(self._system.linear.arrays)
         loose = np.setdiff1d(self._system.pinned, references(self.circuit.arrays(), self.circuit.laws))
         return bool(np.bincount(label, weights.potentials)[label[loose]].any())
@@ -133,8 +131,6 @@ class SmallSignal:
         ConvergenceError
             Its equations are singular, or the solution is not accurate.
         """
-        from circuitsim.program.precise import Pairs
-
         through = (self.kind == RESISTOR) & ~self.short & (weights.currents != 0.0)
         potentials, share = weights.potentials.copy(), weights.currents[through] / self.value[through]
         np.add.at(potentials, self.first[through], share)
