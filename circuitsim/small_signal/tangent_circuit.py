@@ -14,12 +14,12 @@ direction is that of a circuit in which such diodes are ideal diodes again.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.solve import Ready, prepared
+from circuitsim.analysis.solve import prepared
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.controlled.equations import parts, references
@@ -35,6 +35,9 @@ from circuitsim.small_signal.equations import (
     of_elements,
     small_signal_equations,
 )
+
+if TYPE_CHECKING:
+    from circuitsim.analysis.solve import Ready
 
 ACCURATE = 1e-9
 """Largest relative residual of the transposed equations."""
