@@ -1,5 +1,5 @@
-"""Kernel: Newton's method for one stage with controlled sources, for stages whose ideal diodes keep their states; the
-steps are those of `circuitsim.analysis.smooth_controlled`.
+"""Kernel: Newton's method for one stage with controlled sources, with ideal diodes in given states; the steps are those
+of `circuitsim.analysis.smooth_controlled`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def tangent_newton(made, laws, column, right, same, start, tolerance, device, br
     Returns
     -------
     int
-        The number of steps; 0 without convergence, or if diodes would change their states.
+        The number of steps; 0 without convergence.
     """
     s, size, rows = made.slope.size, made.left.size, made.rows
     own, at_node = np.empty((KEPT, s)), np.empty((2, same.size))
@@ -75,8 +75,6 @@ def tangent_newton(made, laws, column, right, same, start, tolerance, device, br
         if not put_factor(made, column, value, lu, scale, pivot):
             return 0
         if not put_solution(made, value, lu, scale, pivot, side, high, low, change, residual):
-            return 0
-        if diode_changes(made, high):
             return 0
         put_branches(made, laws, column, same, high, low, branch, node)
         worst = distances(
@@ -197,20 +195,6 @@ def put_solution(made, value, lu, scale, pivot, side, high, low, change, residua
             change[k] = residual[k]
         put_rough(made, lu, scale, pivot, change)
     return True
-
-
-def diode_changes(made, x):
-    """Whether an ideal diode is in the wrong state."""
-    for d in range(made.diode.size):
-        if made.conducting[d]:
-            if x[made.own_diode[d]] < 0.0:
-                return True
-        else:
-            plus, minus = made.diode_plus[d], made.diode_minus[d]
-            drop = (x[plus] if plus >= 0 else 0.0) - (x[minus] if minus >= 0 else 0.0)
-            if drop > 0.0:
-                return True
-    return False
 
 
 def put_branches(made, laws, column, same, high, low, branch, node):

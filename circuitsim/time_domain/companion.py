@@ -132,6 +132,10 @@ class Beginning(NamedTuple):
     shift: np.ndarray
 
 
+class BranchEnds(Exception):
+    """The operating points of a step's stages are not on one branch."""
+
+
 class StagesAtOnce:
     """The stages of a companion circuit, solved by one kernel.
 
@@ -154,8 +158,8 @@ class StagesAtOnce:
         gains = companion.series[companion.series >= 0]
         self._matrices = StageMatrices(elementary, laws, smooth, companion.storing, gains)
         self._laws = Pinned(LawArrays(*map(np.array, laws)))
-        none = np.zeros(0, dtype=np.int64)
-        inductors, inverse = (none, np.zeros((0, 0))) if windings is None else (windings.inductors, windings.inverse)
+        none = _NOWHERE, np.zeros((0, 0))
+        inductors, inverse = none if windings is None else (windings.inductors, windings.inverse)
         self._states = Pinned(
             StatePlaces(
                 *map(
@@ -192,8 +196,10 @@ class StagesAtOnce:
         places: np.ndarray,
         values: np.ndarray,
         near: OperatingPoint | None,
+        follow: bool,
     ) -> Solved | None:
-        """Solve the stages from the first unknown one on; stops where ideal diodes change or an equation is violated.
+        """Solve the stages from the first unknown one on; stops where an equation is violated, of ideal diodes
+        in the first one where changes of all wrong states return to earlier ones.
 
         Parameters
         ----------
@@ -202,6 +208,12 @@ class StagesAtOnce:
             Elements and their values in each unknown stage, as in `Companion.solve`.
         near : OperatingPoint or None
             Operating point of a nearby stage.
+        follow : bool
+            Whether to refuse a stage whose diodes return to earlier states.
+
+        Raises
+        ------
+        BranchEnds
         """
         start = None if near is None else self._start(near)
         if start is None:
@@ -213,28 +225,41 @@ class StagesAtOnce:
         column = np.empty((first + len(values), self._row.size))
         column[:] = self._row
         column[first:, places] = values
-        made = self._matrices.of(column[first], start[1])
-        anew, made.length = made.length != begin.share, begin.share
         slopes, out = np.empty((len(column) + 1, begin.x.size)), self._filled(len(column))
-        slopes[: first + 1] = begin.slopes
-        done, solved = kernel(solve_stages, made.system.eq.size * len(values), UNKNOWN)(
-            made.pinned,
-            self._laws,
-            self._states,
-            anew,
-            first,
-            begin.length,
-            begin.share,
-            begin.before,
-            begin.shift,
-            self.tolerance,
-            column,
-            begin.x,
-            slopes,
-            self.companion.size,
-            start[0],
-            *out,
-        )
+        slopes[: first + 1], conducting, tried = begin.slopes, start[1], set[bytes]()
+        while (key := conducting.tobytes()) not in tried:
+            tried.add(key)
+            made = self._matrices.of(column[first], conducting)
+            anew, made.length = made.length != begin.share, begin.share
+            done, solved = kernel(solve_stages, made.system.eq.size * len(values), UNKNOWN)(
+                made.pinned,
+                self._laws,
+                self._states,
+                anew,
+                first,
+                begin.length,
+                begin.share,
+                begin.before,
+                begin.shift,
+                self.tolerance,
+                column,
+                begin.x,
+                slopes,
+                self.companion.size,
+                start[0],
+                *out,
+            )
+            if not solved:
+                break
+            current, drop = out[1][done][:, self._matrices.diode]
+            wrong = np.where(conducting, current < 0.0, drop > 0.0)
+            solved = not wrong.any()
+            if solved or done > first:
+                break
+            conducting = conducting ^ wrong
+        else:
+            if follow:
+                raise BranchEnds
         x, wave = out[3:5]
         points = [StagePoint(self, made, (column, *out), k) for k in range(first, done + solved)]
         if solved and not points[-1].held_again():
@@ -256,7 +281,7 @@ class StagesAtOnce:
     def _start(self, near: OperatingPoint) -> tuple[np.ndarray, np.ndarray] | None:
         """Voltages and currents (2, s) of the devices, and conducting diodes (d,), at an operating point."""
         if isinstance(near, StagePoint):
-            return near.tangents.device, near.tangents.branch[0, self._matrices.diode] > 0.0
+            return near.tangents.device, near.made.conducting
         elementary, places = near.elementary, self.smooth.elements
         if elementary is None:
             return None
@@ -297,6 +322,7 @@ class StagePoint(OperatingPoint):
     Attributes
     ----------
     tangents : Tangents
+    made : Made
     certificate : Certificate
     """
 
@@ -305,7 +331,7 @@ class StagePoint(OperatingPoint):
     voltages, currents, drops, regions, junctions, elementary = _Part(), _Part(), _Part(), _Part(), _Part(), _Part()
 
     def __init__(self, stages: StagesAtOnce, made: Made, filled: tuple[np.ndarray, ...], place: int) -> None:
-        self._stages, self._made, self._filled, self._place = stages, made, filled, place
+        self._stages, self.made, self._filled, self._place = stages, made, filled, place
         if stages.smooth_alone:
             self.voltages = filled[3][place, 0, : stages.outer]
 
@@ -324,10 +350,10 @@ class StagePoint(OperatingPoint):
     def held_again(self) -> bool:
         """Check the equations that the kernel does not: with loops, and without noise; returns whether they hold."""
         own, (column, _, branch, node) = self._stages, self.tangents
-        system, arrays = self._made.system, own.ready.expansion.circuit.arrays()._replace(value=column)
+        system, arrays = self.made.system, own.ready.expansion.circuit.arrays()._replace(value=column)
         high, low, inside, n = np.zeros(system.eq.size), np.zeros(system.eq.size), system.roles.inside, node.shape[1]
         high[: n - 1], low[: n - 1], high[system.eq.own[inside]] = node[0, 1:], node[1, 1:], branch[0, inside]
-        node[0], node[1], branch[0], branch[1] = branches(system, column, Pair(high, low), self._made.conducting, NOISE)
+        node[0], node[1], branch[0], branch[1] = branches(system, column, Pair(high, low), self.made.conducting, NOISE)
         self.certificate = proof(found_of(self.tangents), arrays, own.smooth, own.tolerance, own.laws)
         return self.certificate.certified
 
@@ -336,7 +362,7 @@ class StagePoint(OperatingPoint):
         """The complete operating point."""
         ready, certificate, found = self._stages.ready, self.certificate, found_of(self.tangents)
         elementary = point_of(
-            self._made.system, ready.expansion.circuit.with_column(self.tangents.column), found.point, certificate
+            self.made.system, ready.expansion.circuit.with_column(self.tangents.column), found.point, certificate
         )
         found = found._replace(point=elementary)
         return assembled(ready.circuit, ready.expansion, self._stages.smooth, found, ready.tolerance, certificate)
@@ -385,6 +411,8 @@ class Companion:
         Largest voltage, current and charge so far: the scale of rounding.
     large : bool
         Whether stages correct the node voltages of a nearby one.
+    at_once : StagesAtOnce or None
+        Solves several stages at once, where one kernel can.
     follows : bool
         Whether a stage is much cheaper with a nearby one, even across an event.
     """
@@ -422,9 +450,9 @@ class Companion:
         self.charged = np.flatnonzero(stores)
         self.charged_elements = self._devices[self.charged]
         self.size = np.zeros(self.storing.size + self.charged.size)
-        self._stages = StagesAtOnce.of(self, self._prepared) if isinstance(self._prepared, PreparedExpanded) else None
-        self.at_once = self._stages is not None
-        self.follows = self.large or self.at_once or getattr(self._prepared, "controlled", None) is not None
+        ready = self._prepared
+        self.at_once = StagesAtOnce.of(self, ready) if isinstance(ready, PreparedExpanded) else None
+        self.follows = self.large or self.at_once is not None or getattr(self._prepared, "controlled", None) is not None
 
     def _made(self) -> Circuit:
         circuit, (kind, first, second, value, _) = self.own, self.own.arrays()
@@ -519,12 +547,6 @@ class Companion:
         if isinstance(self._prepared, PreparedExpanded):
             return self._prepared.solve_next(column, start)
         return self._prepared.solve(column, start)
-
-    def solve_stages(
-        self, begin: Beginning, places: np.ndarray, values: np.ndarray, near: OperatingPoint | None
-    ) -> Solved | None:
-        """Some of the stages of a step at once, those that one kernel solves; see `StagesAtOnce.solve`."""
-        return None if self._stages is None else self._stages.solve(begin, places, values, near)
 
     def solve_stage(
         self, begin: Beginning, places: np.ndarray, values: np.ndarray, near: OperatingPoint | None

@@ -15,7 +15,7 @@ from circuitsim.circuit.elements import AMPLIFIER, CURRENT, INDUCTOR, RESISTOR, 
 from circuitsim.circuit.waveforms import Waveform, check_cycles
 from circuitsim.errors import ConvergenceError, InfeasibleError, UsageError
 from circuitsim.time_domain.carried_error import CarriedError
-from circuitsim.time_domain.companion import Companion
+from circuitsim.time_domain.companion import BranchEnds, Companion
 from circuitsim.time_domain.implicit_events import NOISE, Conduction, Watch, located
 from circuitsim.time_domain.implicit_ledger import Ledger
 from circuitsim.time_domain.implicit_step import (
@@ -71,9 +71,6 @@ APART = 1e-6
 """Resolution of times relative to the run: voltages may change within it as at an event."""
 SHARES = np.append(NODES[1:], INSIDE)
 """Times of the implicit stages and of the inside stages, in steps."""
-APPROACHES = 10
-"""Maximum number of consecutive steps that end before the same event because stages beyond it are on another branch:
-half a dozen cover nine tenths of the distance, and a transient before an event needs no more."""
 LEFT = 0.1
 """Smallest fraction of the accuracy that the carried error leaves to further steps, while it leaves any."""
 BETWEEN = 10.0
@@ -197,7 +194,6 @@ class Implicit:
         self._held = np.array([[states & ~inductors, inductors], [~inductors, states]], dtype=float)
         self._reach = np.zeros((2, len(circuit)))
         self._size, self._length = np.zeros(self.companion.size.size), 0.0
-        self._event = math.nan, 0
         self._refused, self.missed, self._left = 0.0, 0.0, 1.0
 
     # ------------------------------------------------------------------ sources
@@ -440,7 +436,7 @@ class Implicit:
 
         def attempt(length: float, end: float | None = None, inside: bool = False) -> Step:
             end = at.time + length if end is None else end
-            return runge_kutta_step(self.companion, moving, begin, length, end, inside)
+            return runge_kutta_step(self.companion, moving, begin, length, end, inside, follow=bool(self.controlling))
 
         def judged(step: Step) -> tuple[float, Conduction | None, float]:
             return self._off(at, step), *self._changes(now, at, step)
@@ -457,7 +453,14 @@ class Implicit:
                 )
             end = math.nextafter(target, 0.0) if count == 1 else None
             try:
-                step, late = attempt(length, end, inside=self.companion.at_once), 0.0
+                step, late = attempt(length, end, inside=self.companion.at_once is not None), 0.0
+            except BranchEnds:
+                if length <= NOISE * self._end and not self.parasitic:
+                    raise ConvergenceError(
+                        f"after {at.time:.9g} s the circuit has no operating point near the one before"
+                    ) from None
+                want, self._refused = LEAST * length, at.time + length
+                continue
             except InfeasibleError:  # the certified waveforms end at its start
                 if length <= NOISE * self._end:
                     raise
@@ -477,9 +480,7 @@ class Implicit:
             inside = good and late < length and beyond
             if good and not inside:
                 break
-            if inside and after is not None:
-                self._approach(at.time + length, length)
-            elif off > 1.0:
+            if off > 1.0:
                 self._refused = at.time + length
             tries += 1
             want = length * (inside or min(max(LEAST, SAFETY * off ** (-1.0 / ORDER)), 1.0 if tries == 1 else 0.5))
@@ -494,14 +495,6 @@ class Implicit:
         if step.end.time < self._refused:  # a breakpoint of a curve; the error does not locate it
             want = min(want, max(0.5 * (self._refused - step.end.time), length))
         return step, after, late, want
-
-    def _approach(self, event: float, length: float) -> None:
-        """Refuse to approach an event time, s, by ever shorter steps: beyond it no stage has an operating point on the
-        branch being followed."""
-        last, count = self._event
-        self._event = event, count + 1 if abs(event - last) <= length else 1
-        if count >= APPROACHES and self.controlling:
-            raise ConvergenceError(f"after {event:.9g} s the circuit has no operating point near the one before")
 
     def _changes(self, now: Conduction, at: Point, step: Step) -> tuple[Conduction | None, float]:
         """The states after a step, None if unchanged; the time, in steps, of the first inner stage that is beyond an

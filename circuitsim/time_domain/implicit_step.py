@@ -187,6 +187,7 @@ def runge_kutta_step(
     end: float,
     inside: bool = False,
     shift: np.ndarray | None = None,
+    follow: bool = False,
 ) -> Step:
     """A Runge–Kutta step.
 
@@ -202,13 +203,15 @@ def runge_kutta_step(
         Whether the inside stages are solved, too.
     shift : (stages, q) float array, optional
         Added to the states of each stage.
+    follow : bool
+        Whether to refuse a step over the end of a branch of operating points (`BranchEnds`).
     """
     time, x, slope, near = begin
     times = time + length * (_SHARES if inside else _SHARES[:STAGES])
     times[STAGES - 1] = end
     shift = np.zeros((len(times), x.size)) if shift is None else shift
     begun = Beginning(x, [slope], length, DIAGONAL * length, _EARLIER, shift)
-    stages, states, waves = _stages(companion, moving, times, begun, near)
+    stages, states, waves = _stages(companion, moving, times, begun, near, follow)
     error = length * (ERROR @ begun.slopes[: NODES.size])
     return Step(length, stages[:STAGES], np.asarray(error), states, waves, stages[STAGES:])
 
@@ -227,13 +230,18 @@ def with_inside(
 
 
 def _stages(
-    companion: Companion, moving: Moving, times: np.ndarray, begin: Beginning, near: OperatingPoint | None
+    companion: Companion,
+    moving: Moving,
+    times: np.ndarray,
+    begin: Beginning,
+    near: OperatingPoint | None,
+    follow: bool = False,
 ) -> tuple[tuple[Point, ...], np.ndarray, np.ndarray]:
     """The stages at given times, each from all previous ones; their states, voltages and currents."""
     stages, (places, values), found = list[Point](), moving(times), None
     while len(stages) < times.size:
         k = len(stages)
-        found = companion.solve_stages(begin, places, values[k:], near)
+        found = companion.at_once.solve(begin, places, values[k:], near, follow) if companion.at_once else None
         found = found or companion.solve_stage(begin, places, values[k], near)
         for time, x, slope, (voltage, current), solved in zip(times[k:].tolist(), *found):
             stages.append(Point(time, x, slope, voltage, current, solved))
