@@ -206,7 +206,6 @@ class PiecewiseLinear(Waveform):
         size = np.abs(self._level)
         size = np.where(self._slope != 0.0, np.maximum(size, np.roll(size, -1)), size)
         self._sizes = np.stack([size, np.abs(self._slope)], axis=1)
-        self._line = math.inf, -math.inf, 0
 
     def _corners(self, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Times of corners by number, inf beyond the last, and their places in the tables."""
@@ -255,16 +254,6 @@ class PiecewiseLinear(Waveform):
         slope = self._slope[place]
         since = np.subtract(times, begin, out=np.zeros(times.size), where=slope != 0.0)
         return np.stack([self._level[place] + slope * since, slope], axis=1), self._sizes[place]
-
-    def at(self, times: np.ndarray) -> np.ndarray:
-        """The values at times (n,), V or A; the line is cached, as the next times are often on it."""
-        begin, end, place = self._line
-        if ((times >= begin) & (times < end)).all():
-            slope = self._slope[place]
-            return self._level[place] + (slope * (times - begin) if slope else np.zeros(times.size))
-        number, (begin,), (place,) = self._last_before(times[-1:])
-        self._line = begin, self._corners(number + 1)[0][0], place
-        return super().at(times)
 
 
 class Pulse(PiecewiseLinear):
@@ -385,11 +374,6 @@ class _Sines(Waveform):
         state[outside], state[outside, 0] = 0.0, self._rest
         sizes[outside] = np.abs(state[outside])
         return state, sizes
-
-    def at(self, times: np.ndarray) -> np.ndarray:
-        """The values at times (n,), V or A."""
-        outside, angles = self._angles(times)
-        return np.where(outside, self._rest, self._level + (self._size * np.exp(angles)).imag.sum(axis=1))
 
 
 class Sine(_Sines):
