@@ -110,6 +110,7 @@ def _path(circuit: Circuit, k: int) -> list[int]:
 
     kind, first, second, _ = circuit.columns()
     graph = networkx.Graph()
+    graph.add_nodes_from((first[k], second[k]))
     for e in reversed(range(k)):
         if kind[e] != CAPACITOR and GROUND not in (first[e], second[e]):
             graph.add_edge(first[e], second[e], element=e)

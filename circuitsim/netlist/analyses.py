@@ -234,21 +234,15 @@ class Analyses:
         circuit, card = self.circuit, self.card
         voltages: dict[str, float] = {}
         currents: dict[str, float] = {}
-        while found:
-            texts = [token.word for token in found[:5]]
-            if len(found) < 6 or texts[0] not in ("v", "i") or texts[1::2] != ["(", ")"] or texts[4] != "=":
-                self.reporter.warning(
-                    "analysis",
-                    ".ic takes node voltages and inductor currents; this entry is ignored",
-                    found[0],
-                    INITIAL,
-                )
-                return None
-            name, value = found[2], found[5]
-            if value.kind == MARK:
-                raise CardError("syntax", ".ic: a number is missing", value, INITIAL)
+        given = fields(card, found, repeated=True)
+        kinds, pairs = given.take(), given.named()
+        if len(kinds) != len(pairs) or not {kind.word for kind in kinds} <= {"v", "i"}:
+            message = ".ic takes node voltages and inductor currents; this entry is ignored"
+            self.reporter.warning("analysis", message, found[0], INITIAL)
+            return None
+        for kind, (name, value) in zip(kinds, pairs):
             try:
-                if texts[0] == "v":
+                if kind.word == "v":
                     voltages[circuit.node_names[circuit.node_index(name.text)]] = self.number(value)
                 else:
                     currents[circuit.names[circuit.element_index(name.text)]] = self.number(value)
@@ -259,7 +253,6 @@ class Analyses:
                     name,
                     "circuitsim solve lists nodes and elements",
                 )
-            found = found[6:]
         return InitialValues(voltages, currents, card.place())
 
     def small_signal(self, after: int) -> TransferRequest | SensitivityRequest:

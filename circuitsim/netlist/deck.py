@@ -421,27 +421,22 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:8]) + ", …" * (len(names) > 8)
 
 
-EXACT = 22
-"""Largest exponent of a power of ten that is exact in a double."""
 WITHOUT_DIGITS = 290
 """Number of decimal places, or of zeros before the point, beyond which numbers are not rounded."""
 
 
 def equidistant(start: float, stop: float, step: float, count: int) -> array[float]:
     """``count`` values from ``start`` on, the last one ``stop`` if a step lands on it."""
-    import numpy as np
-
     digits = 14 - math.floor(math.log10(max(abs(start), abs(stop))))
     # In quarters, which are exact, to avoid overflow in a sweep over the whole range of doubles.
-    values = 4 * (start / 4 + np.arange(count) * (step / 4))
+    values = array("d", [4.0 * (start / 4.0 + k * (step / 4.0)) for k in range(count)])
     # Rounded to 15 digits of the larger end: 3 × 0.1 is 0.3, and −0.9 + 9 × 0.1 is 0.
-    rounded = np.round if abs(digits) <= EXACT else np.vectorize(round)
     if abs(digits) < WITHOUT_DIGITS:
-        values = rounded(values, digits) + 0.0
+        values = array("d", [round(value, digits) + 0.0 for value in values])
     values[0] = start
     if abs(values[-1] - stop) <= 1e-9 * abs(step):
         values[-1] = stop
-    return array("d", values.tobytes())
+    return values
 
 
 def points(start: float, stop: float, step: float) -> array[float]:
@@ -464,7 +459,7 @@ def points(start: float, stop: float, step: float) -> array[float]:
     return equidistant(start, stop, step, math.floor(steps + 1e-9) + 1)
 
 
-def logarithmic(start: float, stop: float, per_interval: float, factor: float) -> Sequence[float]:
+def logarithmic(start: float, stop: float, per_interval: float, factor: float) -> array[float]:
     """``start``, and ``per_interval`` points in each ``factor`` (10: decade, 2: octave) up to ``stop``.
 
     Raises
@@ -477,15 +472,12 @@ def logarithmic(start: float, stop: float, per_interval: float, factor: float) -
     if start == 0 or stop / start <= 0:
         raise ValueError("both bounds must be nonzero and of the same sign")
     ratio = math.log(stop / start, factor)
-    steps = abs(ratio) * per_interval
-    if not steps < limits.SWEEP_POINTS:
-        raise ValueError(f"more than {limits.SWEEP_POINTS:,} points")
-    count = math.floor(steps + 1e-9) + 1
-    step = math.copysign(1.0, ratio) / per_interval
-    found = [start if k == 0 else float(f"{start * factor ** (k * step):.15g}") for k in range(count)]
+    found = points(0.0, ratio, math.copysign(1.0 / per_interval, ratio))
+    found = array("d", [float(f"{start * factor**exponent:.15g}") for exponent in found])
+    found[0] = start
     if abs(found[-1] - stop) <= 1e-9 * abs(stop):
         found[-1] = stop
-    return array("d", found)
+    return found
 
 
 DEFAULT_POINTS = 200
