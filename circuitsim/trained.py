@@ -130,8 +130,8 @@ class TrainedModel:
 def _circuit(path: Path, options: Mapping[str, Any]) -> TrainedModel:
     """A deck with its learned values (``trained.cir``)."""
     from circuitsim.learning import CrossEntropy, ImplicitDifferentiation, Learner, SquaredError
+    from circuitsim.learning.estimate import error
     from circuitsim.learning.function import circuit_block
-    from circuitsim.learning.losses import error
 
     block = circuit_block(_file(path, "trained.cir"), tolerance=options["tolerance"])
     roles, gain, classes = block.roles, float(options["gain"]), tuple(options["classes"])
@@ -163,7 +163,7 @@ def _of_images(
     key = {"mse": "squared_distance"}.get(name, name.replace("-", "_"))
 
     def measure(outputs: np.ndarray, samples: Samples) -> dict[str, float]:
-        from circuitsim.learning.losses import loss_named
+        from circuitsim.learning.estimate import loss_named
 
         return {key: float(loss_named(name).value(outputs, samples.y).mean())}
 

@@ -300,7 +300,7 @@ class CircuitBlock:
         if nudge.follow is not None:
             raise UsageError(
                 "a circuit is solved without sweeps, so its nudge cannot follow the output; use "
-                "learning.nudges.FollowingCurrent"
+                "learning.FollowingCurrent"
             )
         solver = self._solver()
         if not self.has_energy and not isinstance(solver, SectionedBatch):

@@ -19,7 +19,7 @@ import numpy as np
 from circuitsim.blocks.alternating import Layer
 from circuitsim.blocks.couplings import DenseCoupling
 from circuitsim.blocks.layered import LayeredBlock, Sweeps
-from circuitsim.blocks.propagation import check_named
+from circuitsim.blocks.protocol import check_named
 
 #: Curvature of G for each activation: σ(u) = clip(u / slope, 0, 1).
 ACTIVATIONS = {"ernoult": 1.0, "laborieux": 2.0}

@@ -3,14 +3,25 @@
 A block holds parameters θ and an energy E(s; θ, x). `relax` finds the state of least energy for every row of a batch of
 inputs. A `Nudge` tilts that energy at the outputs. Every contrastive learning rule is
 built on the difference of ∂E/∂θ between two relaxed states.
+
+Kinks: diodes and clamped units whose state changes between the states that an estimate compares.
+
+Equilibrium propagation on any block: its variants and the strengths of their nudges.
+
+    centred  (∂E^β − ∂E^−β)/(2β)      positive  (∂E^β − ∂E⁰)/β      negative  (∂E⁰ − ∂E^−β)/β
+
+`circuitsim.learning.estimate` makes the difference and says how outputs are nudged. The compiled steps of deep resistive
+networks make the same difference in their own memory; tests hold them to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+
+from circuitsim.errors import UsageError
 
 Arrays = dict[str, np.ndarray]
 
@@ -175,3 +186,69 @@ class EnergyBlock(Protocol):
     def project(self) -> None:
         """Project the parameters onto their admissible set."""
         ...
+
+
+class Kinks(NamedTuple):
+    """Kinks of an estimate.
+
+    Attributes
+    ----------
+    changes : (batch,) int array
+        Diodes and clamped units that change between the states used; of one free state (implicit differentiation) those
+        at a kink, where either state is correct.
+    switches : int
+        Diodes and units with bounds of the block.
+    """
+
+    changes: np.ndarray
+    switches: int
+
+    @property
+    def share(self) -> float:
+        """Fraction of all diodes and units with bounds, over the batch."""
+        return float(self.changes.sum()) / max(1, self.changes.size * self.switches)
+
+
+def changed(states: Sequence[State]) -> Kinks | None:
+    """Kinks between states; None where a block does not tell which of its diodes conduct (``active``)."""
+    first, *others = (getattr(state, "active", None) for state in states)
+    if first is None or any(other is None for other in others):
+        return None
+    differs = np.any([other != first for other in others], axis=0)
+    return Kinks(differs.sum(axis=1), first.shape[1])
+
+
+METHODS = ("ep", "bp", "implicit")
+"""Equilibrium propagation, truncated backpropagation, implicit differentiation."""
+
+VARIANTS = ("centred", "positive", "negative")
+
+
+def check_named(**choices: tuple[str, Collection[str]]) -> None:
+    """Refuse a choice that is not among the known ones.
+
+    Parameters
+    ----------
+    **choices : (str, collection of str)
+        By name: what was given, and what there is.
+
+    Raises
+    ------
+    UsageError
+    """
+    for name, (given, known) in choices.items():
+        if given not in known:
+            raise UsageError(f"there is no {name} '{given}'; there are {', '.join(known)}")
+
+
+def strengths(variant: str, beta: float) -> tuple[float, float]:
+    """Strengths of the two phases of a variant, the smaller first; zero is the free phase."""
+    return {"centred": (-beta, beta), "positive": (0.0, beta), "negative": (-beta, 0.0)}[variant]
+
+
+def unit(block: Any) -> float:
+    """What a nudge of strength 1 is for a block: the conductance, S, that holds an output, so that β is in volts.
+
+    1 for Hopfield networks, whose units have no unit.
+    """
+    return float(block.stiffness()) if hasattr(block, "stiffness") else 1.0

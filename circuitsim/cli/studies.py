@@ -264,7 +264,7 @@ out DIR  write {self.name}.md, .csv and .png here
 
     def _errors(self, args: argparse.Namespace, runs: list[Run]) -> tuple[list[Line], dict[str, Any]]:
         """A curve for each run."""
-        from circuitsim.training.curves import marker_of
+        from circuitsim.training.history import marker_of
 
         found, last, dotted = list[Line](), max(run.history[-1]["epoch"] for run in runs), "dotted: the paper's"
         for k, group in enumerate(groups(runs)):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from circuitsim.blocks.propagation import check_named
+from circuitsim.blocks.protocol import check_named
 from circuitsim.datasets.colour import COLOUR, SIDE
 from circuitsim.errors import UsageError
 from circuitsim.training.presets import published

@@ -9,7 +9,7 @@ import numpy as np
 
 from circuitsim.blocks.hopfield import DeepHopfieldBlock
 from circuitsim.blocks.layered import Sweeps
-from circuitsim.blocks.propagation import METHODS, VARIANTS, check_named
+from circuitsim.blocks.protocol import METHODS, VARIANTS, check_named
 from circuitsim.errors import UsageError
 from circuitsim.learning.chain import Chain
 from circuitsim.learning.estimate import Rule

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from circuitsim.blocks.propagation import check_named, strengths
+from circuitsim.blocks.protocol import check_named, strengths
 from circuitsim.errors import ConvergenceError, TopologyError, UsageError
 from circuitsim.layered import steps
 from circuitsim.layered.layout import WORTH_SHARING, allocate, fill_tiles, first_matrix, inner_matrix, lay_out

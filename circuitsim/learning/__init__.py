@@ -5,9 +5,19 @@ Losses, nudges and rules are small frozen values for any `EnergyBlock`.
 
 from circuitsim._moved import at_first_use
 from circuitsim.learning.chain import Chain, Learner
-from circuitsim.learning.estimate import Estimate, GradientProblem, Rule
-from circuitsim.learning.losses import CrossEntropy, Loss, SquaredError
-from circuitsim.learning.nudges import NUDGES, ConstantCurrent, FollowingCurrent, Nudging, ResistorNudge
+from circuitsim.learning.estimate import (
+    NUDGES,
+    ConstantCurrent,
+    CrossEntropy,
+    Estimate,
+    FollowingCurrent,
+    GradientProblem,
+    Loss,
+    Nudging,
+    ResistorNudge,
+    Rule,
+    SquaredError,
+)
 from circuitsim.learning.rules import (
     AgnosticPropagation,
     CoupledLearning,

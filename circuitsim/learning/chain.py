@@ -17,10 +17,12 @@ from circuitsim.blocks.protocol import Arrays, EnergyBlock, State
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.learning.chaining import Passed, Step, backward, forward, is_block
 from circuitsim.learning.description import build, describe_chain
-from circuitsim.learning.estimate import DivergedError, Estimate, Rule
-from circuitsim.learning.losses import (
+from circuitsim.learning.estimate import (
     CrossEntropy,
+    DivergedError,
+    Estimate,
     Loss,
+    Rule,
     are_classes,
     describe_loss,
     error,

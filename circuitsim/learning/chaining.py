@@ -17,12 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from circuitsim._arrays import Array, namespace
-from circuitsim.blocks.kinks import Kinks
-from circuitsim.blocks.protocol import State
+from circuitsim.blocks.protocol import Kinks, State
 from circuitsim.errors import RuleError, UsageError
-from circuitsim.learning.estimate import Estimate, GradientProblem, Rule
-from circuitsim.learning.losses import Loss, Pull
-from circuitsim.learning.nudges import ConstantCurrent
+from circuitsim.learning.estimate import ConstantCurrent, Estimate, GradientProblem, Loss, Pull, Rule
 from circuitsim.learning.stages import BatchNorm, Stage
 
 Element = Any

@@ -11,7 +11,7 @@ from circuitsim.blocks.hopfield import DeepHopfieldBlock
 from circuitsim.blocks.layered import Sweeps
 from circuitsim.blocks.resistive import ResistiveBlock
 from circuitsim.errors import UsageError
-from circuitsim.learning.losses import describe_loss
+from circuitsim.learning.estimate import describe_loss
 from circuitsim.learning.rules import describe_rule
 from circuitsim.learning.stages import (
     Activation,

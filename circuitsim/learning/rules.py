@@ -20,12 +20,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from circuitsim.blocks.kinks import Kinks, changed
-from circuitsim.blocks.propagation import VARIANTS, check_named, strengths, unit
-from circuitsim.blocks.protocol import Arrays, State
+from circuitsim.blocks.protocol import VARIANTS, Arrays, Kinks, State, changed, check_named, strengths, unit
 from circuitsim.errors import ConvergenceError, RuleError, UsageError
-from circuitsim.learning.estimate import Estimate, GradientProblem, Rule, contrasted
-from circuitsim.learning.nudges import CONSTANT, NUDGES, RESISTOR, Nudging
+from circuitsim.learning.estimate import (
+    CONSTANT,
+    NUDGES,
+    RESISTOR,
+    Estimate,
+    GradientProblem,
+    Nudging,
+    Rule,
+    contrasted,
+)
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,7 @@ class EquilibriumPropagation:
         What is passed to the stages before a block of a chain: the difference of its two states (Nest & Ernoult 2024,
         Algorithm 4), or each state in turn (Algorithm 2).
     relative : bool
-        β counts in units of the block's own stiffness (`circuitsim.blocks.propagation.unit`), and may be negative.
+        β counts in units of the block's own stiffness (`circuitsim.blocks.protocol.unit`), and may be negative.
     scale_errors : bool
         See `circuitsim.learning.estimate.Rule`.
     allow_nonconvex : bool

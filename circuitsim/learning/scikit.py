@@ -13,8 +13,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.errors import TopologyError
 from circuitsim.learning.chain import Chain, Learner
 from circuitsim.learning.description import build, describe
-from circuitsim.learning.estimate import Rule
-from circuitsim.learning.losses import CrossEntropy, Loss, SquaredError
+from circuitsim.learning.estimate import CrossEntropy, Loss, Rule, SquaredError
 from circuitsim.learning.rules import rule_named
 from circuitsim.learning.start import default_beta, learning_rates, output_spread
 from circuitsim.netlist.roles import Roles, make_roles

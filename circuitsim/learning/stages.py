@@ -18,7 +18,7 @@ from circuitsim.blocks import convolution
 from circuitsim.blocks.convolution import Window
 from circuitsim.blocks.convolutional import gaussian_orthogonal
 from circuitsim.blocks.hopfield import ACTIVATIONS
-from circuitsim.blocks.propagation import check_named
+from circuitsim.blocks.protocol import check_named
 from circuitsim.errors import UsageError
 
 Gradients = dict[str, Array]

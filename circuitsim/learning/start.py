@@ -9,7 +9,7 @@ import numpy as np
 from circuitsim.blocks.circuit import CircuitBlock
 from circuitsim.circuit import Circuit
 from circuitsim.errors import UsageError
-from circuitsim.learning.losses import Loss
+from circuitsim.learning.estimate import Loss
 
 SHARE = 0.01
 """Fraction of the least output conductance: a nudge moves outputs by about a hundredth of their error at most."""

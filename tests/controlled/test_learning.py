@@ -11,9 +11,7 @@ from circuitsim.blocks import Nudge
 from circuitsim.blocks.circuit import CircuitBlock
 from circuitsim.errors import UsageError
 from circuitsim.ffebm import Chain, Chaining, Stage
-from circuitsim.learning.estimate import GradientProblem
-from circuitsim.learning.losses import SquaredError
-from circuitsim.learning.nudges import CONSTANT
+from circuitsim.learning.estimate import CONSTANT, GradientProblem, SquaredError
 from circuitsim.learning.rules import AgnosticPropagation, EquilibriumPropagation, FrequencyPropagation
 from circuitsim.netlist import loads
 from circuitsim.netlist.roles import read_roles

@@ -8,7 +8,7 @@ import pytest
 from helpers import slopes
 
 from circuitsim.errors import UsageError
-from circuitsim.learning.losses import LOSSES, loss_named
+from circuitsim.learning.estimate import LOSSES, loss_named
 from circuitsim.learning.stages import (
     Activation,
     BatchNorm,

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from circuitsim.blocks.propagation import check_named
+from circuitsim.blocks.protocol import check_named
 from circuitsim.cli.options import Option, options_in
 from circuitsim.datasets import choose, load
 from circuitsim.errors import UsageError, similar

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from circuitsim._files import atomic_write
-from circuitsim.blocks.propagation import check_named
+from circuitsim.blocks.protocol import check_named
 from circuitsim.cli.deck import elsewhere, read_with, report
 from circuitsim.cli.models import OWN, Options, family_options, optimizer_of, own_options, plan_of, rule_of, schedule_of
 from circuitsim.cli.options import READING
@@ -21,7 +21,7 @@ from circuitsim.fitting.fit import Targets, draw_fit
 from circuitsim.formats.columns import csv, table
 from circuitsim.formats.strict_json import dumps as json_text
 from circuitsim.learning import CrossEntropy, Estimate, GradientProblem, Learner, Loss, Rule, SquaredError
-from circuitsim.learning.nudges import NUDGES
+from circuitsim.learning.estimate import NUDGES
 from circuitsim.learning.rules import rule_named
 from circuitsim.netlist import dumps
 from circuitsim.netlist.deck import Deck

@@ -34,7 +34,7 @@ def build(options: Any) -> Experiment:
     """A run from options."""
     from circuitsim.layered import Architecture, DeepResistiveNetwork, published_models
     from circuitsim.layered.learner import COMPILED, LayeredLearner, resistive_chain
-    from circuitsim.learning.losses import SquaredError, measured
+    from circuitsim.learning.estimate import SquaredError, measured
     from circuitsim.learning.stages import Normalise
 
     preset, options, chosen, data, notes, sweeps, plan = published_run(options, published_models(), "conductances")
