@@ -10,8 +10,8 @@ Equilibrium propagation on any block: its variants and the strengths of their nu
 
     centred  (∂E^β − ∂E^−β)/(2β)      positive  (∂E^β − ∂E⁰)/β      negative  (∂E⁰ − ∂E^−β)/β
 
-`circuitsim.learning.estimate` makes the difference and says how outputs are nudged. The compiled steps of deep resistive
-networks make the same difference in their own memory; tests hold them to it.
+`circuitsim.learning.estimate` makes the difference and says how outputs are nudged. The compiled steps of deep
+resistive networks make the same difference in their own memory; tests hold them to it.
 """
 
 from __future__ import annotations
