@@ -46,7 +46,7 @@ CHANGES = 8
 """Maximum number of changes of diode states after refinement."""
 
 SHORTED = 1e-9
-"""Voltage of a conducting diode, relative to the largest of a diode, that is not rounding."""
+"""Voltage of a conducting diode, relative to the largest potential, that is not rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,8 +233,7 @@ def _searched(system: ControlledSystem, value: np.ndarray, start: np.ndarray | N
     Values are then doubles, or the decimals that these represent: proofs hold for both.
     """
     if not (verdict and system.decidable):
-        right = system.sources.of(value)
-        return Search(system.eq, system.order(), right, [], start, not system.arbitrary).run()
+        return Search(system.eq, system.order(), system.sources.of(value), start, not system.arbitrary).run()
     found = _decided(system, value, start, binary)
     if all(x != x or binary(x) == decimal(x) for x in value.tolist()):
         return found
@@ -248,11 +247,11 @@ def _searched(system: ControlledSystem, value: np.ndarray, start: np.ndarray | N
 def _decided(system: ControlledSystem, value: np.ndarray, start: np.ndarray | None, read: Read) -> Outcome:
     """Result of the search in rational arithmetic: block by block, and where a block leaves an indeterminacy that later
     ones may resolve, for all blocks at once."""
-    right, exact = system.sources.of(value), system.sources.exact(value, read)
-    found = Search(system.eq, system.order(read), right, exact, start, not system.arbitrary).run()
+    right = np.array(system.sources.exact(value, read))
+    found = Search(system.eq, system.order(read), right, start, not system.arbitrary).run()
     if found.proven or system.arbitrary or system.eq.size > LARGEST or system.eq.diode.size > PORTS:
         return found
-    whole = Search(system.eq, system.order(read, whole=True), right, exact, start).run()
+    whole = Search(system.eq, system.order(read, whole=True), right, start).run()
     return whole if whole.proven or not found.choices else found
 
 
@@ -290,9 +289,10 @@ def _point(
     system: ControlledSystem, circuit: Circuit, right: np.ndarray, choice: Choice, tolerance: float, quick: bool
 ) -> OperatingPoint | None:
     """The refined operating point of a choice of states; None where its certificate fails."""
-    if choice.exact is not None:
-        low = np.array([float(x - Fraction(h)) for x, h in zip(choice.exact, choice.x.tolist())])
-        point = _measured(system, circuit, Pair(choice.x, low), choice.conducting, tolerance)
+    if choice.x.dtype == object:
+        high = choice.x.astype(float)
+        low = np.array([float(x - Fraction(h)) for x, h in zip(choice.x.tolist(), high.tolist())])
+        point = _measured(system, circuit, Pair(high, low), choice.conducting, tolerance)
         if point.certificate.certified:
             return point
     return _certified(system, circuit, right, choice.conducting, tolerance, quick)
@@ -331,14 +331,16 @@ def _changed(
 ) -> OperatingPoint | None:
     """An operating point, by changing all wrong diode states at once, first those of ``conducting`` (d,); None where
     that does not terminate. See `_measured`."""
-    eq = system.eq
+    eq, inner = system.eq, circuit.arrays().n_nodes - 1
     every = np.arange(eq.diode.size)
 
     def wrong_in(x: np.ndarray, clear: float) -> tuple[np.ndarray, bool]:
-        """Diodes whose current or voltage has the wrong sign; whether one exceeds this fraction of the largest."""
+        """Diodes whose current or voltage has the wrong sign; whether one exceeds this fraction of the largest, or of
+        the largest potential."""
         v, i = port_values(eq, every, x)
         wrong, size = np.where(conducting, i < 0.0, v > 0.0), np.abs(np.where(conducting, i, v))
-        return wrong, bool((size[wrong] > clear * size.max(initial=0.0)).any())
+        scale = max(np.abs(x[:inner]).max(), size.max(initial=0.0))
+        return wrong, bool((size[wrong] > clear * scale).any())
 
     for _ in range(CHANGES):
         try:
@@ -352,7 +354,7 @@ def _changed(
             return None
         if not clear:
             v = np.abs(port_values(eq, every, x.high)[0])
-            if (v[conducting] > SHORTED * v.max(initial=0.0)).any():
+            if (v[conducting] > SHORTED * np.abs(x.high[:inner]).max()).any():
                 return None  # a voltage source shorted by conducting diodes
             point = _measured(system, circuit, x, conducting, tolerance, noise)
             if point.certificate.certified or not wrong.any():
@@ -418,7 +420,7 @@ def _judged(
         point.uniqueness = Uniqueness.UNKNOWN
         for one in good:
             _share(system, circuit, one)
-        if clear and len(good) > 1 and (outcome.choices[0].exact is not None or not same_point(*good)):
+        if clear and len(good) > 1 and (outcome.choices[0].x.dtype == object or not same_point(*good)):
             point.uniqueness, point.other = Uniqueness.SEVERAL, good[1]
             point.warnings = (*point.warnings, several(point, good[1]))
     if system.arbitrary:

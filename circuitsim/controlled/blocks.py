@@ -138,62 +138,43 @@ class Block:
     def _in_doubles(self, known: Inverse, matrix: csr_matrix | np.ndarray) -> None:
         self.inverse, self.matrices, self.proven = known
         self.whole = matrix[self.rows]
-        self.size = abs(self.whole)
         inner = self.whole[:, self.columns]
         self.inner = inner if isinstance(inner, np.ndarray) else inner.toarray()
-        self.inner_size, self.inverse_size = np.abs(self.inner), np.abs(self.inverse)
         left, right = equilibrated(self.inner)
-        if not 0.0 < (self.inverse_size / (left * right).T).max() * len(self.rows) < 1e15:
+        if not 0.0 < (np.abs(self.inverse) / (left * right).T).max() * len(self.rows) < 1e15:
             raise ArithmeticError("singular")
         place = {int(r): k for k, r in enumerate(self.rows)}
         self.rows_of_diodes = np.array([place[int(r)] for r in self.eq.own[self.eq.diode[self.diodes]]], dtype=np.int64)
-        self.response = self.inverse[:, self.rows_of_diodes]
 
-    def linear(
-        self, x: np.ndarray, rounding: np.ndarray, right: np.ndarray, z: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The unknowns for given z (d,) of its ports, V, or zero, given those of earlier blocks in ``x`` (size,), and
-        bounds on their rounding errors.
-
-        ``rounding`` (size,) bounds the rounding errors of earlier unknowns.
-        """
-        known, given = x.copy(), right[self.rows]
-        known[self.columns] = 0.0
+    def unknowns(self, known: np.ndarray, right: np.ndarray, z: np.ndarray | None = None) -> np.ndarray:
+        """Its unknowns, given those of earlier blocks and the right-hand side (size,), for z (d,) of its ports, V, or
+        zero; in rational arithmetic for fractions."""
+        if self.exact is not None:
+            exact = self.exact.unknowns(known, right, z)
+            return np.array([exact[c] for c in self.columns.tolist()])
+        outside, given = known.copy(), right[self.rows]
+        outside[self.columns] = 0.0
         if z is not None:
             given[self.rows_of_diodes] += z
-        wanted = given - self.whole @ known
+        wanted = given - self.whole @ outside
         found = self.inverse @ wanted
-        found += self.inverse @ (wanted - self.inner @ found)
-        terms = np.abs(given) + self.size @ np.abs(known) + self.inner_size @ np.abs(found)
-        return found, self.inverse_size @ (ROUNDING * terms + self.size @ rounding)
+        return np.asarray(found + self.inverse @ (wanted - self.inner @ found))
 
-    def in_states(
-        self, x: np.ndarray, rounding: np.ndarray, right: np.ndarray, z: np.ndarray, conducting: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The unknowns for given states of its diodes (d,), close to those for ``z``; see `linear`."""
-        p, q, _, _ = self.matrices
-        here, own = x.copy(), rounding.copy()
-        own[self.columns] = 0.0
-        try:
-            back = np.linalg.inv(np.where(conducting[:, None], p, q))
-        except np.linalg.LinAlgError:
-            back = np.zeros_like(p)
-        for _ in range(2):
-            here[self.columns], possible = self.linear(here, own, right, z)
-            v, i = port_values(self.eq, self.diodes, here)
-            z = z - back @ np.where(conducting, v, i)
-        here[self.columns], possible = self.linear(here, own, right, z)
-        own[self.columns] = possible
-        dv, di = port_values(self.eq, self.diodes, own, 1.0)
-        return here[self.columns], possible + np.abs(self.response) @ (np.abs(back) @ np.where(conducting, dv, di))
+    def rounding(self, x: np.ndarray, before: np.ndarray) -> np.ndarray:
+        """Bounds on the errors of its unknowns in ``x``, given those of earlier blocks' (size,)."""
+        if self.exact is not None:
+            return np.zeros(self.columns.size)
+        known = before.copy()
+        known[self.columns] = 0.0
+        return np.asarray(np.abs(self.inverse) @ (abs(self.whole) @ (ROUNDING * np.abs(x) + known)))
 
     def ports(self, x: np.ndarray, rounding: np.ndarray) -> Ports:
-        """The ports, given earlier unknowns and the block's own for z = 0 in ``x``, with bounds on their rounding
-        errors."""
-        v0, i0 = port_values(self.eq, self.diodes, x)
-        dv, di = port_values(self.eq, self.diodes, rounding, 1.0)
-        p, q, dp, dq = self.matrices
-        return Ports(v0, i0, p, q, dv, di, dp, dq)
+        """The ports, given earlier unknowns and the block's own for z = 0 in ``x``, with bounds on their errors."""
+        if self.exact is not None:
+            v0, i0 = (np.array(part, dtype=float) for part in self.exact.ports(x))
+            return Ports(v0, i0, *self.matrices[:2], EPS * np.abs(v0), EPS * np.abs(i0), *self.matrices[2:])
+        off = port_values(self.eq, self.diodes, rounding, 1.0)
+        return Ports(*port_values(self.eq, self.diodes, x), *self.matrices[:2], *off, *self.matrices[2:])
 
     @cached_property
     def _hybrid(self) -> Hybrid:

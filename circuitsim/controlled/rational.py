@@ -106,7 +106,7 @@ class RationalBlock:
         self.p = [[pair[0][k] for pair in pairs] for k in range(len(self.ends))]
         self.q = [[pair[1][k] for pair in pairs] for k in range(len(self.ends))]
 
-    def unknowns(self, known: Sequence[Fraction], right: Vector, z: Vector | None = None) -> dict[int, Fraction]:
+    def unknowns(self, known: np.ndarray, right: np.ndarray, z: np.ndarray | None = None) -> dict[int, Fraction]:
         """Its unknowns, given those of earlier blocks (size,), the right-hand side (size,), and z of its ports."""
         wanted = [
             right[r] - sum((x * known[c] for c, x in far.items()), ZERO) for r, far in zip(self.rows, self.outside)
@@ -116,7 +116,7 @@ class RationalBlock:
                 wanted[r] += x
         return _solved(self._steps, wanted)
 
-    def ports(self, known: Sequence[Fraction] | dict[int, Fraction]) -> tuple[Vector, Vector]:
+    def ports(self, known: np.ndarray | dict[int, Fraction]) -> tuple[Vector, Vector]:
         """Voltages of its diodes, and currents times ρ, from unknowns; unknowns missing in a mapping are zero."""
 
         def at(unknown: int) -> Fraction:

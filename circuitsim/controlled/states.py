@@ -3,13 +3,14 @@ several."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.controlled.lemke import lemke
 from circuitsim.controlled.matrices import EPS, inverted
-from circuitsim.controlled.ports import Ports
+from circuitsim.controlled.ports import Hybrid, Ports, ports_from_base
 
 ALL = 12
 """Maximum number of diodes whose states are enumerated."""
@@ -21,21 +22,6 @@ STARTS = 12
 """Numbers of covering vectors, and of sets of states, in the search of a large problem."""
 
 
-class Found(NamedTuple):
-    """Solutions of one problem.
-
-    Attributes
-    ----------
-    basic : list of (d,) bool arrays
-        Basic z of each solution, all different.
-    complete : bool
-        Whether it is proven that there are no others.
-    """
-
-    basic: list[np.ndarray]
-    complete: bool
-
-
 class Tried(NamedTuple):
     """All states of d diodes.
 
@@ -43,15 +29,14 @@ class Tried(NamedTuple):
     ----------
     conducting : (2^d, d) bool array
     z : (2^d, d) float array
-        v − ρ i of the ports, V; a state is a solution if none is positive.
-    possible, clear : (2^d,) bool arrays
-        Which states may be solutions; for which it is proven whether they are, and that they determine z.
+        v − ρ i of the ports, V; a state is a solution if none is positive; nan in a singular one.
+    possible : (2^d,) bool array
+        Which states may be solutions.
     """
 
     conducting: np.ndarray
     z: np.ndarray
     possible: np.ndarray
-    clear: np.ndarray
 
 
 def tried(ports: Ports) -> Tried:
@@ -72,9 +57,8 @@ def tried(ports: Ports) -> Tried:
     with np.errstate(invalid="ignore"):
         bound = (size @ off + error @ (np.abs(given) + off) + (d + 3) * EPS * (size @ np.abs(given)))[..., 0]
     bound = np.where(np.isnan(bound), np.inf, bound * (1.0 + 2 * d * EPS))
-    possible, proven = (z - bound <= 0.0).all(axis=1), np.isfinite(error).all(axis=(1, 2))
-    clear = np.asarray(~possible | (proven & (z + bound <= 0.0).all(axis=1)))
-    return Tried(conducting, z, np.asarray(possible), clear)
+    z[~inverse.any(axis=(1, 2))] = np.nan
+    return Tried(conducting, z, np.asarray(~(z - bound > 0.0).any(axis=1)))
 
 
 def values(q: np.ndarray, m: np.ndarray, basic: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -99,39 +83,16 @@ def holds(q: np.ndarray, m: np.ndarray, basic: np.ndarray) -> bool:
     return found is not None and bool((found[0] >= -CLEAR * found[1]).all())
 
 
-def enumerated(ports: Ports, base: np.ndarray) -> Found:
-    """All solutions of a problem with up to `ALL` diodes: proven ones, and others to rounding."""
-    states = tried(ports)
-    found: list[np.ndarray] = []
-    points: list[np.ndarray] = []
-    for k in np.flatnonzero(states.possible & np.isfinite(states.z).all(axis=1)).tolist():
-        point = states.z[k]
-        if not (states.clear[k] or (point <= CLEAR * np.abs(point).max(initial=0.0)).all()):
-            continue
-        if not any(same(point, other) for other in points):
-            points.append(point)
-            found.append(states.conducting[k] != base)
-    return Found(found, bool(states.clear.all()))
-
-
 def same(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two vectors are equal up to rounding."""
     return bool((np.abs(a - b) <= 1e-7 * max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0))).all())
 
 
-def searched(q: np.ndarray, m: np.ndarray) -> Found:
-    """Solutions found by Lemke's paths from several covering vectors, for any size; never complete."""
-    random = np.random.default_rng(0)
-    found: list[np.ndarray] = []
-    points: list[np.ndarray] = []
-    for turn in range(STARTS):
-        cover = np.ones(q.size) if turn == 0 else np.exp(2.0 * random.standard_normal(q.size))
-        basic = lemke(q, m, cover)
-        solved = None if basic is None else values(q, m, basic)
-        if basic is None or solved is None:
-            continue
-        point = np.where(basic, solved[0], 0.0)
-        if (solved[0] >= -CLEAR * solved[1]).all() and not any(same(point, other) for other in points):
-            found.append(basic)
-            points.append(point)
-    return Found(found, False)
+def searched(problem: Hybrid, ports: Ports) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """States of the diodes and z of solutions on Lemke's paths from several covering vectors, for any size."""
+    random, q, m = np.random.default_rng(0), problem.constant, problem.matrix
+    for _ in range(STARTS):
+        basic = lemke(q, m, np.exp(2.0 * random.standard_normal(q.size)))
+        z = None if basic is None or not holds(q, m, basic) else ports_from_base(problem, ports, basic)
+        if basic is not None and z is not None:
+            yield problem.conducting(basic), z
