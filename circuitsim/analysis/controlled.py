@@ -26,7 +26,6 @@ from circuitsim.analysis.solution_warnings import (
 )
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
-from circuitsim.circuit.table import checked_value
 from circuitsim.controlled.blocks import Block, port_values
 from circuitsim.controlled.certificate import certify_controlled
 from circuitsim.controlled.equations import Equations
@@ -160,13 +159,9 @@ class PreparedControlled:
         return prepared_convex(part, "auto", self.tolerance).solve()
 
     def _with(self, values: Mapping[str, float] | Sequence[float] | np.ndarray | None) -> Circuit:
-        if values is None:
-            return self.circuit
         if isinstance(values, Mapping):
-            for name, number in values.items():
-                checked_value(int(self.circuit.columns()[0][self.circuit.element_index(name)]), name, number)
             return self.circuit.with_values(values)
-        return self.circuit.with_column(self.circuit.column(values))
+        return self.circuit if values is None else self.circuit.with_column(self.circuit.column(values))
 
     def system(self, arrays: CircuitArrays) -> ControlledSystem:
         """Equations for these values; the previous ones are reused where only sources changed."""
