@@ -6,9 +6,9 @@ import numpy as np
 
 from circuitsim.certificate import RESOLUTION
 from circuitsim.circuit import CircuitArrays
-from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import DIODE
+from circuitsim.engine.spanning import loop_scales, resistive_tree
 from circuitsim.program.components import block_labels
-from circuitsim.program.flow import path_maxima, spanning_forest
 
 
 def diode_margins(arrays: CircuitArrays, voltages: np.ndarray, currents: np.ndarray, drops: np.ndarray) -> np.ndarray:
@@ -57,20 +57,16 @@ def _voltage_scale(
     arrays: CircuitArrays, voltages: np.ndarray, currents: np.ndarray, drops: np.ndarray, diodes: np.ndarray
 ) -> np.ndarray:
     """Largest |drop| in the fundamental loop of each nonconducting diode, V; 0 for diodes of zero voltage."""
-    kind, first, second, value, n_nodes = arrays
     scale = np.zeros(diodes.size)
     asked = np.flatnonzero(drops[diodes] != 0.0)
     if not asked.size:
         return scale
-    resistors = np.flatnonzero((kind == RESISTOR) & (value != 0.0))
-    fixed = np.flatnonzero((kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & (value == 0.0)))
-    conducting = np.flatnonzero((kind == DIODE) & (currents > 0.0))
-    ranked = resistors[np.argsort(value[resistors], kind="stable")]
-    tree = spanning_forest(n_nodes, first, second, np.concatenate([fixed, conducting, ranked]))
     chosen = diodes[asked]
-    a, b, own = first[chosen], second[chosen], np.abs(drops[chosen])
-    in_loop = path_maxima(n_nodes, first[tree], second[tree], np.abs(drops[tree]), a, b)
-    in_loop = np.where(np.isnan(in_loop), np.maximum(np.abs(voltages[a]), np.abs(voltages[b])), in_loop)
+    made, branches = resistive_tree(arrays, np.flatnonzero((arrays.kind == DIODE) & (currents > 0.0)))
+    in_loop, _ = loop_scales(made, branches, currents, chosen)
+    a, b, own = arrays.first[chosen], arrays.second[chosen], np.abs(drops[chosen])
+    reach = np.maximum(np.abs(voltages[a]), np.abs(voltages[b]))
+    in_loop = np.where(made.root_of[a] == made.root_of[b], in_loop, reach)
     scale[asked] = np.maximum(in_loop, own)
     return scale
 

@@ -36,7 +36,8 @@ from circuitsim.engine.small.single import (
     solve_once,
     unpack,
 )
-from circuitsim.engine.spanning import sums_of_drops
+from circuitsim.engine.spanning import resistive_tree
+from circuitsim.engine.tree import path_voltages
 from circuitsim.errors import Problem
 from circuitsim.kernels import NODE, kernel
 from circuitsim.program.components import unchangeable
@@ -179,7 +180,7 @@ class SmallCircuitSolver:
             kind, first, second, _, _ = self.circuit.arrays()
             r = np.flatnonzero((kind == RESISTOR) & (out[: kind.size] != 0.0))
             current[r] = (v[first[r]] - v[second[r]]) / out[r]
-            closed[self.conducting(out)] = True
+            closed[self._diode] = out[self.iterations + 1 :] % ON_LOOP == CARRIES
         return UncertifiedSolution(closed, current, why)
 
     def info(self, out: np.ndarray) -> dict[str, object]:
@@ -277,7 +278,10 @@ class LazyOperatingPoint(DeferredPoint):
             ((arrays.kind == CURRENT) & (size < COARSE * reach)) | (blocks & (drop != 0.0) & (size < CLEAR * reach))
         )
         if coarse.size:
-            drop[coarse] = sums_of_drops(arrays._replace(value=value), conducting, self.currents, coarse)
+            made, sums = resistive_tree(arrays._replace(value=value), conducting), np.zeros(coarse.size)
+            ends, low = (arrays.first[coarse], arrays.second[coarse]), np.zeros(value.size)
+            kernel(path_voltages, value.size)(*made, self.currents, low, *ends, sums)
+            drop[coarse] = sums
         return drop
 
     @Deferred

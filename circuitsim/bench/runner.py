@@ -36,8 +36,7 @@ from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.errors import CircuitError, UsageError
 from circuitsim.kernels import compile_at_once, kernel
 from circuitsim.program import Structure, analyse
-from circuitsim.program.components import block_labels, component_labels
-from circuitsim.program.flow import forest_flow, spanning_forest
+from circuitsim.program.components import block_labels, component_labels, forest_flow, spanning_forest
 
 PACKAGES = ("numpy", "scipy", "numba", "cvxpy", "clarabel", "osqp", "piqp", "scs", "daqp", "highspy")
 
@@ -225,8 +224,8 @@ def _judged(structure: Structure, value: np.ndarray, voltages: np.ndarray, tight
 def _currents(structure: Structure, value: np.ndarray, voltages: np.ndarray, tight: float) -> np.ndarray:
     """Branch currents (m,), A, at node voltages: Ohm's law in resistors, Kirchhoff's current law elsewhere.
 
-    Sources, shorts and diodes with ends as close as ``tight`` carry the currents missing at the nodes, by leaf
-    elimination on a spanning forest; the others carry the currents of 1 Ω wires.
+    Sources, shorts and diodes with ends as close as ``tight`` carry the currents missing at the nodes, on a
+    spanning forest; the others carry the currents of 1 Ω wires.
     """
     kind, first, second, _, n_nodes = structure.arrays
     current = np.where(kind == CURRENT, value, 0.0)
@@ -244,7 +243,7 @@ def _currents(structure: Structure, value: np.ndarray, voltages: np.ndarray, tig
         current[tree] = 0.0
     size = np.bincount(first, np.abs(current), n_nodes) + np.bincount(second, np.abs(current), n_nodes)
     missing = _missing(structure, current)
-    current[tree] = forest_flow(n_nodes - 1, first[tree], second[tree], missing, size)
+    current[tree] = forest_flow(first[tree], second[tree], missing, size)
     return current
 
 

@@ -14,6 +14,7 @@ from circuitsim.engine import steps, tree
 from circuitsim.engine.corrections import OVERALL
 from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import LinearPoint
+from circuitsim.engine.spanning import loop_scales
 from circuitsim.engine.tree import CLOSES
 from circuitsim.kernels import kernel
 
@@ -88,22 +89,14 @@ def resolved_voltages(net: Network, point: LinearPoint, diodes: np.ndarray) -> t
         The same or, where the loop consists of n voltage sources and conducting diodes, n · 2⁻⁵² of its largest drop,
         V: such a loop closes.
     """
-    largest, members = _loop_scales(net, point, diodes)
+    largest, members = loop_scales(point.tree, net.branches, point.current, diodes)
     share = np.maximum(OVERALL, (members + np.sign(members)) * CLOSES)
     return OVERALL * largest, share * largest
 
 
 def sources_alone(net: Network, point: LinearPoint, elements: np.ndarray) -> np.ndarray:
     """Whether sources, shorts and conducting diodes of the tree alone connect the ends of each element."""
-    return _loop_scales(net, point, elements)[1] > 0
-
-
-def _loop_scales(net: Network, point: LinearPoint, elements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """See `circuitsim.engine.tree.loop_scales`."""
-    largest, members = np.zeros(elements.size), np.zeros(elements.size, dtype=np.int64)
-    a, c = net.first[elements], net.second[elements]
-    kernel(tree.loop_scales, net.first.size)(point.tree, net.branches, point.current, a, c, largest, members)
-    return largest, members
+    return loop_scales(point.tree, net.branches, point.current, elements)[1] > 0
 
 
 def component_net_currents(net: Network, point: LinearPoint) -> np.ndarray:

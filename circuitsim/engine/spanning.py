@@ -21,11 +21,8 @@ def grow(n: int, first: np.ndarray, second: np.ndarray, roots: np.ndarray, edges
     return made._replace(order=made.order[:found], edge=made.edge[:found], parent=made.parent[:found])
 
 
-def sums_of_drops(
-    arrays: CircuitArrays, conducting: np.ndarray, current: np.ndarray, elements: np.ndarray
-) -> np.ndarray:
-    """Voltages of ``elements``, V, as sums of drops along the spanning tree of fixed voltages, the diodes
-    ``conducting`` and the smallest resistances, at branch currents ``current`` (m,), A; zero without a path."""
+def resistive_tree(arrays: CircuitArrays, conducting: np.ndarray) -> tuple[Tree, Branches]:
+    """The spanning tree of fixed voltages, the diodes ``conducting`` and the smallest resistances."""
     kind, first, second, value, n_nodes = arrays
     resistive = (kind == RESISTOR) & (value != 0.0) & np.isfinite(value)
     ohms, emf = np.where(resistive, value, 0.0), np.where(kind == VOLTAGE, value, 0.0)
@@ -33,9 +30,14 @@ def sums_of_drops(
     ascending = np.flatnonzero(resistive)
     ascending = ascending[np.argsort(value[ascending], kind="stable")]
     made = grow(n_nodes, first, second, np.zeros(1, dtype=int), np.concatenate([fixed, conducting, ascending]))
-    found = np.zeros(elements.size)
-    branches = Branches(first, second, ohms, emf)
-    kernel(tree.path_voltages, first.size)(
-        made, branches, current, np.zeros(first.size), first[elements], second[elements], found
-    )
-    return found
+    return made, Branches(first, second, ohms, emf)
+
+
+def loop_scales(
+    made: Tree, branches: Branches, current: np.ndarray, elements: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """See `circuitsim.engine.tree.loop_scales`: of the path between the ends of each of ``elements``."""
+    largest, members = np.zeros(elements.size), np.zeros(elements.size, dtype=np.int64)
+    a, b = branches.first[elements], branches.second[elements]
+    kernel(tree.loop_scales, current.size)(made, branches, current, a, b, largest, members)
+    return largest, members

@@ -1,5 +1,5 @@
-"""Connectivity of networks: connected components, blocks (biconnected components), strongly connected components of
-directed graphs, and currents that no circulation can change.
+"""Connectivity of networks: connected components, spanning forests, blocks (biconnected components), strongly
+connected components of directed graphs, and currents that no circulation can change.
 
 Source-free blocks carry no current. Components are labelled by their smallest node; the same labels at every size.
 Lists of the edges at each node come from a counting sort, interpreted for small graphs and compiled for large ones.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim._graphs import unite
+from circuitsim._graphs import choose_forest, unite
 from circuitsim.kernels import kernel
 
 
@@ -39,6 +39,29 @@ def _join(a, b, parent):
     # Parents are smaller than their children: one ascending pass finds all roots.
     for u in range(parent.size):
         parent[u] = parent[parent[u]]
+
+
+def spanning_forest(n: int, tail: np.ndarray, head: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Those of ``edges`` that form a spanning forest, taken in order; nodes are 0…n."""
+    kept = np.empty(min(n, edges.size), dtype=np.int64)
+    count = kernel(choose_forest, max(n, edges.size))(n + 1, tail, head, edges, kept)
+    return kept[:count]
+
+
+def forest_flow(first: np.ndarray, second: np.ndarray, need: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Currents first → second (f,), A, on a forest with net currents ``need`` (n,) out of its nodes.
+
+    In each tree the node of the largest ``scale`` (n,) takes the residual, where rounding is relatively smallest.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.linalg import spsolve
+
+    edge, label = np.arange(first.size), component_labels(scale.size, first, second)
+    order = np.lexsort((scale, label))
+    others = np.sort(order[np.diff(label[order], append=-1) == 0])
+    ends = np.append(first, second), np.append(edge, edge)
+    incidence = csr_array((np.repeat([1.0, -1.0], edge.size), ends), (scale.size, edge.size))
+    return np.asarray(spsolve(incidence[others].tocsc(), need[others])) if edge.size else np.zeros(0)
 
 
 def by_node(n: int, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -41,7 +41,7 @@ from circuitsim.controlled.linear import Scaled, scales
 from circuitsim.errors import UsageError
 from circuitsim.models.junction_diode import charge, junction
 from circuitsim.models.smooth import SmoothDevice
-from circuitsim.program.flow import spanning_forest
+from circuitsim.program.components import spanning_forest
 from circuitsim.program.precise import PairFactor, Pairs
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from circuitsim.errors import ConvergenceError, UnboundedError, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
 from circuitsim.netlist.deck import Deck
-from circuitsim.program.flow import spanning_forest
+from circuitsim.program.components import spanning_forest
 from circuitsim.program.precise import Pairs
 from circuitsim.small_signal.deck import amplitudes, asked
 from circuitsim.small_signal.equations import (

@@ -24,7 +24,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.controlled.equations import parts, references
 from circuitsim.errors import ConvergenceError
-from circuitsim.program.flow import spanning_forest
+from circuitsim.program.components import spanning_forest
 from circuitsim.program.precise import Pairs
 from circuitsim.small_signal.equations import (
     Formulation,
