@@ -15,8 +15,8 @@ from circuitsim.formats.result import Result
 from circuitsim.measurements import measure_sweep
 from circuitsim.netlist.deck import OVER_TIME, Deck, analyses_of, columns_of, measurements_of, steps_of, transfers_of
 from circuitsim.small_signal import AcResult, ac, ac_sweep
-from circuitsim.small_signal.measure import measure_all as over_frequency
 from circuitsim.small_signal.sensitivity import sensitivity, transfer_function
+from circuitsim.small_signal.stepped import measure_all as over_frequency
 from circuitsim.time_domain import TransientResult, transient, transient_sweep
 from circuitsim.time_domain.measure import EventError, Failed, MeasurementError, measure_all, not_measured
 

@@ -1,7 +1,6 @@
 """AC analysis: responses over frequency, poles and sensitivities at an operating point (docs/analyses.md)."""
 
 from circuitsim.small_signal.frequency import AcResult, Poles, ac, poles
-from circuitsim.small_signal.measure import measure
-from circuitsim.small_signal.stepped import AcSweep, ac_sweep
+from circuitsim.small_signal.stepped import AcSweep, ac_sweep, measure
 
 __all__ = ["AcResult", "AcSweep", "Poles", "ac", "ac_sweep", "measure", "poles"]
