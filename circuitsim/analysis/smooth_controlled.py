@@ -59,7 +59,7 @@ STEPS = 40
 SHORTER = 12
 """Maximum number of halvings of a step."""
 
-MOST = 60
+MOST = 200
 """Maximum number of ports for this search."""
 
 CLOSE = 1e-9
@@ -447,21 +447,9 @@ class _Search:
         return Start(elementary, point.drops[places], point.currents[places])
 
     def _starts(self, column: np.ndarray, count: int = STARTS) -> Iterator[Start]:
-        """Solutions at the ports; without ports, currents through all devices, forward and reverse, and zero."""
+        """Solutions at the ports; none where these are singular or too many."""
         waves = self.ready.waves(self.circuit, self.smooth, column)
-        if waves is not None:
-            yield from waves.starts(self.smooth, count)
-            return
-        kind = self.ready.expansion.circuit.arrays().kind
-        own = np.isin(np.arange(column.size), self.smooth.slope)
-        ohms = column[(kind == RESISTOR) & (column > 0.0) & ~own]
-        typical = float(np.exp(np.log(ohms).mean())) if ohms.size else 1.0
-        volts = float(np.abs(column[kind == VOLTAGE]).max(initial=0.0)) or 1.0
-        zero, line = np.zeros(own.sum()), np.full(own.sum(), 1e3 * typical)
-        for sign in (1.0, -1.0):
-            state = project(self.smooth, zero, np.full(zero.size, sign * volts / typical), line, zero)
-            yield Start(None, state.points[0], state.points[1])
-        yield Start(None, zero, zero)
+        return iter(()) if waves is None else waves.starts(self.smooth, count)
 
     def _apart(self, one: OperatingPoint, other: OperatingPoint) -> bool:
         """Whether two operating points differ beyond rounding: their midpoint is not an operating point."""
