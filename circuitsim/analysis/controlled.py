@@ -31,7 +31,6 @@ from circuitsim.controlled.certificate import certify_controlled
 from circuitsim.controlled.equations import Equations
 from circuitsim.controlled.law_arrays import LawArrays, law_arrays
 from circuitsim.controlled.linear import Pair
-from circuitsim.controlled.ports import Ports
 from circuitsim.controlled.rational import LARGEST, PORTS, Read, binary, decimal
 from circuitsim.controlled.regular import all_regular
 from circuitsim.controlled.search import Choice, Outcome, Search
@@ -187,24 +186,21 @@ def always_one(circuit: Circuit, curves: np.ndarray) -> bool:
     return not system.arbitrary and all_regular(system.eq, terms, system.exact, system.raw, system.inverse, curves)
 
 
-def loaded_ports(circuit: Circuit, most: int) -> tuple[Ports, np.ndarray, np.ndarray] | None:
-    """The ports of the circuit's diodes, their resistances ρ (Ω), and the diodes' positions; None where these are
-    singular or more than ``most``."""
+def loaded_ports(circuit: Circuit, most: int) -> tuple[ControlledSystem, np.ndarray] | None:
+    """The equations with all diodes' ports loaded, and the unknowns (size, 1 + d) for z = 0, then their responses to z
+    (`circuitsim.controlled.ports`); None where these are singular or the ports more than ``most``."""
     arrays = circuit.arrays()
     system = ControlledSystem(circuit, arrays, law_arrays(circuit.laws))
     eq = system.eq
     if eq.diode.size > most:
         return None
-    chosen, unit = np.arange(eq.diode.size), np.zeros((eq.size, eq.diode.size))
-    unit[eq.own[eq.diode], chosen] = 1.0
+    right = np.zeros((eq.size, 1 + eq.diode.size))
+    right[:, 0] = system.sources.of(arrays.value)
+    right[eq.own[eq.diode], 1 + np.arange(eq.diode.size)] = 1.0
     try:
-        factor = system.factor(None)
+        return system, system.factor(None).rough(right)
     except ArithmeticError:
         return None
-    v0, i0 = port_values(eq, chosen, factor.rough(system.sources.of(arrays.value)))
-    p, q = port_values(eq, chosen, factor.rough(unit))
-    zero = np.zeros(v0.size)
-    return Ports(v0, i0, p, q, zero, zero, np.zeros_like(p), np.zeros_like(q)), eq.load, eq.diode
 
 
 def prepared_controlled(circuit: Circuit, tolerance: float) -> PreparedControlled:

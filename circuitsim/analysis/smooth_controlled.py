@@ -17,7 +17,7 @@ of one elimination: they are initial guesses for the certified iteration, not op
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -27,7 +27,7 @@ import numpy as np
 
 from circuitsim.analysis.collapse import assembled
 from circuitsim.analysis.controlled import PreparedControlled, always_one, loaded_ports, unknowns
-from circuitsim.analysis.controlled_point import NOISE
+from circuitsim.analysis.controlled_point import NOISE, measured
 from circuitsim.analysis.newton import (
     FALLBACKS,
     NOTHING,
@@ -48,6 +48,8 @@ from circuitsim.analysis.tangent_newton import FIXED
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import Expansion
+from circuitsim.controlled.blocks import port_values
+from circuitsim.controlled.linear import Pair
 from circuitsim.controlled.rational import IDEAL, LEVEL, RISING
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, NoSteadyStateError, Problem
@@ -82,12 +84,15 @@ class Waves(NamedTuple):
         ρ, Ω.
     device : (d,) int array
         The smooth device of each port; −1 for an ideal diode.
+    point : callable
+        The circuit's state, given z (d,), V, and the ports whose wave is positive (d,).
     """
 
     constant: np.ndarray
     scattering: np.ndarray
     load: np.ndarray
     device: np.ndarray
+    point: Callable[[np.ndarray, np.ndarray], OperatingPoint]
 
     def curve(self, smooth: Smooth, wave: np.ndarray, guess: np.ndarray) -> _Curves:
         """The points of all curves at these waves, V (d,); ``guess``: nearby junction voltages of the devices, V."""
@@ -146,8 +151,11 @@ class Waves(NamedTuple):
             with np.errstate(all="ignore"):
                 found = self.newton(smooth, wave)
             if found is not None and not any(np.abs(found[0] - w).max() <= SAME * np.abs(w).max() for w in known):
-                known.append(found[0])
-                yield Start(None, found[1].points[0], found[1].points[1])
+                wave, state = found
+                known.append(wave)
+                with np.errstate(all="ignore"):
+                    point = self.point(2.0 * self.curve(smooth, wave, state.junctions).v - wave, wave > 0.0)
+                yield Start(point, state.points[0], state.points[1])
 
 
 class _Curves(NamedTuple):
@@ -275,9 +283,16 @@ class SmoothControlled:
             ports = loaded_ports(made, MOST)
         if ports is None:
             return None
-        found, load, diode = ports
-        device = np.array([place.get(int(k), -1) for k in diode])
-        return Waves(found.v0 + found.i0, found.p + found.q, load, device)
+        system, response = ports
+        eq = system.eq
+
+        def point(z: np.ndarray, conducting: np.ndarray) -> OperatingPoint:
+            x = response @ np.append(1.0, z)
+            return measured(system, made, Pair(x, np.zeros(x.size)), conducting, (self.tolerance, 0.0))
+
+        v, i = port_values(eq, np.arange(eq.diode.size), response)
+        device = np.array([place.get(int(k), -1) for k in eq.diode])
+        return Waves(v[:, 0] + i[:, 0], v[:, 1:] + i[:, 1:], eq.load, device, point)
 
 
 def _resistance(circuit: Circuit, k: int) -> float:

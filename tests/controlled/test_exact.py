@@ -92,6 +92,12 @@ def test_tables_with_level_pieces(seed: int) -> None:
     assert judged(loads(controlled(seed, piecewise_model)).circuit) is not Answer.MISSED
 
 
+@pytest.mark.parametrize("seed", [9_000_223, 9_730_085, 12_000_079])
+def test_a_start_of_newton_knows_the_states_of_ideal_diodes(seed: int) -> None:
+    """Beside the tangents of tables no state of all ideal diodes but that of the start leads to the only point."""
+    assert circuitsim.solve(loads(controlled(seed))).certificate.certified
+
+
 DECKS = {
     "a gain of 1e5 beside an open device": "V1 n1 0 5\nR2 n2 n1 1k\nR3 n3 R3x 100k\nR4 n4 n3 1k\nR5 n5 0 100k\n"
     "D0 n4 n3 m0\nD1 n1 n4 m1\nD2 n2 n5 m2\nD4 n5 n4 m3\nE0 n2 0 n4 n3 -1e5\nVR3 R3x 0 0\nH1 n3 0 VR3 -50\n"
