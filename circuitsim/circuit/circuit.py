@@ -29,6 +29,7 @@ from circuitsim.circuit.table import (
     check_values,
     checked_columns,
     checked_value,
+    read_only,
     spice_number,
 )
 from circuitsim.errors import TopologyError, UsageError
@@ -660,24 +661,32 @@ class Circuit(ElementTable):
         """
         if self.dynamics is not None:
             self.dynamics.check_changes(values)
-        copy = self._sharing()
-        copy._value, given = self._value[:], list[int]()
+        devices, column, given = self._devices, self._value[:], list[int]()
         for name, value in values.items():
             found = self.device_parameter(name)
             if found is not None:
-                copy._devices = {**copy._devices, found[0]: copy._changed(*found, value)}
+                k, parameter = found
+                try:
+                    devices = {**devices, k: devices[k].with_value(parameter, float(value))}
+                except ValueError as error:
+                    raise TopologyError(f"{self._names[k]}: {error}") from None
                 continue
-            k = self.element_index(name)
-            copy._value[k] = checked_value(self._kind[k], name, value)
-            given.append(k)
+            given.append(self.element_index(name))
+            column[given[-1]] = checked_value(self._kind[given[-1]], name, value)
+        copy = self._valued(column, given)
+        copy._devices = devices
+        return copy
+
+    def _valued(self, column: array[float], given: Sequence[int]) -> Circuit:
+        """A copy with these values, which differ at the given elements."""
+        copy = self._sharing()
+        copy._value = column
         if self.dynamics is not None:
             copy.dynamics = self.dynamics.released(given)
         if self._arrays is not None:
             import numpy as np
 
-            value_column = np.array(copy._value, dtype=np.float64)
-            value_column.flags.writeable = False
-            copy._arrays = self._arrays._replace(value=value_column)
+            copy._arrays = self._arrays._replace(value=read_only(np.array(column)))
         return copy
 
     def carrying(self, dynamics: Any) -> Circuit:
@@ -729,26 +738,14 @@ class Circuit(ElementTable):
 
         Entries of diodes are ignored.
         """
+        import numpy as np
 
-        arrays = self.arrays()
-        if not (changed := self._differs(value).nonzero()[0]).size:
+        arrays, differs = self.arrays(), self._differs(value)
+        changed = differs.nonzero()[0]
+        if not changed.size:
             return self
         check_values(arrays.kind, value, self._names, changed)
-        copy, column = self._sharing(), arrays.value.copy()
-        column[changed] = value[changed]
-        column.flags.writeable = False
-        if self.dynamics is not None:
-            copy.dynamics = self.dynamics.released(changed.tolist())
-        copy._value = array("d", column.tobytes())
-        copy._arrays = arrays._replace(value=column)
-        return copy
-
-    def _changed(self, k: int, parameter: str, value: float) -> Device:
-        """Device ``k`` with another value of one parameter."""
-        try:
-            return self._devices[k].with_value(parameter, float(value))
-        except ValueError as error:
-            raise TopologyError(f"{self._names[k]}: {error}") from None
+        return self._valued(array("d", np.where(differs, value, arrays.value).tobytes()), changed.tolist())
 
     def to_networkx(self) -> networkx.MultiDiGraph:
         """The circuit as a directed multigraph: nodes by name, one edge first→second per element, keyed by its name,

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-from array import array
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from circuitsim.circuit.circuit import Circuit
 from circuitsim.circuit.elements import BY_LETTER
 from circuitsim.circuit.laws import CurrentControl, Law
 from circuitsim.errors import NoSteadyStateError
-from circuitsim.models import Device, Part
-
-if TYPE_CHECKING:
-    Columns = tuple[array[int], array[int], array[int], array[float]]
-    """Kind, first node, second node and value of all elements."""
+from circuitsim.models import Device
 
 
 class Expansion(NamedTuple):
@@ -62,24 +57,34 @@ def expanded(circuit: Circuit) -> Expansion:
     """Replace every device by its parts; a circuit without devices is its own expansion."""
     if not circuit.devices:
         return Expansion(circuit, {}, {}, set())
-    columns = _copied(circuit)
-    kind, first, second, _ = columns
-    names, nodes = [str(n) for n in circuit.names], [str(n) for n in circuit.node_names]
+    kind, first, second, value = (column[:] for column in circuit.columns())
+    names, nodes = [*circuit.names], [*circuit.node_names]
+    columns: tuple[Any, ...] = kind, first, second, value, names
     mark = _mark(circuit)
     parts: dict[int, tuple[int, ...]] = {}
     owner: dict[str, str] = {}
     hidden: set[str] = set()
     for k, device in circuit.devices.items():
-        name, places = names[k], []
+        name, places = names[k], list[int]()
         inside = dict(zip(device.model.terminals, (first[k], second[k])))
-        for number, part in enumerate(device.expand()):
-            ends = [_inner(node, inside, f"{name}{mark}", nodes, hidden) for node in (part.first, part.second)]
-            places.append(_placed(k if number == 0 else len(kind), part, ends, columns))
-            _name(names, places[-1], f"{name}{mark}{part.name}")
+        for part in device.expand():
+            for node in (part.first, part.second):
+                if node not in inside:
+                    inside[node] = len(nodes)
+                    nodes.append(f"{name}{mark}{node}")
+                    hidden.add(nodes[-1])
+            ends, number = (inside[part.first], inside[part.second]), math.nan if part.value is None else part.value
+            places.append(len(kind) if places else k)
+            for column, entry in zip(columns, (BY_LETTER[part.letter], *ends, number, f"{name}{mark}{part.name}")):
+                if places[-1] == k:
+                    column[k] = entry
+                else:
+                    column.append(entry)
             owner[names[places[-1]]] = name
         parts[k] = tuple(places)
     laws = {k: _of_parts(law, circuit, parts) for k, law in circuit.laws.items()}
-    return Expansion(Circuit.from_columns(circuit.title, columns, names, nodes, laws=laws), parts, owner, hidden)
+    made = Circuit.from_columns(circuit.title, columns[:4], names, nodes, laws=laws)
+    return Expansion(made, parts, owner, hidden)
 
 
 def _of_parts(law: Law, circuit: Circuit, parts: dict[int, tuple[int, ...]]) -> Law:
@@ -110,39 +115,6 @@ def elementary(circuit: Circuit) -> Circuit:
     if circuit.devices:
         circuit = expanded(circuit).circuit
     return without_amplifiers(circuit).circuit if circuit.amplified else circuit
-
-
-def _inner(node: str, inside: dict[str, int], prefix: str, nodes: list[str], hidden: set[str]) -> int:
-    """Number of a terminal or internal node, which is added if new."""
-    if node not in inside:
-        inside[node] = len(nodes)
-        nodes.append(f"{prefix}{node}")
-        hidden.add(nodes[-1])
-    return inside[node]
-
-
-def _copied(circuit: Circuit) -> Columns:
-    kind, first, second, value = circuit.columns()
-    return kind[:], first[:], second[:], value[:]
-
-
-def _placed(k: int, part: Part, ends: list[int], columns: Columns) -> int:
-    """Write a part to row ``k`` of the columns, or append it."""
-    kind, first, second, value = columns
-    if k == len(kind):
-        for column in (kind, first, second):
-            column.append(0)
-        value.append(math.nan)
-    kind[k], first[k], second[k] = BY_LETTER[part.letter], ends[0], ends[1]
-    value[k] = math.nan if part.value is None else part.value
-    return k
-
-
-def _name(names: list[str], k: int, name: str) -> None:
-    if k == len(names):
-        names.append(name)
-    else:
-        names[k] = name
 
 
 def _mark(circuit: Circuit) -> str:
