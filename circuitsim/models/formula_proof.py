@@ -226,7 +226,7 @@ def _function(op: int, number: float, x: Interval) -> tuple[Interval, Interval]:
         function, derivative = _SMOOTH[op]
         return (size if op == COSH else x).through(function), (x if op in (EXP, COSH) else size).through(derivative)
     if op in (SIN, COS):
-        sine, cosine = _wave(x, 0.5 * math.pi), _wave(x, 0.0)
+        sine, cosine = _wave(np.sin, x), _wave(np.cos, x)
         return (sine, cosine) if op == SIN else (cosine, -sine)
     if op == ABSOLUTE:
         return size, side
@@ -241,19 +241,11 @@ def _function(op: int, number: float, x: Interval) -> tuple[Interval, Interval]:
     return plain, rate * side if op == POWER else rate
 
 
-def _wave(x: Interval, peak: float) -> Interval:
-    """The cosine of x − peak."""
-    a, b = x.low - peak, x.high - peak
-    ends = np.cos(a), np.cos(b)
-    turn, margin = 2.0 * math.pi, 1e-9
-    wide = ~(b - a < turn) | ~(np.maximum(np.abs(a), np.abs(b)) < 1e6)
-    top = np.floor(b / turn + margin) > np.floor(a / turn - margin)
-    bottom = np.floor(b / turn + 0.5 + margin) > np.floor(a / turn + 0.5 - margin)
-    low = np.where(wide | bottom, -1.0, np.minimum(*ends))
-    high = np.where(wide | top, 1.0, np.maximum(*ends))
-    # Rounding of the argument shifts the ends.
-    off = 4.0 * WIDER * (1.0 + np.maximum(np.abs(a), np.abs(b)))
-    return Interval(np.maximum(low - off, -1.0), np.minimum(high + off, 1.0))
+def _wave(function: Callable[[np.ndarray], np.ndarray], x: Interval) -> Interval:
+    """The sine or cosine: within half the width of x from that of its midpoint, and rounding of the argument."""
+    middle = function(0.5 * (x.low + x.high))
+    off = 0.5 * (x.high - x.low) + 4.0 * WIDER * (1.0 + np.maximum(np.abs(x.low), np.abs(x.high)))
+    return Interval(np.fmax(middle - off, -1.0), np.fmin(middle + off, 1.0))
 
 
 FARTHEST = 2.0**40
