@@ -38,6 +38,7 @@ from circuitsim.netlist.cards import (
     finish,
     read_bytes,
     tokens,
+    uncommented,
 )
 from circuitsim.netlist.expression import Function
 from circuitsim.netlist.parts import Reader, good_name
@@ -314,15 +315,32 @@ class MissingFile(CardError):
         self.why = why
 
 
-class Section:
-    """The requested section of a library file (``inside`` it or not)."""
+def cut(source: Source, section: str, at: Token) -> int:
+    """End a library's text with a section, named in lower case; returns the section's first line.
 
-    __slots__ = ("found", "inside", "name", "seen")
-
-    def __init__(self, name: str) -> None:
-        self.name = name.lower()
-        self.inside = self.found = False
-        self.seen: list[str] = []
+    Raises
+    ------
+    CardError
+        There is none, or another begins in it.
+    """
+    lines, seen, first = source.text.split("\n"), list[str](), 0
+    for number, line in enumerate(lines, 1):
+        words = uncommented(line).split()
+        word = words[0].lower() if words else ""
+        if word == ".lib" and len(words) == 2:
+            if first:
+                wrong = Card(source, number, line)
+                raise CardError("include", ".lib section inside a section", wrong, "close it with .endl")
+            seen.append(words[1].strip("'\""))
+            first = number + 1 if seen[-1].lower() == section else 0
+        elif word == ".endl" and first:
+            source.text = "\n".join(lines[: number - 1])
+            break
+    if not first:
+        listed = ", ".join(short(name) for name in seen[:8])
+        hint = f"it has: {listed}" if listed else "a section begins with .lib name and ends with .endl"
+        raise CardError("include", f"{short(at.text)} has no section {short(section)!r}", at, hint)
+    return first
 
 
 def words_of(card: Card, position: int) -> list[Token]:
@@ -351,14 +369,11 @@ class Includes(Reader):
     Attributes
     ----------
     files : Files
-    section : Section or None
-        In the library file being read.
     """
 
     def __init__(self, files: Files) -> None:
         super().__init__()
         self.files = files
-        self.section: Section | None = None
 
     def read(self, source: Source, first: int) -> None:
         """Read the cards of ``source`` from line ``first`` on, into the current scope."""
@@ -402,7 +417,7 @@ class Includes(Reader):
         if len(words) not in (1, 2):
             at = words[2] if words else card.last
             raise CardError("include", ".lib takes a file and a section", at, ".lib file section")
-        section = Section(words[1].text) if len(words) == 2 else None
+        section = words[1].word if len(words) == 2 else None
         try:
             self.enter(words[0], section)
         except MissingFile as error:
@@ -418,7 +433,7 @@ class Includes(Reader):
         """An ``.endl`` outside of a library."""
         raise CardError("include", ".endl without its .lib section", card, "remove it")
 
-    def text_of(self, token: Token, section: Section | None = None) -> tuple[str, str, str, Problem | None] | None:
+    def text_of(self, token: Token, section: str | None = None) -> tuple[str, str, str, Problem | None] | None:
         """Real path, key among the open files, text and warning of the file that ``token`` names; None if the text is
         damaged, which is reported.
 
@@ -430,7 +445,7 @@ class Includes(Reader):
         path = token.text
         try:
             real = self.files.find(path, token.card.source)
-            key = real if section is None else f"{real}\0{section.name}"
+            key = real if section is None else f"{real}\0{section}"
             if is_elsewhere(path) and not os.path.lexists(path) and os.path.isfile(real):
                 message = "files missing at the deck's path were found elsewhere by name (%s)"
                 self.reporter.gather("assumed", message, token, path)
@@ -503,7 +518,7 @@ class Includes(Reader):
             card = Card(card.source, card.line, text, card.pieces)
         return card
 
-    def enter(self, token: Token, section: Section | None) -> None:
+    def enter(self, token: Token, section: str | None) -> None:
         """Read the file named by ``token`` in place of its card."""
         path, card = token.text, token.card
         if len(self.open_files) > limits.INCLUDE_DEPTH:
@@ -518,41 +533,12 @@ class Includes(Reader):
         source = Source(name, real, text, (*card.source.order, line, column), callers)
         if warning is not None:
             self.reporter.place_warning(warning, source.order)
-        outer = self.section
-        self.section = section
+        first = 1 if section is None else cut(source, section, token)
         self.open_files.append(key)
-        self.read(source, 1)
+        self.read(source, first)
         self.open_files.pop()
-        self.section = outer
         # An .end ends its own file; the deck continues after the .include.
         self.ended = False
-        if section is not None and not section.found:
-            listed = ", ".join(short(s) for s in section.seen[:8])
-            hint = f"it has: {listed}" if listed else "a section begins with .lib name and ends with .endl"
-            missing = f"{short(path)} has no section {short(section.name)!r}"
-            raise CardError("include", missing, token, hint)
-
-    def library_card(self, card: Card, word: str, position: int) -> bool:
-        """Whether the current section consumes ``card``: its begin, its end, or a card outside it."""
-        section = self.section
-        assert section is not None
-        if word == ".lib":
-            words = words_of(card, position)
-            if len(words) == 1:
-                if section.inside:
-                    raise CardError("include", ".lib section inside a section", card, "close it with .endl")
-                section.seen.append(words[0].text)
-                section.inside = words[0].word == section.name
-                section.found = section.found or section.inside
-                return True
-            return not section.inside
-        if word == ".endl":
-            words = words_of(card, position)
-            if len(words) > 1:
-                raise CardError("include", ".endl takes only the name of its section", words[1], "remove the rest")
-            section.inside = False
-            return True
-        return not section.inside
 
 
 CARDS: dict[str, Callable[[Any, Card, int], None]] = {

@@ -381,14 +381,9 @@ class DeckReader(definitions.Includes):
                 break
         return inside
 
-    @property
-    def outside(self) -> bool:
-        """Whether a library section is still being searched for."""
-        return self.section is not None and not self.section.inside
-
     def take_plain(self, lines: Lines) -> bool:
         """Read plain elements from the current line on, if elements are being read."""
-        skipping = self.control is not None or self.outside or self.conditions.skipping or self.ended
+        skipping = self.control is not None or self.conditions.skipping or self.ended
         if skipping or (self.library and self.scope is self.top) or self.scope.cards is not None or self.rows:
             return False
         return take_plain_lines(lines, self.scope)
@@ -397,7 +392,7 @@ class DeckReader(definitions.Includes):
         """Read one card; its errors are reported, and reading continues."""
         start = card.offset
         head = card.text[start].lower()
-        if not self.outside and self.conditions.skips(card, start):
+        if self.conditions.skips(card, start):
             return
         if self.rows:
             if head.isdecimal() or head in "-{'" or (head == "." and card.text[start + 1 : start + 2].isdecimal()):
@@ -411,8 +406,6 @@ class DeckReader(definitions.Includes):
                 self.scope.cards.append(normal(card.text))
             elif head == ".":
                 self.dot(card, start)
-            elif self.outside:
-                return
             elif self.control is not None:
                 self.script.command(card)
             elif self.library and self.scope is self.top:
@@ -474,8 +467,6 @@ class DeckReader(definitions.Includes):
         text = card.text[start : start + 40]
         word = text.split()[0].split("=")[0].split("(")[0].lower()
         after = start + len(word)
-        if self.section is not None and self.library_card(card, word, after):
-            return
         if word in dialect.BARE:
             fields(card, tokens(card, after))
         if self.control is not None:
