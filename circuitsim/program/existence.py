@@ -6,7 +6,8 @@ union of islands (parts joined by resistors and voltage sources) has a net curre
 
 from __future__ import annotations
 
-from collections import deque
+from bisect import bisect
+from fractions import Fraction
 
 import numpy as np
 
@@ -163,81 +164,37 @@ def _gather(structure: Structure, group: np.ndarray, net: np.ndarray, scale: np.
         np.add.at(scale, group[end[i]], np.abs(value[i]))
 
 
+UNITS = 2**1074
+"""All doubles are integers in units of 2⁻¹⁰⁷⁴."""
+
+
 def _unroutable(supply: np.ndarray, source: np.ndarray, target: np.ndarray, ground: int, scale: np.ndarray) -> set[int]:
     """Islands from which some of the positive ``supply`` reaches neither ground nor islands of negative supply.
 
-    Arcs source → target have unlimited capacity. Augmenting paths (breadth first) over the islands that cannot reach
-    ground; any supply that reaches ground is absorbed there without competing with others.
+    Arcs source → target have unlimited capacity. Where such islands exist, they are the smallest minimum cut of the
+    fewest supplies, in order, that have one; any supply that reaches ground is absorbed there without competing with
+    others.
     """
-    out: dict[int, list[int]] = {}
-    back: dict[int, list[int]] = {}
-    for u, v in zip(source.tolist(), target.tolist()):
-        out.setdefault(u, []).append(v)
-        back.setdefault(v, []).append(u)
-    grounded = {ground}
-    queue = deque(grounded)
-    while queue:
-        for u in back.get(queue.popleft(), ()):
-            if u not in grounded:
-                grounded.add(u)
-                queue.append(u)
-    need = {k: -float(supply[k]) for k in np.flatnonzero(supply < 0.0).tolist()}
-    flow: dict[tuple[int, int], float] = {}
-    for start in np.flatnonzero(supply > 0.0).tolist():
-        if start in grounded:
-            continue
-        left = float(supply[start])
-        while left > ROUNDING * float(scale[start]):
-            via = _search(start, out, back, flow, need)
-            end = next((k for k in via if need.get(k, 0.0) > ROUNDING * float(scale[k])), None)
-            if end is None:
-                return set(via)
-            left -= _push(start, end, via, flow, need, left)
-    return set()
+    import networkx
+    from networkx.algorithms.flow import dinitz
 
+    arcs = networkx.DiGraph(zip(source.tolist(), target.tolist()))
+    arcs.add_nodes_from([ground, "in", "out"])
+    grounded = networkx.ancestors(arcs, ground) | {ground}
+    starts = [k for k in np.flatnonzero(supply > 0.0).tolist() if k not in grounded]
+    for k in np.flatnonzero(supply < 0.0).tolist():
+        arcs.add_edge(k, "out", capacity=int(Fraction(-float(supply[k])) * UNITS))
 
-def _search(
-    start: int,
-    out: dict[int, list[int]],
-    back: dict[int, list[int]],
-    flow: dict[tuple[int, int], float],
-    need: dict[int, float],
-) -> dict[int, int]:
-    """Predecessors of all islands reachable from ``start`` in the residual graph, in breadth-first order."""
-    via = {start: -1}
-    queue = deque([start])
-    while queue:
-        u = queue.popleft()
-        reachable = out.get(u, [])
-        reversible = [v for v in back.get(u, ()) if flow.get((v, u), 0.0) > 0.0]
-        for v in [*reachable, *reversible]:
-            if v not in via:
-                via[v] = u
-                queue.append(v)
-    return via
+    def cut(count: int) -> set[int]:
+        """The smallest minimum cut of the first ``count`` supplies."""
+        graph = arcs.copy()
+        for k in starts[:count]:
+            graph.add_edge("in", k, capacity=int(Fraction(float(supply[k] - ROUNDING * scale[k])) * UNITS))
+        rest = dinitz(graph, "in", "out").edges(data=True)
+        free = networkx.DiGraph((u, v) for u, v, arc in rest if arc["flow"] < arc["capacity"])
+        return set(networkx.descendants(free, "in")) if "in" in free else set()
 
-
-def _push(
-    start: int, end: int, via: dict[int, int], flow: dict[tuple[int, int], float], need: dict[int, float], left: float
-) -> float:
-    """Augment the flow along the path start → end; returns the amount."""
-    path = [end]
-    while path[-1] != start:
-        path.append(via[path[-1]])
-    steps = list(zip(path[1:], path[:-1]))
-    amount = min(left, need[end])
-    for u, v in steps:
-        reverse = flow.get((v, u), 0.0)
-        if reverse > 0.0:
-            amount = min(amount, reverse)
-    for u, v in steps:
-        reverse = flow.get((v, u), 0.0)
-        if reverse > 0.0:
-            flow[v, u] = reverse - amount
-        else:
-            flow[u, v] = flow.get((u, v), 0.0) + amount
-    need[end] -= amount
-    return amount
+    return cut(bisect(range(len(starts)), False, key=lambda count: bool(cut(count)))) if cut(len(starts)) else set()
 
 
 def _cut(structure: Structure, inside: np.ndarray, sign: float) -> UnboundedError:
