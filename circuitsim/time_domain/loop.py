@@ -11,7 +11,7 @@ from circuitsim.time_domain.decays import room_of, rows_of, state_at, window_wav
 from circuitsim.time_domain.exponentials import put
 from circuitsim.time_domain.mode_selection import FOUND, NOISE, UNKNOWN, agrees, leading_terms, select, signs, state_of
 from circuitsim.time_domain.part_states import at_first, currents_of, first_value, later_errors
-from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, to_nodes, zero_at
+from circuitsim.time_domain.roots import FALLS, POINTS, VALUE, ZERO, first_root, to_nodes, zero_at
 from circuitsim.time_domain.run_state import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, STILL, TRIES, WANTED
 from circuitsim.time_domain.scales import known_of, sizes, state_sizes
 from circuitsim.time_domain.trees import C, R
@@ -33,8 +33,6 @@ sources contradict each other; waveforms are faster than any window; endless eve
 `GOING`: no end."""
 SAME_TIME = 4.0
 """Distance within which another event is simultaneous, in errors of the event's time."""
-FALLS = 1e-6
-"""Slope, in sizes per window, below which a waveform remains zero."""
 AT_ONCE = 100
 """Maximum number of consecutive events without a step in time."""
 FURTHER = 3.0

@@ -20,6 +20,10 @@ VALUE = 1e-12
 """Fraction of the magnitudes in a waveform's value that counts as zero: 100 times the error of the states."""
 ZERO = 1e-13
 """Relative magnitude below which a waveform is zero; small ones above it have no zero at the left end."""
+FALLS = 1e-6
+"""Slope, in sizes per window, below which a waveform remains zero."""
+AT_ONCE = 1e-15
+"""Fraction of a window at which a waveform becomes negative whose first value is positive and smaller than resolved."""
 SHORTLY = 1e-3
 """Distance from the end of a window, in half-windows, within which a waveform that falls to zero does so at the end."""
 DEPTH = 44
@@ -151,6 +155,14 @@ def first_zero(coefficients, limit, stack, many):
         half_of(stack[depth - 1], many[depth - 1], 1, stack[depth])
 
 
+def falls(c, size):
+    """Whether an interpolant falls at the left end of the window, by more than the rounding of values of this size."""
+    slope = 0.0
+    for k in range(1, c.size):
+        slope += -c[k] * k * k if k % 2 == 0 else c[k] * k * k
+    return -2.0 * slope > FALLS * size
+
+
 def half_of(c, n, side, half):
     """Fill in the coefficients on the left half (``side`` 0) or the right one of an interpolant with ``n``
     coefficients."""
@@ -196,6 +208,8 @@ def first_root(series, orders, size):
         else:
             without_zeros(series[d], orders[d], c)
         found = first_zero(c, best, stack, many)
+        if found == 0.0 and orders[d] == 0 and falls(c, size[d]):
+            found = AT_ONCE  # a positive value below the rounding of the window
         if 0.0 < found < best:
             best, which = found, d
     return best, which
