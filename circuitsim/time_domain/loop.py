@@ -258,7 +258,7 @@ def move(modes, decays, m, fixed, run, piece, since, length, before, event):
         later_errors(decays, modes, m, fixed.storage, run.w_size, before, run.z, later, since, pointer(run.parts))
         put(later, run.parts.y)
         missed = 0.0
-        if event >= 0 and modes.switching_whole[m, event]:
+        if 0 <= event < fixed.diodes.size and modes.conducting[m, event]:
             missed = abs(event_value(decays, modes, m, event, run))
         currents_of(decays, m, run.w, run.w_size, pointer(run.parts), missed)
         run.parts.holds[0], run.parts.mode[0] = True, m

@@ -9,7 +9,7 @@ import numpy as np
 from circuitsim.engine.small.pointers import pointer
 from circuitsim.time_domain.mode_kernels import Given, Waves, equations, states_of
 from circuitsim.time_domain.mode_parts import of_capacitors
-from circuitsim.time_domain.part_currents import over_parts
+from circuitsim.time_domain.part_currents import of_parts, over_parts
 from circuitsim.time_domain.trees import BLOCKING, CONDUCTING, CURRENT, FREE, C, L, R, wired
 
 
@@ -226,8 +226,11 @@ def parted(supply, conducting, parting, modes, decays, at):
         for e in supply.resistors:
             decays.voltage[at, j, e] = parting.value[e] * parting.current[e, j]
     for j in range(conducting.size):
-        modes.switching_whole[at, j], e = watched(supply, conducting, j)
-        if modes.switching_whole[at, j]:
+        of_current, e = watched(supply, conducting, j)
+        modes.switching_whole[at, j] = of_current or of_parts(
+            modes.switching[at, :, j], decays.start[at], s, c, decays.switching[at, :, j]
+        )
+        if of_current:
             for i in range(s + c):
                 decays.switching[at, i, j] = parting.current[e, i] if conducting[j] else -parting.current[e, i]
             if j >= d:

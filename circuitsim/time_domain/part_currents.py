@@ -32,6 +32,22 @@ def over_parts(rows, parting, many, out):
                 out[j, e] = 0.0
 
 
+def of_parts(row, start, s, many, out):
+    """Whether a sum over states depends on sources and decaying parts alone; the terms of the sources become exact."""
+    for i in range(row.size - 1, -1, -1):
+        left, size = row[i], abs(row[i])
+        for p in range(many):
+            term = out[s + p] * start[p, i]
+            left -= term
+            size += abs(term)
+        small = abs(left) <= CANCELLED * size
+        if i >= s and not small:
+            return False
+        if i < s:
+            out[i] = 0.0 if small else left
+    return True
+
+
 def link_flows(net, value, voltage, current, flow, root):
     """Fill in L⁻¹ d and L, where d are the voltages of capacitors and sources across the resistors outside the tree and
     L Lᵀ are the loop resistances: the resistor currents are L⁻ᵀ L⁻¹ d.

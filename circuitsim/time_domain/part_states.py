@@ -146,7 +146,7 @@ def begun(decays, m, z, z_size, before, carried, y, error, of_states):
 
 
 def stays_zero(rows, d, w, w_size, many, y, error, of_states):
-    """Whether a current, column ``d`` of rows over w and y, that was zero is still zero within the errors of the
+    """Whether a waveform, column ``d`` of rows over w and y, that was zero is still zero within the errors of the
     states; its deviation is added to the errors of the parts, by the smallest change of them."""
     s, value, size, off = w.size, 0.0, 0.0, 0.0
     for j in range(s):

@@ -173,3 +173,20 @@ def test_an_event_early_in_a_window() -> None:
         "C2 d 0 5.14989n\nR2 d 0 347921\n.model m D(Ron=0 Vfwd=0)\n.tran 3u 600u\n"
     )
     assert transient(loads(deck)).certificate.reactances < 1e-10
+
+
+@pytest.mark.parametrize(
+    "cards",
+    [
+        "V1 a 0 PULSE(0 -3 0 0.008 0.02 0.06 0.2)\nR1 a b 6714.66\nC1 b c 1.17625e-07\nD1 c d dd\nD2 0 c dd\n"
+        "C2 d 0 3.38961e-08\nR2 d 0 216144\n.tran 0.002 0.4\n",
+        "V1 a 0 PULSE(0 5 5.68314e-07 3.44414927e-09 1.28212194e-12 4.448272e-07 5.68313866e-06)\nR1 a b 127.165\n"
+        "D1 b c dd\nC1 c 0 8.31761e-11\nR2 c 0 1838.68\nD2 0 b dd\n.tran 1.13662773e-07 1.13662773e-05\n",
+    ],
+    ids=["a diode that turns off", "a diode that blocks"],
+)
+def test_what_has_decayed_below_the_rounding_of_the_states_keeps_its_sign(cards: str) -> None:
+    """A current of 1e-38 A at a corner of the source; a capacitor discharged by 14 decades through its own resistor."""
+    run = transient(loads(f"t\n{cards}.model dd D(Ron=0 Vfwd=0)\n"), method="exact")
+    assert run.certificate.certified and run.stop == run.times[-1]
+    assert min(run.current("D1").min(), run.current("D2").min()) >= -1e-15
