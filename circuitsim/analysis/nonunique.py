@@ -10,6 +10,7 @@ from circuitsim.circuit import GROUND
 from circuitsim.errors import ConvergenceError
 from circuitsim.program import Structure
 from circuitsim.program.components import component_labels
+from circuitsim.program.existence import bellman_ford
 
 Ranges = dict[int, tuple[float, float]]
 """Smallest and largest potential of nodes, V (±inf where unbounded)."""
@@ -132,16 +133,11 @@ def _ranges(loose: np.ndarray, group: np.ndarray, voltages: np.ndarray, rooms: R
 
 
 def _shift(group: np.ndarray, rooms: Rooms) -> np.ndarray:
-    """Shifts of each part's potentials, V, zero for the last one, which is fixed; shortest paths by the Bellman–Ford
-    algorithm."""
-    shift = np.zeros(group.max() + 2)
-    if all(room >= 0.0 for _, _, room in rooms):
-        return shift
-    for _ in range(np.unique(group).size):
-        moved = False
-        for a, b, room in rooms:
-            if shift[a] > shift[b] + room:
-                shift[a], moved = shift[b] + room, True
-        if not moved:
-            return shift - shift[-1]
+    """Shifts of each part's potentials, V, zero for the last one, which is fixed."""
+    a, b, room = np.array(rooms).reshape(-1, 3).T
+    last = int(group.max()) + 1
+    tail, head = (np.where(end < 0.0, last, end).astype(np.int64) for end in (a, b))
+    shift, cycle = bellman_ford(last, tail, head, room)
+    if cycle is None:
+        return shift - shift[-1]
     raise ConvergenceError("flat segments and blocking diodes allow no node voltages for the currents found")

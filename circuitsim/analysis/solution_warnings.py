@@ -40,14 +40,14 @@ def nonunique_currents(circuit: Circuit, unique: np.ndarray) -> Problem:
 
 def floating(nodes: list[str]) -> Problem:
     """The warning that a part has no path to ground; the first of its nodes is the reference."""
-    message = f"no path to ground from {_listed(nodes)}: voltages are relative to {nodes[0]}"
+    message = f"no path to ground from {some(nodes)}: voltages are relative to {nodes[0]}"
     return Problem("floating", message, hint="connect a node of this part to ground (0)", names=nodes)
 
 
 def nonunique_potential(nodes: list[str]) -> Problem:
     """The warning that voltages of nodes held only by blocking diodes and flat segments are not unique."""
     message = (
-        f"the voltages of {_listed(nodes)} are not unique (only blocking diodes or flat segments of tables hold them): "
+        f"the voltages of {some(nodes)} are not unique (only blocking diodes or flat segments of tables hold them): "
         "one value is shown, 'intervals' has the range"
     )
     return Problem("nonunique-potential", message, names=nodes)
@@ -56,7 +56,7 @@ def nonunique_potential(nodes: list[str]) -> Problem:
 def nonunique_current(names: list[str]) -> Problem:
     """The warning that the currents of some elements are not unique."""
     message = (
-        f"the currents of {_listed(names)} are not unique (loops of sources, shorts or conducting diodes): "
+        f"the currents of {some(names)} are not unique (loops of sources, shorts or conducting diodes): "
         "the least-norm currents are shown"
     )
     return Problem("nonunique-current", message, names=names)
@@ -84,10 +84,6 @@ def _part_nodes(structure: Structure, reference: int) -> list[str]:
     carries = (kind != CURRENT) & (kind != CAPACITOR)
     part = component_labels(n_nodes, first[carries], second[carries])
     return [structure.named.node_names[k] for k in np.flatnonzero(part == part[reference]).tolist()]
-
-
-def _listed(names: list[str], shown: int = 8) -> str:
-    return ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if len(names) > shown else "")
 
 
 SAME = 1e-7

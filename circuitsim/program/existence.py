@@ -33,7 +33,7 @@ def feasible_program(structure: Structure, program: QuadraticProgram) -> tuple[Q
     """
     bound = program.bound.copy()
     while True:
-        x, cycle = _bellman_ford(program.n, program.tail, program.head, bound)
+        x, cycle = bellman_ford(program.n, program.tail, program.head, bound)
         if cycle is None:
             return program._replace(bound=bound), x - x[program.n]
         elements, members = _cycle_elements(structure, program, cycle)
@@ -43,7 +43,7 @@ def feasible_program(structure: Structure, program: QuadraticProgram) -> tuple[Q
         bound[cycle] += 4.0 * ROUNDING * max(map(abs, members), default=0.0)
 
 
-def _bellman_ford(n: int, tail: np.ndarray, head: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, list[int] | None]:
+def bellman_ford(n: int, tail: np.ndarray, head: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, list[int] | None]:
     """Potentials with x_tail ≤ x_head + bound for all constraints, or a negative cycle of constraint positions."""
     x = np.zeros(n + 1)
     if not (bound < 0.0).any():
