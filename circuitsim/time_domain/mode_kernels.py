@@ -14,10 +14,8 @@ from circuitsim.time_domain.trees import (
     BLOCKING,
     CAPACITOR,
     CONDUCTING,
-    CURRENT,
     FIXED,
     FREE,
-    VOLTAGE,
     WINDING,
     C,
     L,
@@ -78,6 +76,11 @@ def equations(net, role, of, shared, waves, dependent, checks):
         voltage source outside it.
     waves, dependent, checks
         Overwritten; see `circuitsim.time_domain.modes.Mode`, `checks` are `source_loops` and `source_cuts`.
+
+    Returns
+    -------
+    states, of_sources : arrays
+        See `sums_of_currents`.
     """
     s, n, m, kind = of.system.shape[0], waves.system.shape[0], role.size, waves.voltage.dtype
     k, many, given = n - s, net.tree[R] - net.tree[C], np.zeros((m, s), kind)
@@ -86,11 +89,14 @@ def equations(net, role, of, shared, waves, dependent, checks):
             given[of.sources[j], c] = of.rows[j, c]
     v, drop = np.zeros((net.twigs.size, n), kind), np.zeros((net.links.size, n), kind)
     i, flow = np.zeros(v.shape, kind), np.zeros(drop.shape, kind)
-    levels(net.twigs, role, given, k, v, i)
-    levels(net.links, role, given, k, drop, flow)
+    # The first class of branches has all voltage sources, the last one all current sources.
+    put_sources(net.twigs[: net.tree[C]], given, v[:, k:])
+    put_sources(net.links[: net.rest[C]], given, drop[:, k:])
+    put_sources(net.twigs[net.tree[FREE] :], given, i[net.tree[FREE] :, k:])
+    put_sources(net.links[net.rest[FREE] :], given, flow[net.rest[FREE] :, k:])
     for j in range(many):
         v[net.tree[C] + j, j] = 1.0
-    states, of_sources = states_of(net, role, of)
+    states, of_sources = sums_of_currents(net, given.real)
     for j in range(k - many):
         for c in range(k - many):
             flow[net.rest[L] + j, many + c] = states[0, j, c]
@@ -114,16 +120,14 @@ def equations(net, role, of, shared, waves, dependent, checks):
             dependent[e, c] = waves.voltage[e, c] if role[e] == CAPACITOR else waves.current[e, c]
     if net.flows.shape[0]:
         windings(net, role, of.turns, waves)
+    return states, of_sources
 
 
-def levels(branches, role, given, k, voltage, current):
-    """Fill in the contributions of sources to the voltages and currents of branches."""
+def put_sources(branches, given, out):
+    """Fill in the values of sources among branches."""
     for j in range(branches.size):
         for c in range(given.shape[1]):
-            if role[branches[j]] == VOLTAGE:
-                voltage[j, k + c] = given[branches[j], c]
-            elif role[branches[j]] == CURRENT:
-                current[j, k + c] = given[branches[j], c]
+            out[j, c] = given[branches[j], c]
 
 
 def put_back(net, inside, outside, whole):
@@ -292,17 +296,6 @@ def inductors(net, of, rate, back, v, drop, i, flow, system):
     into(cut, t0, t1, l0, net.links.size, flow, -1.0, i[t0:t1])
 
 
-def states_of(net, role, of):
-    """The states that are currents: `sums_of_currents`. The imaginary parts, derivatives, do not change their
-    choice."""
-    given = np.zeros((role.size, of.system.shape[0]))
-    for j in range(of.sources.size):
-        if role[of.sources[j]] == CURRENT:
-            for c in range(given.shape[1]):
-                given[of.sources[j], c] = of.rows[j, c].real
-    return sums_of_currents(net, given)
-
-
 def sums_of_currents(net, given):
     """Currents of the inductors outside the tree (c,) from state currents and the sources' states, and the inverse:
     matrices (2, c, c) and (2, c, s).
@@ -310,7 +303,7 @@ def sums_of_currents(net, given):
     Where inductors and current sources meet in the cut of a tree resistor, the sum of their currents, which is the
     resistor's current up to other links, replaces one of them as a state: with a large resistance it is many digits
     smaller than they are. Large resistances come first. ``given`` (m, s) are the values of current sources over the
-    sources' states,
+    sources' states; imaginary parts, derivatives, do not change the choice.
     """
     l0, count, s = net.rest[L], net.rest[L + 1] - net.rest[L], given.shape[1]
     found, taken, row = np.zeros((2, count, count)), np.zeros(count, np.bool_), np.empty(count)

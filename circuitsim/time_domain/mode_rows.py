@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.engine.small.pointers import pointer
-from circuitsim.time_domain.mode_kernels import Given, Waves, equations, states_of
+from circuitsim.time_domain.mode_kernels import Given, Waves, equations
 from circuitsim.time_domain.mode_parts import of_capacitors
 from circuitsim.time_domain.part_currents import of_parts, over_parts
-from circuitsim.time_domain.trees import BLOCKING, CONDUCTING, CURRENT, FREE, C, L, R, wired
+from circuitsim.time_domain.trees import BLOCKING, CONDUCTING, FREE, C, L, R, wired
 
 
 class Supply(NamedTuple):
@@ -105,12 +105,11 @@ def entered(supply, conducting, transformed, shared, known, at, modes, decays):
         supply.of.turns,
     )
     dependent, loops, cuts = np.zeros((m, k + s)), np.zeros((m, s)), np.zeros((m, s))
-    equations(net, role, of, shared, waves, dependent, (loops, cuts))
+    states, of_sources = equations(net, role, of, shared, waves, dependent, (loops, cuts))
     taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at)
     if modes.onto.shape[1] > 0:
-        back, of_sources = states_of(net, role, of)
-        from_storing(net, back[1], of_sources[1], modes, at)
-        cut_conductances(net, role, value, back[1], modes.conductance[at])
+        from_storing(net, states[1], of_sources[1], modes, at)
+        cut_conductances(net, value, states[1], modes.conductance[at])
     if decays.rate.shape[1] > 0:
         parts = of_capacitors(net, role, of, shared[1], waves, dependent)
         parted(supply, conducting, parts, modes, decays, at)
@@ -186,19 +185,16 @@ def from_storing(net, back, of_sources, modes, at):
             modes.onto_sources[at, many + j, c] = of_sources[j, c]
 
 
-def cut_conductances(net, role, value, back, conductance):
+def cut_conductances(net, value, back, conductance):
     """Fill in the conductances of the cuts whose sums of inductor currents are states (`sums_of_currents`)."""
     l0, first = net.rest[L], net.tree[R] - net.tree[C]
     for k in range(conductance.size):
         conductance[k] = np.inf
     for t in range(net.tree[R], net.tree[R + 1]):
         found = 1.0 / value[net.twigs[t]]
-        for k in range(net.rest[R], net.links.size):
-            if net.cut[t, k] != 0.0 and not l0 <= k < net.rest[FREE]:
-                if k < l0:
-                    found += 1.0 / value[net.links[k]]
-                elif role[net.links[k]] != BLOCKING and role[net.links[k]] != CURRENT:
-                    found = np.inf
+        for k in range(net.rest[R], l0):
+            if net.cut[t, k] != 0.0:
+                found += 1.0 / value[net.links[k]]
         for p in range(back.shape[0]):
             same = True
             for k in range(back.shape[0]):
