@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from circuitsim.analyses import measured
 from circuitsim.analysis.probes import Formula, Probe, all_probes, parse_probes
 from circuitsim.analysis.sweep import Sweep, sweep
 from circuitsim.circuit import Circuit
@@ -40,28 +39,13 @@ from circuitsim.netlist.deck import (
     ranges_of,
     steps_of,
 )
-from circuitsim.small_signal import ac, ac_sweep, poles
-from circuitsim.small_signal.deck import DEFAULT, frequencies
-from circuitsim.small_signal.frequency import phasor_columns, response_table
-from circuitsim.time_domain import ImplicitResult, TransientResult, steady_state, transient, transient_sweep
-from circuitsim.time_domain.deck import fourier_requested, setting
-from circuitsim.time_domain.fourier import FourierRequest, check_request, fourier_table, parse_request, series
-from circuitsim.time_domain.measure import (
-    EventError,
-    Failed,
-    MeasurementError,
-    after_others,
-    check_measurements,
-    measure_all,
-    measurements_table,
-    name_and_words,
-    not_measured,
-)
-from circuitsim.time_domain.measure_gradients import measurement_error
-from circuitsim.time_domain.result import events_table, waveform_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from circuitsim.time_domain import TransientResult
+    from circuitsim.time_domain.fourier import FourierRequest
+    from circuitsim.time_domain.measure import Failed, MeasurementError
 
 
 def present_measured(
@@ -75,6 +59,8 @@ def present_measured(
 ) -> None:
     """`present` a result with measurements and their error bounds: below its table, in JSON, otherwise on a line of
     standard error; with ``--measure`` only the measurements are shown."""
+    from circuitsim.time_domain.measure import measurements_table
+
     if values:
         measured, more = measurements_table(values, errors), {**more, "measurements": dict(values)}
         more |= {} if errors is None else {"measurement_errors": dict(errors)}
@@ -86,8 +72,19 @@ def present_measured(
         print(f"measured: {said}", file=sys.stderr)
 
 
+def _measured(deck: Deck, found: Any, own: Sequence[str], asked: Sequence[str]) -> dict[str, float | None]:
+    """See `circuitsim.analyses.measured`."""
+    if not own and not asked:
+        return {}
+    from circuitsim.analyses import measured
+
+    return measured(deck, found, own, asked, warner(deck))
+
+
 def warner(deck: Deck) -> Failed:
     """What warns of a measurement without a result."""
+    from circuitsim.time_domain.measure import not_measured
+
     return lambda error: report([not_measured(deck, error)])
 
 
@@ -121,6 +118,11 @@ def show(
 ) -> None:
     """Print waveforms, events, measurements or harmonics; ``more`` is for JSON in addition to certificate and energies,
     measurements ``outside`` the run failed."""
+    from circuitsim.time_domain.fourier import fourier_table, series
+    from circuitsim.time_domain.measure import measure_all
+    from circuitsim.time_domain.measure_gradients import measurement_error
+    from circuitsim.time_domain.result import events_table, waveform_table
+
     names = lower_names(deck)
     waves = waveform_table(found, probes, names)
     values = measure_all(found, measured, names, warner(deck)) | dict.fromkeys(text.split()[0] for text in outside)
@@ -158,6 +160,8 @@ def answerable(
 ) -> tuple[list[str], list[str]]:
     """The measurements of a deck that a run can have, and those that it cannot; ``failed`` receives their errors.
     ``varied``: names whose values vary between runs."""
+    from circuitsim.time_domain.measure import MeasurementError, after_others, check_measurements, name_and_words
+
     found: list[str] = []
     outside: list[str] = []
     for text in after_others(texts):
@@ -183,6 +187,9 @@ def harmonics_requested(args: argparse.Namespace, deck: Deck, stop: float | None
     UsageError
         The same for ``--fourier``.
     """
+    from circuitsim.time_domain.deck import fourier_requested
+    from circuitsim.time_domain.fourier import check_request, parse_request
+
     found = []
     for text in args.fourier or fourier_requested(deck):
         try:
@@ -206,6 +213,9 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], colum
     ConvergenceError
         Some run failed; the others are printed.
     """
+    from circuitsim.time_domain import transient_sweep
+    from circuitsim.time_domain.deck import setting
+
     own = setting(deck, options.get("step"), options.get("stop"), options.get("initial"))
     span, moving = (own.begin, own.grid.stop), [*map(str, vary), *deck.parameters]  # parameters may depend on others
     wanted, _ = answerable(own.circuit, span, warner(deck), measurements_of(deck, "tran"), lower_names(deck), moving)
@@ -316,7 +326,7 @@ def run_sweep(args: argparse.Namespace) -> int:
             deck, asked, columns, args.solver, args.tolerance, line.update, workers or 1, executor, args.checkpoint
         )
     report([w for w in found.warnings if w not in deck.notes], args.verbose)
-    values = measured(deck, found, texts, args.measure, warner(deck))
+    values = _measured(deck, found, texts, args.measure)
     present_measured(found, args, [found.tables()["points"]], values, whole=True)
     check_runs(found, "points have no operating point")
     return 0
@@ -396,6 +406,10 @@ examples:
 )
 def run_tran(args: argparse.Namespace) -> int:
     """Run the transient analysis and print the waveforms."""
+    from circuitsim.time_domain import ImplicitResult, TransientResult, transient
+    from circuitsim.time_domain.deck import fourier_requested, setting
+    from circuitsim.time_domain.measure import check_measurements
+
     check_steady(args)
     deck, probes = read_shown(args)
     if args.steady:
@@ -464,6 +478,8 @@ def check_steady(args: argparse.Namespace) -> None:
 
 def run_steady(args: argparse.Namespace, deck: Deck, probes: Sequence[Probe | Formula]) -> int:
     """Find the periodic steady state and print one period of it."""
+    from circuitsim.time_domain import steady_state
+
     note_steps(deck, "--steady")
     harmonics = harmonics_requested(args, deck, None)
     initial, period = initial_values(args.initial), positive_time("--period", args.period)
@@ -550,6 +566,9 @@ examples:
 )
 def run_ac(args: argparse.Namespace) -> int:
     """Run the AC analysis and print the responses, or the poles."""
+    from circuitsim.small_signal import ac
+    from circuitsim.small_signal.frequency import phasor_columns, response_table
+
     vary, deck = varied(args.vary), opened(args, elsewhere)
     if args.poles:
         note_steps(deck, "ac --poles")
@@ -563,7 +582,7 @@ def run_ac(args: argparse.Namespace) -> int:
     found = ac(deck, _frequencies(args), sources, args.tolerance)
     _warn(found.kinks)
     table, title = response_table(found, probes, over), found.circuit.title  # type: ignore[arg-type]
-    values = measured(deck, found, measurements_of(deck, "ac"), args.measure, warner(deck))
+    values = _measured(deck, found, measurements_of(deck, "ac"), args.measure)
 
     def figure() -> Figure:
         from circuitsim.plotting.curves import plot_bode
@@ -579,6 +598,9 @@ def run_ac(args: argparse.Namespace) -> int:
 
 def _at_values(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str) -> int:
     """The responses at all combinations of varied values."""
+    from circuitsim.small_signal import ac_sweep
+    from circuitsim.time_domain.measure import EventError
+
     if args.format == "raw":
         raise UsageError("a rawfile holds one response: choose another --format, or leave out .step and --vary")
     texts, said = [*measurements_of(deck, "ac"), *args.measure], set[str]()
@@ -602,6 +624,8 @@ def _at_values(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str) -
 
 
 def _poles(args: argparse.Namespace, deck: Deck) -> int:
+    from circuitsim.small_signal import poles
+
     if args.plot:
         raise UsageError("--plot draws responses; leave out --poles")
     if args.format == "raw":
@@ -633,6 +657,8 @@ def _warn(kinks: Sequence[str]) -> None:
 
 def _frequencies(args: argparse.Namespace) -> np.ndarray | None:
     """The frequencies of the options; None where the deck decides."""
+    from circuitsim.small_signal.deck import DEFAULT, frequencies
+
     if (args.first is None) != (args.last is None):
         raise UsageError("give both --from and --to")
     if args.first is None:

@@ -16,8 +16,6 @@ from circuitsim.cli.models import OWN, Options, family_options, optimizer_of, ow
 from circuitsim.cli.options import READING
 from circuitsim.datasets.samples import Samples, is_over_time, read_samples, split
 from circuitsim.errors import CircuitError, ConvergenceError, NoEnergyError, UsageError
-from circuitsim.fitting import MeasureTarget, TimedDeck, WaveformFit, WaveTarget, read_targets
-from circuitsim.fitting.fit import Targets, draw_fit
 from circuitsim.formats.columns import csv, table
 from circuitsim.formats.strict_json import dumps as json_text
 from circuitsim.learning import CrossEntropy, Estimate, GradientProblem, Learner, Loss, Rule, SquaredError
@@ -31,6 +29,8 @@ from circuitsim.training.history import History
 
 if TYPE_CHECKING:
     from circuitsim.blocks.circuit import CircuitBlock  # imports heavy modules
+    from circuitsim.fitting import TimedDeck, WaveformFit
+    from circuitsim.fitting.fit import Targets
 
 METHODS = ("ep", "coupled", "frequency", "agnostic", "implicit")
 
@@ -303,6 +303,9 @@ OTHER = (
 
 def build_waveforms(options: Any, deck: Deck, roles: Roles, notes: Sequence[Any]) -> Experiment:
     """A run from the options of ``train circuit``."""
+    from circuitsim.fitting import MeasureTarget, WaveformFit
+    from circuitsim.fitting.fit import draw_fit
+
     known = family_options(options.model)
     wrong = [f"--{name.replace('_', '-')}" for name in OTHER if getattr(options, name) != known[name].default]
     if wrong:
@@ -338,6 +341,8 @@ def build_waveforms(options: Any, deck: Deck, roles: Roles, notes: Sequence[Any]
 
 def _targets(options: Any, deck: Deck, roles: Roles) -> tuple[Targets, Targets | None]:
     """Targets to fit, and those held out."""
+    from circuitsim.fitting import WaveTarget, read_targets
+
     if options.data is None:
         raise UsageError("no data: give --data FILE with a column time or measurement")
     targets = read_targets(options.data, deck, roles.inputs)
@@ -355,6 +360,8 @@ def _targets(options: Any, deck: Deck, roles: Roles) -> tuple[Targets, Targets |
 
 def _timed(options: Any, deck: Deck, roles: Roles, targets: Targets) -> TimedDeck:
     """The deck, with run times that cover its targets."""
+    from circuitsim.fitting import TimedDeck, WaveTarget
+
     ends = [float(own.times[-1]) for own in targets if isinstance(own, WaveTarget)]
     stop = max(ends) if ends and not options.steady else None
     return TimedDeck(deck, roles, options.steady, stop, options.tolerance)
@@ -362,6 +369,8 @@ def _timed(options: Any, deck: Deck, roles: Roles, targets: Targets) -> TimedDec
 
 def _summary(fit: WaveformFit, first: Any, history: History) -> list[str]:
     """The parameters and measurements before and after, as columns."""
+    from circuitsim.fitting import MeasureTarget
+
     rows = [
         [name, f"{old:.6g}", f"{new:.6g}", "" if low < new < high else "on its bound"]
         for name, old, new, low, high in zip(
