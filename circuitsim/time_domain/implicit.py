@@ -71,6 +71,8 @@ APART = 1e-6
 """Resolution of times relative to the run: voltages may change within it as at an event."""
 SHARES = np.append(NODES[1:], INSIDE)
 """Times of the implicit stages and of the inside stages, in steps."""
+ROUNDED = 16 * float(np.finfo(float).eps)
+"""Error of a step, relative to the states, that is rounding."""
 LEFT = 0.1
 """Smallest fraction of the accuracy that the carried error leaves to further steps, while it leaves any."""
 BETWEEN = 10.0
@@ -535,7 +537,7 @@ class Implicit:
             least = FLOOR * np.array([[self.watch.volts], [self.watch.amperes]])
             held = self._held[int(step.length > APART * self._end)]
             between = float((held * self._residual(at, step) / np.maximum(reach, least)).max()) / self.between
-        return max(self._share(error, step) / (self.accuracy * self._left), between)
+        return max(self._share(error, step) / max(self.accuracy * self._left, ROUNDED), between)
 
     def _share(self, error: np.ndarray, step: Step) -> float:
         """The largest of these errors of the states (q,), relative to their largest values."""

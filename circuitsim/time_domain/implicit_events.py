@@ -164,7 +164,10 @@ def located(
             high, step = length, found
         else:
             low = length
-    return high, high - low, step
+    # What ends within the noise is not bracketed: its distance tells how late it is.
+    before, after = (dict(known)[length] for length in (low, high))
+    late = 2.0 * after / (after - before) if -noise <= after else 1.0
+    return high, min(late, 1.0) * (high - low), step
 
 
 def _root(
