@@ -134,16 +134,18 @@ class WireLoops(NamedTuple):
         wires = np.sort(wires[first[wires] != second[wires]])
         label = block_labels(n, first[wires], second[wires]) if wires.size else wires
         own = wires[np.bincount(label)[label] > 1] if wires.size else wires
-        nodes, ends = np.unique((first[own], second[own]), return_inverse=True)
-        return cls(own, nodes, ends.reshape(2, own.size), kind[own] == DIODE)
+        ends, there = np.array((first[own], second[own])), np.zeros(n, dtype=bool)
+        there[ends] = True
+        return cls(own, np.flatnonzero(there), (np.cumsum(there) - 1)[ends], kind[own] == DIODE)
 
     def numbered(self, off: np.ndarray) -> np.ndarray:
         """Numbers of the nodes (n,) from 1; 0 for the node with the largest rounding ``off`` in each connected part,
         which takes the residual of the others."""
-        part = component_labels(self.nodes.size, *self.ends)
-        order = np.lexsort((-off, part))
-        number = np.ones(self.nodes.size, dtype=np.int64)
-        number[order[np.diff(part[order], prepend=-1) != 0]] = 0
+        number, largest = np.ones(self.nodes.size, dtype=np.int64), np.zeros(self.nodes.size, dtype=np.int64)
+        order = np.argsort(-off, kind="stable")[::-1]
+        part = component_labels(self.nodes.size, *self.ends)[order]
+        largest[part] = order  # the last of each part is assigned
+        number[largest[part]] = 0
         return number * np.cumsum(number)
 
     def carried(self, number: np.ndarray, need: np.ndarray) -> np.ndarray | None:
@@ -183,30 +185,30 @@ def share_loops(
     current : (m,) float array
         Of all elements, A, with those of some forest of the diodes on loops; overwritten.
     state : (d,) float array
-        At least `ON_LOOP` for diodes of equal ends; overwritten: for those on loops.
+        At least `ON_LOOP` for diodes that may be on loops; overwritten: for those that are.
 
     Returns
     -------
     bool
         Whether currents were found, and no loop holds a fixed voltage or is a diode from a node to itself.
     """
-    (first, second), equal, largest = arrays[1:3], state >= ON_LOOP, np.zeros(arrays.n_nodes)
-    loops = WireLoops.of(arrays, np.concatenate([diodes[equal], fixed]))
-    if not loops.one_way.all() or (first == second)[diodes[equal]].any():
+    first, second, equal, largest = *arrays[1:3], diodes[state >= ON_LOOP], np.zeros(arrays.n_nodes)
+    loops = WireLoops.of(arrays, np.concatenate([equal, fixed]))
+    if not loops.one_way.all() or (first[equal] == second[equal]).any():
         return False
+    size = np.abs(current)
     for end in (first, second):
-        np.maximum.at(largest, end, np.abs(current))
+        np.maximum.at(largest, end, size)
     scale, need = largest[loops.nodes], loops.need(current[loops.elements])
     need[np.abs(need) <= NOISE * scale] = 0.0
     carried = loops.carried(loops.numbered(scale), need)
     if carried is None:
         return False
-    on = np.isin(diodes, loops.elements)
-    state[equal & ~on] -= ON_LOOP
+    state[state >= ON_LOOP] -= ON_LOOP
     current[diodes[state == IDLE]] = 0.0
     current[loops.elements] = carried
-    ends = np.maximum(*(largest[end[loops.elements]] for end in (first, second)))
-    state[on] = ON_LOOP + np.where(carried > NOISE * ends, CARRIES, IDLE)
+    noise = NOISE * scale[loops.ends].max(axis=0)
+    state[np.searchsorted(diodes, loops.elements)] = ON_LOOP + np.where(carried > noise, CARRIES, IDLE)
     return True
 
 

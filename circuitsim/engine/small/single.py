@@ -23,7 +23,7 @@ from circuitsim.engine.small.active_set import (
     take_conductances,
 )
 from circuitsim.engine.small.branches import certify, largest, refine, take_tree
-from circuitsim.engine.small.currents import ACCURATE, branch_currents, measure, reach
+from circuitsim.engine.small.currents import ACCURATE, measure, reach
 from circuitsim.engine.small.elimination import Plan, plan
 from circuitsim.engine.small.pointers import kept, pointer
 from circuitsim.engine.small.workspace import workspace, workspace_size
@@ -201,8 +201,9 @@ def solve_once(packed, numbers, guess, max_iterations, merged, out):
         unique, branch currents, A, and largest absolute and relative residuals, 7 each
         (`circuitsim.certificate.worst_violations`); number of linear circuits; state of each diode
         (`circuitsim.engine.small.active_set.IDLE`). With
-        ``merged`` and `Outcome.NONUNIQUE_CURRENTS` branch currents in which diodes of equal ends, which have the state
-        `ON_LOOP`, carry those of some forest, of either sign. With `PROVE` the currents of diodes are given.
+        ``merged`` and `Outcome.NONUNIQUE_CURRENTS` branch currents to the rounding of the potentials, in which the
+        diodes of trees that others close to loops, which have the state `ON_LOOP`, carry those of some forest, of
+        either sign. With `PROVE` the currents of diodes are given.
 
     Returns
     -------
@@ -247,16 +248,25 @@ def found(plan, packed, space, ohms, guess, max_iterations, merged, out):
         carries = closed[d] and space.flow[d] > NOISE * space.noise[d]
         out[tail + d] = CARRIES if carries else IDLE
     if merged and status == Outcome.NONUNIQUE_CURRENTS:
-        space.low[:] = 0.0
-        branch_currents(plan, kind, first, second, values, v, space.low, space.flow, space.need, current)
+        for e in range(kind.size):  # to the rounding of potentials: for scales
+            ohmic = kind[e] == RESISTOR and values[e] != 0.0
+            current[e] = (v[first[e]] - v[second[e]]) / values[e] if ohmic else values[e] * (kind[e] == CURRENT)
+        looped = np.zeros(plan.n + 1, np.bool_)
+        for d in range(closed.size):
+            looped[tree_of(plan, space, d)] |= space.equal[d] and not space.spanned[d]
         for d in range(closed.size):
             current[plan.diode[d]] = space.flow[d]
-            out[tail + d] += ON_LOOP if space.equal[d] else 0
+            out[tail + d] += ON_LOOP if space.equal[d] and looped[tree_of(plan, space, d)] else 0
     if not clear and status == Outcome.CONVERGED:
         return Outcome.CANCELLING_SOURCES
     if not clear and status == Outcome.NONUNIQUE_CURRENTS:
         return Outcome.CANCELLING_NONUNIQUE
     return status
+
+
+def tree_of(plan, space, d):
+    """The root of the tree of conducting diodes that holds the anode of diode ``d``."""
+    return space.root[plan.coordinate[plan.anode[d]]]
 
 
 def prove(plan, packed, space, out):
