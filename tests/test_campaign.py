@@ -41,6 +41,11 @@ def test_random_circuits(kind: str) -> None:
         assert not found.answers[Answer.MISSED.value] and not found.answers[Answer.SKIPPED.value]
 
 
+def test_circuits_that_were_found() -> None:
+    """Net currents of loops of diodes that differ by less than their rounding."""
+    assert campaign.run("values", [12_301_259], SECONDS).wrong == {}
+
+
 def test_the_program_names_its_kinds_and_counts(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,11 +25,16 @@ from circuitsim.engine.small.least_norm import WireLoops
 from circuitsim.engine.tree import CLOSES, RESOLUTION
 from circuitsim.errors import ConvergenceError
 from circuitsim.kernels import MANY, kernel
-from circuitsim.program.components import unchangeable
+from circuitsim.program.components import component_labels, unchangeable
 from circuitsim.program.structure import analyse_arrays
 
 SMALL = 1_000
 """Maximum number of elements on loops for the small driver; larger circuits are rarely sparse enough."""
+
+
+LEAK = 1e30
+"""Resistance to the reference of each node on loops, relative to an edge's: rounding of the net currents, 1e-33 of the
+largest, drops no more there than this current in an edge, and other currents change by 1e-30 of it."""
 
 
 class Loops(NamedTuple):
@@ -110,18 +115,18 @@ def _least_norm(
     """Currents of least norm with net currents ``need`` (2, n), one-way edges ≥ 0; ``number`` from
     `WireLoops.numbered`, ``compiled`` as in `NodalPattern`.
 
-    The sums are pairs of doubles: where one-way edges only lead out of a part, a sum rounded to below zero would be
-    infeasible.
+    Where one-way edges only lead out of a part, a sum rounded to below zero would be infeasible; so the sums are pairs
+    of doubles, and `LEAK` takes what is left.
     """
     n, d = number.size, np.flatnonzero(one_way)
-    middle = np.arange(d.size) + n + 1
+    middle, leaks = np.arange(d.size) + n + 1, np.flatnonzero(number)
     row, given = np.nonzero((need != 0.0) & (number > 0))
-    m = first.size
-    kind = np.concatenate([np.full(m, RESISTOR), np.full(d.size, DIODE), np.full(given.size, CURRENT)]).astype(np.int8)
-    a = np.concatenate([number[first], middle, np.zeros(given.size, dtype=np.int64)])
-    b = np.concatenate([number[second], number[second[d]], number[given]])
+    m, sizes = first.size, (first.size, d.size, given.size, leaks.size)
+    kind = np.repeat(np.array([RESISTOR, DIODE, CURRENT, RESISTOR], np.int8), sizes)
+    a = np.concatenate([number[first], middle, np.zeros(given.size + leaks.size, dtype=np.int64)])
+    b = np.concatenate([number[second], number[second[d]], number[given], number[leaks]])
     b[d] = middle
-    value = np.concatenate([np.ones(m), np.full(d.size, np.nan), need[row, given]])
+    value = np.concatenate([np.ones(m), np.full(d.size, np.nan), need[row, given], np.full(leaks.size, LEAK)])
     # Nodes merged into ground leave their numbers unused.
     used, ends = np.unique(np.concatenate([[0], a, b]), return_inverse=True)
     arrays = CircuitArrays(kind, ends[1 : a.size + 1], ends[a.size + 1 :], value, used.size)
@@ -129,8 +134,10 @@ def _least_norm(
     point, _ = solve_active_set(
         net, np.zeros(0, dtype=np.int64), np.zeros(kind.size), np.zeros(net.n_nodes), 40 + 4 * d.size
     )
-    found = point.current[:m].copy()
-    found[d] = np.maximum(found[d], 0.0)
+    found, part = point.current[:m].copy(), component_labels(n, first, second)[first]
+    largest = np.zeros(n)
+    np.maximum.at(largest, part, np.abs(found))
+    found[one_way & (found <= RESOLUTION * largest[part])] = 0.0
     return found
 
 
