@@ -32,6 +32,31 @@ R1 out 0 1k
 .model ideal D
 .tran 1m 40m
 """
+AMPLIFIER = """An inverting amplifier with diodes in feedback and a load that is charged through a junction diode
+*! input V1
+V1 in 0 SIN(0 1 1k)
+R1 in m 1k
+R2 m out 10k
+D1 m out ideal
+E1 out 0 0 m 1e5
+D2 out c junction
+C1 c 0 1u
+R3 c 0 1k
+.model ideal D
+.model junction D(IS=1p)
+.tran 10u 2m
+"""
+PARALLEL = """Sources and ideal diodes in loops
+V1 a 0 1
+V2 a 0 1
+D1 a b ideal
+D2 a b ideal
+D3 b c ideal
+D4 a c ideal
+R1 b 0 1k
+R2 c 0 1k
+.model ideal D
+"""
 SIDE = 145
 """Nodes along an edge of a mesh that is too large for the kernels of small circuits."""
 
@@ -40,6 +65,9 @@ COMMANDS = (
     "sweep divider.cir --vary V1=-5:5:0.001 --format csv",
     "tran rectifier.cir --format csv",
     "tran ringing.cir --format csv",
+    "solve amplifier.cir --format csv",
+    "tran amplifier.cir --format csv",
+    "solve parallel.cir --format csv",
     "train circuit divider.cir --data data.csv --epochs 1 --out ideal",
     "train circuit junction.cir --data data.csv --epochs 1 --out junction",
     "train drn --preset drn-xs --dataset digits --epochs 1 --input-gain 30 --out drn",
@@ -47,7 +75,7 @@ COMMANDS = (
     "train ffebm --dataset digits --epochs 1 --out chain",
     "train rbm --dataset digits --hidden 8 --epochs 1 --out rbm",
 )
-"""A solve, a batch, waveforms that decay and that ring, a training step of each kind of model."""
+"""A solve, a batch, waveforms that decay and that ring, controlled sources, loops of diodes, a training step of each model."""
 
 
 @command(
@@ -89,6 +117,8 @@ def _write_files() -> None:
         "divider.cir": DIVIDER,
         "junction.cir": junction.replace("ideal D\n", "ideal D(IS=1p)\n"),
         "rectifier.cir": RECTIFIER,
+        "amplifier.cir": AMPLIFIER,
+        "parallel.cir": PARALLEL,
         "ringing.cir": RECTIFIER.replace("D1 in out", "L1 in a 1m\nD1 a out"),
         "data.csv": "V1,v(out)\n2,1.4\n1,0.7\n-1,-0.2\n",
     }

@@ -421,22 +421,27 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:8]) + ", …" * (len(names) > 8)
 
 
+EXACT = 22
+"""Largest exponent of a power of ten that is exact in a double."""
 WITHOUT_DIGITS = 290
 """Number of decimal places, or of zeros before the point, beyond which numbers are not rounded."""
 
 
 def equidistant(start: float, stop: float, step: float, count: int) -> array[float]:
     """``count`` values from ``start`` on, the last one ``stop`` if a step lands on it."""
+    import numpy as np
+
     digits = 14 - math.floor(math.log10(max(abs(start), abs(stop))))
     # In quarters, which are exact, to avoid overflow in a sweep over the whole range of doubles.
-    values = array("d", [4.0 * (start / 4.0 + k * (step / 4.0)) for k in range(count)])
+    values = 4 * (start / 4 + np.arange(count) * (step / 4))
     # Rounded to 15 digits of the larger end: 3 × 0.1 is 0.3, and −0.9 + 9 × 0.1 is 0.
+    rounded = np.round if abs(digits) <= EXACT else np.vectorize(round)
     if abs(digits) < WITHOUT_DIGITS:
-        values = array("d", [round(value, digits) + 0.0 for value in values])
+        values = rounded(values, digits) + 0.0
     values[0] = start
     if abs(values[-1] - stop) <= 1e-9 * abs(step):
         values[-1] = stop
-    return values
+    return array("d", values.tobytes())
 
 
 def points(start: float, stop: float, step: float) -> array[float]:
