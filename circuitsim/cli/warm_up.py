@@ -75,7 +75,7 @@ COMMANDS = (
     "train ffebm --dataset digits --epochs 1 --out chain",
     "train rbm --dataset digits --hidden 8 --epochs 1 --out rbm",
 )
-"""A solve, a batch, waveforms that decay and that ring, controlled sources, loops of diodes, a training step of each model."""
+"""A solve, a batch, waveforms, controlled sources, loops of diodes, a training step of each kind of model."""
 
 
 @command(
