@@ -36,7 +36,7 @@ from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.errors import CircuitError, UsageError
 from circuitsim.kernels import compile_at_once, kernel
 from circuitsim.program import Structure, analyse
-from circuitsim.program.components import block_labels, component_labels, forest_flow, spanning_forest
+from circuitsim.program.components import component_labels, forest_flow, on_cycles, spanning_forest
 
 PACKAGES = ("numpy", "scipy", "numba", "cvxpy", "clarabel", "osqp", "piqp", "scs", "daqp", "highspy")
 
@@ -284,8 +284,7 @@ def _with_equal_ends(structure: Structure, voltages: np.ndarray, move: float) ->
     close = np.abs(voltages[first] - voltages[second]) <= move * np.abs(voltages).max(initial=0.0)
     d, r = structure.diodes[close[structure.diodes]], structure.resistors
     edges = np.concatenate([r, structure.voltage_edges, structure.currents, d])
-    label = block_labels(n_nodes, first[edges], second[edges])
-    idle = np.bincount(label + 1)[label[: r.size] + 1] == 1
+    idle = ~on_cycles(n_nodes, first[edges], second[edges])[: r.size]
     edges = np.concatenate([d, r[close[r] & idle]])
     group = component_labels(n_nodes, first[edges], second[edges])
     common = np.bincount(group, voltages, n_nodes) / np.maximum(np.bincount(group, minlength=n_nodes), 1)

@@ -12,6 +12,9 @@ import numpy as np
 from circuitsim._graphs import choose_forest, unite
 from circuitsim.kernels import kernel
 
+BITS = 62
+"""Edges that `on_cycles` treats at a time: bits of an integer without its sign."""
+
 
 def component_labels(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """For each of ``n`` nodes the smallest node of its component under the edges a–b.
@@ -218,6 +221,57 @@ def _hopcroft_tarjan(ptr, edge_at, a, b, label, found, low, entered_by, next_at,
                 u = p
 
 
+def on_cycles(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Which edges of a multigraph over ``n`` nodes, with ends ``a`` and ``b`` (m,), lie on a cycle of two or more.
+
+    Returns
+    -------
+    (m,) bool array
+    """
+    on = np.zeros(a.size, dtype=bool)
+    kernel(_mark_cycles, n + a.size)(n, a, b, on)
+    return on
+
+
+def _mark_cycles(n, a, b, on):
+    """Mark the edges outside a forest, and those in it that separate the ends of one of these.
+
+    Leaves are taken off the forest. The edge above a leaf separates the ends of an edge that closes a cycle if one of
+    them alone lies below: the parity of its ends below is one bit, for as many edges at a time as there are bits.
+    """
+    leader, degree, incident = np.arange(n), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    leaf, above, closing, count, rest = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(a.size, np.int64), 0, 0
+    for e in range(a.size):
+        if unite(leader, a[e], b[e]):
+            for u in (a[e], b[e]):
+                degree[u] += 1
+                incident[u] ^= e  # at a leaf, its only edge
+        elif a[e] != b[e]:
+            closing[rest] = e
+            rest += 1
+    for k in range(n):
+        u = k
+        while rest > 0 and degree[u] == 1:
+            e = incident[u]
+            leaf[count], above[count] = u, e
+            count += 1
+            degree[u] = 0
+            u = b[e] if a[e] == u else a[e]
+            degree[u] -= 1
+            incident[u] ^= e
+    for begin in range(0, rest, BITS):
+        parity = np.zeros(n, np.int64)
+        for k in range(begin, min(begin + BITS, rest)):
+            e = closing[k]
+            on[e] = True
+            parity[a[e]] ^= 1 << (k - begin)
+            parity[b[e]] ^= 1 << (k - begin)
+        for k in range(count):
+            u, e = leaf[k], above[k]
+            on[e] |= parity[u] != 0
+            parity[b[e] if a[e] == u else a[e]] ^= parity[u]
+
+
 def unchangeable(n: int, first: np.ndarray, second: np.ndarray, both_ways: np.ndarray) -> np.ndarray:
     """Edges whose currents no circulation can change.
 
@@ -240,7 +294,6 @@ def unchangeable(n: int, first: np.ndarray, second: np.ndarray, both_ways: np.nd
     falling = np.flatnonzero(both_ways)
     strong = strong_labels(n, np.concatenate([first, second[falling]]), np.concatenate([second, first[falling]]))
     inside = np.flatnonzero(strong[first] == strong[second])
-    label = block_labels(n, first[inside], second[inside])
     unique = np.ones(first.size, dtype=bool)
-    unique[inside] = np.bincount(label)[label] == 1 if inside.size else True
+    unique[inside] = ~on_cycles(n, first[inside], second[inside])
     return unique

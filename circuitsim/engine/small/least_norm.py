@@ -16,8 +16,9 @@ from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
 from circuitsim.engine.small.active_set import CARRIES, IDLE, MAX_ITERATIONS, NOISE, ON_LOOP, REFINED
 from circuitsim.engine.small.elimination import UPDATES
 from circuitsim.engine.small.single import ALL, NO_GUESS, NUMBERS, prepare, refine_once, solve_once
+from circuitsim.engine.tree import node_maxima
 from circuitsim.kernels import NODE, kernel
-from circuitsim.program.components import block_labels, component_labels
+from circuitsim.program.components import component_labels, on_cycles
 
 PASSES = 8
 """Maximum number of passes over the currents of loops; each resolves twelve more decades."""
@@ -131,9 +132,7 @@ class WireLoops(NamedTuple):
     def of(cls, arrays: CircuitArrays, wires: np.ndarray) -> WireLoops:
         """Of the elements ``wires`` (w,)."""
         kind, first, second, _, n = arrays
-        wires = np.sort(wires[first[wires] != second[wires]])
-        label = block_labels(n, first[wires], second[wires]) if wires.size else wires
-        own = wires[np.bincount(label)[label] > 1] if wires.size else wires
+        own = np.sort(wires[on_cycles(n, first[wires], second[wires])])
         ends, there = np.array((first[own], second[own])), np.zeros(n, dtype=bool)
         there[ends] = True
         return cls(own, np.flatnonzero(there), (np.cumsum(there) - 1)[ends], kind[own] == DIODE)
@@ -192,13 +191,11 @@ def share_loops(
     bool
         Whether currents were found, and no loop holds a fixed voltage or is a diode from a node to itself.
     """
-    first, second, equal, largest = *arrays[1:3], diodes[state >= ON_LOOP], np.zeros(arrays.n_nodes)
+    first, second, equal, largest = *arrays[1:3], diodes[state >= ON_LOOP], np.empty(arrays.n_nodes)
     loops = WireLoops.of(arrays, np.concatenate([equal, fixed]))
     if not loops.one_way.all() or (first[equal] == second[equal]).any():
         return False
-    size = np.abs(current)
-    for end in (first, second):
-        np.maximum.at(largest, end, size)
+    kernel(node_maxima, current.size)(first, second, current, largest)
     scale, need = largest[loops.nodes], loops.need(current[loops.elements])
     need[np.abs(need) <= NOISE * scale] = 0.0
     carried = loops.carried(loops.numbered(scale), need)
@@ -207,8 +204,8 @@ def share_loops(
     state[state >= ON_LOOP] -= ON_LOOP
     current[diodes[state == IDLE]] = 0.0
     current[loops.elements] = carried
-    noise = NOISE * scale[loops.ends].max(axis=0)
-    state[np.searchsorted(diodes, loops.elements)] = ON_LOOP + np.where(carried > noise, CARRIES, IDLE)
+    noise = NOISE * np.maximum(*scale[loops.ends])
+    state[np.searchsorted(diodes, loops.elements)] = np.where(carried > noise, ON_LOOP + CARRIES, ON_LOOP + IDLE)
     return True
 
 
