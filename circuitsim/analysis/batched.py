@@ -72,7 +72,7 @@ def _elementary(
 ) -> BatchSolver | ControlledBatch:
     """`batched` for a circuit of elementary elements."""
     if circuit.laws:
-        return sectioned_batch(controlled_batch(circuit, inputs, outputs, tolerance), _elementary)
+        return sectioned_batch(controlled_batch(circuit, inputs, outputs, tolerance))
     if circuit.amplified:
         raise TopologyError("batches need a circuit without amplifiers: see circuit.amplifiers.without_amplifiers")
     chosen, pairs = places_of(circuit, inputs, outputs)

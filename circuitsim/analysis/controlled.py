@@ -13,7 +13,7 @@ from circuitsim.analysis.controlled_point import NOISE, measured
 from circuitsim.analysis.controlled_system import ControlledSystem
 from circuitsim.analysis.convex import prepared_convex
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.sectioned import Sectioned, sectioned
+from circuitsim.analysis.sectioned import sectioned
 from circuitsim.analysis.solution_warnings import (
     floating_control,
     jump,
@@ -34,7 +34,7 @@ from circuitsim.controlled.linear import Pair
 from circuitsim.controlled.rational import LARGEST, PORTS, Read, binary, decimal
 from circuitsim.controlled.regular import all_regular
 from circuitsim.controlled.search import Choice, Outcome, Search
-from circuitsim.controlled.sections import Sections, sections
+from circuitsim.controlled.sections import levels
 from circuitsim.controlled.states import CLEAR
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.engine.small.least_norm import WireLoops
@@ -106,12 +106,12 @@ class PreparedControlled:
                         found.solver["blocks"] = len(system.raw)
                         found.uniqueness = Uniqueness.UNIQUE
                     return found
-            if self.sections is not None and not system.arbitrary:
-                states = sectioned(circuit, self.sections, self._convex)
+            if self.levels is not None and not system.arbitrary:
+                states = sectioned(circuit, self.laws, self.levels, self._convex)
                 if states is not None:
-                    found = _certified(system, circuit, right, system.states(states.currents), self.tolerance)
+                    found = _certified(system, circuit, right, system.states(states[1]), self.tolerance)
                     if found is not None:
-                        return _completed(system, circuit, found, states)
+                        return _completed(system, circuit, found, states[0])
             driven = system.driven(circuit.arrays().value)
             if driven is not None:
                 raise driven
@@ -150,9 +150,9 @@ class PreparedControlled:
         return law_arrays(self.circuit.laws)
 
     @cached_property
-    def sections(self) -> Sections | None:
-        """The convex sections of a circuit with an acyclic control graph."""
-        return sections(self.circuit.arrays(), self.circuit.laws)
+    def levels(self) -> np.ndarray | None:
+        """The level of each element (m,) of a circuit with an acyclic control graph."""
+        return levels(self.circuit.arrays(), self.laws)
 
     def _convex(self, part: Circuit) -> OperatingPoint:
         return prepared_convex(part, "auto", self.tolerance).solve()
@@ -365,13 +365,20 @@ def _determined(system: ControlledSystem, right: np.ndarray, choice: Choice) -> 
         return False  # singular: existence and position of a solution depend on rounding
 
 
-def _completed(system: ControlledSystem, circuit: Circuit, point: OperatingPoint, states: Sectioned) -> OperatingPoint:
+def _completed(
+    system: ControlledSystem, circuit: Circuit, point: OperatingPoint, states: OperatingPoint
+) -> OperatingPoint:
     """An operating point found from its sections, with what these leave open."""
-    point.intervals, point.warnings = states.intervals, (*point.warnings, *states.floating)
+    # The potential of a part not tied to ground is relative to its reference; that of a part tied by controlled
+    # currents alone is not.
+    references = {circuit.node_names[k] for k in system.eq.pinned.tolist()}
+    floating = [problem for problem in states.warnings if problem.kind == "floating"]
+    loose = [problem for problem in floating if problem.names[0] not in references]
+    point.intervals, point.warnings = states.intervals, (*point.warnings, *loose)
     if states.intervals:
         point.warnings = (*point.warnings, nonunique_potential(list(states.intervals)))
     _share(system, circuit, point)
-    single = states.unique and bool(point.unique.all())
+    single = not (states.intervals or loose) and bool(states.unique.all() and point.unique.all())
     point.uniqueness = Uniqueness.UNIQUE if single else Uniqueness.UNKNOWN
     return point
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,22 @@ class LawArrays(NamedTuple):
     def owners(self) -> np.ndarray:
         """The equation of each controlling current."""
         return np.repeat(np.arange(self.element.size), np.diff(self.current_ends))
+
+    def controls(self, value: np.ndarray, n_nodes: int) -> Any:
+        """Sparse matrix (m, n_nodes + m) from node voltages and currents to the values of controlled elements, less
+        constants, for the gains among the values (m,) of all elements."""
+        from scipy.sparse import csr_array
+
+        gain, by_current = value[self.element], self.owners()
+        gain, by_voltage = (
+            np.where(np.isnan(gain), 1.0, gain),
+            np.repeat(np.arange(gain.size), np.diff(self.voltage_ends)),
+        )
+        share = gain[by_voltage] * self.voltage_share
+        entries = np.concatenate([share, -share, gain[by_current] * self.current_share])
+        rows = self.element[np.concatenate([by_voltage, by_voltage, by_current])]
+        columns = np.concatenate([self.plus, self.minus, n_nodes + self.control])
+        return csr_array((entries, (rows, columns)), (value.size, n_nodes + value.size))
 
     def of_currents(self) -> np.ndarray:
         """Which equations (l,) give voltages controlled by currents alone."""
