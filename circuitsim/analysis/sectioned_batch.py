@@ -107,10 +107,11 @@ class SectionedBatch(ControlledBatch):
 def sectioned_batch(ready: ControlledBatch) -> ControlledBatch:
     """The batch solver by sections where applicable, otherwise ``ready`` itself.
 
-    It requires controls by voltages, or by currents of voltage sources, without a loop.
+    It requires controls by voltages, or by currents of voltage sources, without a loop, and no diode between held
+    nodes.
     """
     (kind, _, _, _, n), laws, level = ready.circuit.arrays(), ready.ready.laws, ready.ready.levels
-    if level is None or (kind[laws.control] != VOLTAGE).any():
+    if level is None or level.min() < 0 or (kind[laws.control] != VOLTAGE).any():
         return ready
     varies, found = np.zeros(kind.size, dtype=bool), list[Stage]()
     varies[laws.element] = varies[laws.control] = varies[ready.inputs] = True

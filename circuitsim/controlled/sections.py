@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim.circuit import GROUND, Circuit, CircuitArrays
-from circuitsim.circuit.elements import CAPACITOR, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CAPACITOR, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.controlled.blocks import ordered
 from circuitsim.controlled.law_arrays import LawArrays
 from circuitsim.controlled.stand_in import stand_in
@@ -20,7 +20,8 @@ from circuitsim.controlled.stand_in import stand_in
 def levels(arrays: CircuitArrays, laws: LawArrays) -> np.ndarray | None:
     """The level of each element (m,); None where controls form a loop or are currents of holding sources.
 
-    A voltage source with a controlling current belongs to its section, where the current is computed.
+    A voltage source with a controlling current belongs to its section, where the current is computed. Diodes between
+    held nodes are in no section: −1.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order
@@ -63,16 +64,16 @@ def levels(arrays: CircuitArrays, laws: LawArrays) -> np.ndarray | None:
     own_level = np.maximum(level[first], level[second])
     for end in ends:
         np.maximum.at(own_level, controlled, level[end] + 1)
-    return own_level
+    return np.where((kind == DIODE) & held[first] & held[second], -1, own_level)
 
 
 def stages(circuit: Circuit, level: np.ndarray) -> list[tuple[np.ndarray, Circuit]]:
     """Of each level the elements up to it, and their circuit with independent sources in place of controlled ones; with
-    all nodes. The last one is whole."""
+    all nodes. The last one has all elements with a level."""
     kind, first, second, value, n = stand_in(circuit).arrays()
     found = []
-    for top in np.unique(level).tolist():
-        own = np.flatnonzero(level <= top)
+    for top in np.unique(level[level >= 0]).tolist():
+        own = np.flatnonzero((level >= 0) & (level <= top))
         names = [circuit.names[k] for k in own.tolist()]
         columns = kind[own], first[own], second[own], value[own], n
         found.append((own, Circuit.from_arrays(*columns, "", names, [*circuit.node_names])))
