@@ -19,6 +19,7 @@ from circuitsim.controlled.equations import (
     floating_controls,
     of_resistances,
     parts,
+    right_side,
 )
 from circuitsim.controlled.law_arrays import LawArrays
 from circuitsim.controlled.linear import DENSE, Factor, Pattern, Terms
@@ -81,7 +82,7 @@ class ControlledSystem:
         self.pattern: Pattern = Pattern(self.eq) if same is None else same.pattern.of(self.eq)
         self.ties: Ties = Ties(arrays, laws, self.eq) if same is None else same.ties
         self.one_potential: OnePotential = OnePotential(arrays) if before is None else before.one_potential
-        self.sources: RightSide = RightSide(arrays, laws, self.eq) if same is None else same.sources
+        self.sources: RightSide = right_side(arrays, laws, self.eq) if same is None else same.sources
         self._raw: list[RawBlock] | None = None if same is None else same._raw
         self._exact: dict[tuple[int, Read], RationalBlock] = {}
         self._orders: dict[tuple[Read | None, bool], list[Block]] = {}

@@ -1,8 +1,6 @@
-"""Kernel: the equations of a stage with controlled sources, from the values of its elements, and its certificate."""
+"""Kernel: the right-hand side of a stage with controlled sources, and its certificate."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
@@ -11,10 +9,6 @@ from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.controlled.held_laws import laws_held
 from circuitsim.newton.steps import NO_DEVICE
 
-HALF = math.sqrt(0.5)
-"""Midpoint of two powers of two, relative to the larger one."""
-ROUNDS = 3
-"""Number of alternating scalings of rows and columns."""
 RESOLUTION = 1e-3
 """Fraction of the tolerance to which potentials must resolve every drop."""
 MEASURED = 16
@@ -22,95 +16,15 @@ MEASURED = 16
 of a device from its curve, and the sum of products of these distances, W."""
 
 
-def put_matrix(made, column):
-    """Fill in the terms of the matrix, the scaled matrix for tangents of 1 Ω, and its scales.
-
-    Parameters
-    ----------
-    made : StageMatrix
-    column : (m,) float array
-        Values of the elements; those of the tangents' resistances are overwritten.
-    """
-    size = made.left.size
-    for d in range(made.slope.size):
-        column[made.slope[d]] = 1.0
-    for a in range(size):
-        made.left[a], made.right[a] = 1.0, 1.0
-        for b in range(size):
-            made.matrix[a, b] = 0.0
-    for k in range(made.value.size):
-        term = made.share[k]
-        if made.gain[k] >= 0:
-            term *= column[made.gain[k]]
-        if made.under[k] >= 0:
-            term /= column[made.under[k]]
-        made.value[k] = term
-        made.matrix[made.row[k], made.column[k]] += term
-    put_scales_of_matrix(made)
-
-
-def put_scales_of_matrix(made):
-    """Scale the matrix by powers of two; see `circuitsim.controlled.linear.Scaled`."""
-    size = made.left.size
-    rest, high = np.empty((size, size)), np.empty(size)
-    for a in range(size):
-        for b in range(size):
-            rest[a, b] = abs(made.matrix[a, b])
-    for _ in range(ROUNDS):
-        for a in range(size):
-            most = 0.0
-            for b in range(size):
-                most = max(most, rest[a, b])
-            most = math.sqrt(most) if most > 0.0 else 1.0
-            made.left[a] /= most
-            for b in range(size):
-                rest[a, b] /= most
-        high[:] = 0.0
-        for a in range(size):
-            for b in range(size):
-                high[b] = max(high[b], rest[a, b])
-        for b in range(size):
-            high[b] = math.sqrt(high[b]) if high[b] > 0.0 else 1.0
-            made.right[b] /= high[b]
-        for a in range(size):
-            for b in range(size):
-                rest[a, b] /= high[b]
-    for a in range(size):
-        made.left[a], made.right[a] = power_of_two(made.left[a]), power_of_two(made.right[a])
-    for a in range(size):
-        for b in range(size):
-            made.matrix[a, b] = made.matrix[a, b] * made.left[a] * made.right[b]
-
-
-def power_of_two(x):
-    """The power of two nearest to a positive number in ratio."""
-    share, exponent = math.frexp(x)
-    return math.ldexp(1.0, exponent if share > HALF else exponent - 1)
-
-
-def put_sources(made, laws, column, right):
-    """Fill in the right-hand side without the companion models (size + 1,), ground's entry last; see `RightSide`."""
+def put_sources(made, column, right):
+    """Fill in the right-hand side without the companion models (size,); see `circuitsim.controlled.equations`."""
     for k in range(right.size):
-        right[k] = 0.0
-    ground = right.size - 1
-    for k in range(made.given.size):
-        e = made.given[k]
-        if made.role[e] == NO_DEVICE:
-            a, b = made.first[e] - 1, made.second[e] - 1
-            right[a if a >= 0 else ground] -= column[e]
-            right[b if b >= 0 else ground] += column[e]
-    for k in range(made.held.size):
-        e = made.held[k]
-        right[made.unknown[e]] = column[e] if made.role[e] == NO_DEVICE else 0.0
-    for law in range(laws.element.size):
-        at, wanted = laws.element[law], laws.constant[law]
-        gain = column[at] if column[at] == column[at] else 1.0
-        for c in range(laws.current_ends[law], laws.current_ends[law + 1]):
-            if made.kind[laws.control[c]] == CURRENT:
-                wanted += gain * laws.current_share[c] * column[laws.control[c]]
-        right[made.unknown[at]] = wanted
-    for k in range(made.pinned.size):
-        right[made.pinned[k]] = 0.0
+        right[k] = made.constant[k]
+    for t in range(made.fed.size):
+        term = made.fed_share[t] * column[made.source[t]]
+        if made.fed_gain[t] >= 0:
+            term *= column[made.fed_gain[t]]
+        right[made.fed[t]] += term
 
 
 def put_lowest(made, column, same):

@@ -11,7 +11,9 @@ from circuitsim.analysis.newton import Smooth
 from circuitsim.analysis.smooth_small import tangent_places
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
+from circuitsim.controlled.equations import term_values
 from circuitsim.controlled.law_arrays import LawArrays
+from circuitsim.controlled.linear import Scaled, Terms
 from circuitsim.engine.small.pointers import Pinned
 
 KEPT = 64
@@ -20,9 +22,9 @@ KEPT = 64
 
 class StageMatrix(NamedTuple):
     """The circuit of a stage for `circuitsim.analysis.tangent_newton`: positions of elements and unknowns (−1:
-    ground's, or none), the terms of the matrix (`circuitsim.controlled.equations.Equations`) and, filled in by
-    `circuitsim.analysis.stage_equations.put_matrix`, their values, the scaled matrix for tangents of 1 Ω and its
-    scales."""
+    ground's, or none), the right-hand side (`circuitsim.controlled.equations.RightSide`), the terms of the matrix
+    (`circuitsim.controlled.linear.Terms`) and, filled in for the values of a stage (`Made.fill`), their values, the
+    scaled matrix for tangents of 1 Ω and its scales."""
 
     kind: np.ndarray
     places: np.ndarray
@@ -36,6 +38,11 @@ class StageMatrix(NamedTuple):
     minus: np.ndarray
     role: np.ndarray
     pinned: np.ndarray
+    constant: np.ndarray
+    fed: np.ndarray
+    source: np.ndarray
+    fed_share: np.ndarray
+    fed_gain: np.ndarray
     first: np.ndarray
     second: np.ndarray
     unknown: np.ndarray
@@ -45,17 +52,10 @@ class StageMatrix(NamedTuple):
     ohmic: np.ndarray
     transfer: np.ndarray
     diode: np.ndarray
-    diode_plus: np.ndarray
-    diode_minus: np.ndarray
-    own_diode: np.ndarray
     conducting: np.ndarray
     place: np.ndarray
-    row: np.ndarray
     column: np.ndarray
     ends: np.ndarray
-    share: np.ndarray
-    gain: np.ndarray
-    under: np.ndarray
     value: np.ndarray
     matrix: np.ndarray
     left: np.ndarray
@@ -76,9 +76,19 @@ class Made:
         Length of its step, s.
     """
 
-    def __init__(self, system: ControlledSystem, matrix: StageMatrix) -> None:
-        self.system, self.pinned, self.length = system, Pinned(matrix), 0.0
+    def __init__(self, system: ControlledSystem, terms: Terms, matrix: StageMatrix) -> None:
+        self.system, self.pinned, self.length, self._terms, self._matrix = system, Pinned(matrix), 0.0, terms, matrix
         self.conducting = matrix.conducting
+
+    def fill(self, column: np.ndarray, length: float) -> None:
+        """Fill in the matrix for the values (m,) of a stage, in a step of another length."""
+        if length == self.length:
+            return
+        made, value, (_, _, _, _, *structure), self.length = self._matrix, column.copy(), self._terms, length
+        value[made.slope] = 1.0
+        made.value[:] = term_values(value, *structure)
+        scaled = Scaled.of(self._terms._replace(value=made.value).dense())
+        made.matrix[:], made.left[:], made.right[:] = scaled
 
 
 class StageMatrices:
@@ -129,10 +139,12 @@ class StageMatrices:
         eq, roles, size = system.eq, system.roles, system.eq.size
         terms, own = system.tied_terms(conducting), eq.own[smooth.slope]
         place = [np.flatnonzero((terms.row == k) & (terms.column == k))[0] for k in own.tolist()]
-        gain = np.where((terms.gain >= 0) & np.isnan(value[terms.gain]), -1, terms.gain)
+        sources = system.sources
+        own_sources = ~np.isin(sources.source, [*smooth.touch, *smooth.rest])
         places, role = tangent_places(smooth, value.size)
         return Made(
             system,
+            terms,
             StageMatrix(
                 *map(
                     np.array,
@@ -149,6 +161,8 @@ class StageMatrices:
                         arrays.second[smooth.rest] - 1,
                         role,
                         eq.pinned - 1,
+                        sources.constant,
+                        *(part[own_sources] for part in sources[1:]),
                         arrays.first,
                         arrays.second,
                         eq.own,
@@ -158,17 +172,10 @@ class StageMatrices:
                         roles.ohmic,
                         roles.transfer,
                         eq.diode,
-                        eq.plus,
-                        eq.minus,
-                        eq.own[eq.diode],
                         conducting,
                         np.array(place, dtype=np.int64),
-                        terms.row,
                         terms.column,
                         terms.ends,
-                        terms.share,
-                        gain,
-                        terms.under,
                         terms.value,
                         np.zeros((size, size)),
                         np.ones(size),

@@ -38,8 +38,8 @@ def tangent_newton(made, laws, column, right, same, start, tolerance, device, br
     laws : LawArrays
     column : (m,) float array
         Values of the elements; those of the companion models are overwritten.
-    right : (size + 1,) float array
-        Right-hand side without the companion models; ground's entry is last.
+    right : (size,) float array
+        Right-hand side without the companion models.
     same : (n_nodes,) int array
         For each node the lowest node of equal potential.
     start : (2, s) float array

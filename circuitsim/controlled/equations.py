@@ -201,62 +201,54 @@ def of_resistances(eq: Equations, arrays: CircuitArrays, before: np.ndarray) -> 
     return eq._replace(value=entry, load=_loads(arrays, eq.diode.size))
 
 
-class RightSide:
-    """Right-hand side: source currents into nodes, A, and constants of sources and controlled elements, V or A (size,).
+class RightSide(NamedTuple):
+    """Right-hand side: source currents into nodes, A, and values of sources and controlled elements, V or A.
 
-    Parameters
+    Attributes
     ----------
-    arrays : CircuitArrays
-        Values do not matter.
-    laws : LawArrays
-    eq : Equations
+    constant : (size,) float array
+        Constants of controlled elements.
+    row, source, share, gain : (k,) arrays
+        Terms: a share, times the value of element ``source``, times that of ``gain`` (−1: none).
     """
 
-    def __init__(self, arrays: CircuitArrays, laws: LawArrays, eq: Equations) -> None:
-        kind, first, second, _, _ = arrays
-        self._laws, self._size, self._pinned = laws, eq.size, eq.pinned - 1
-        source = np.flatnonzero(kind == CURRENT)
-        ends = [(end[source] - 1, sign, source) for end, sign in ((first, -1.0), (second, 1.0))]
-        self._row, self._sign, self._source = (
-            np.concatenate(part)
-            for part in zip(
-                *((row[row >= 0], np.full(int((row >= 0).sum()), sign), of[row >= 0]) for row, sign, of in ends)
-            )
-        )
-        self._held = np.flatnonzero(kind == VOLTAGE)
-        self._row_held, self._row_law = eq.own[self._held], eq.own[laws.element]
-        self._given = np.flatnonzero(kind[laws.control] == CURRENT)
-        self._owner = laws.owners()[self._given]
+    constant: np.ndarray
+    row: np.ndarray
+    source: np.ndarray
+    share: np.ndarray
+    gain: np.ndarray
 
     def of(self, value: np.ndarray) -> np.ndarray:
         """For the values (m,) of all elements."""
-        right = np.bincount(self._row, self._sign * value[self._source], self._size).astype(float)  # int without rows
-        right[self._row_held] = value[self._held]
-        wanted = self._laws.constant
-        if self._given.size:
-            gain, wanted = value[self._laws.element[self._owner]], wanted.copy()
-            terms = self._laws.current_share[self._given] * value[self._laws.control[self._given]]
-            np.add.at(wanted, self._owner, np.where(np.isnan(gain), 1.0, gain) * terms)
-        right[self._row_law] = wanted
-        right[self._pinned] = 0.0
-        return right
+        terms = self.share * value[self.source] * np.where(self.gain >= 0, value[self.gain], 1.0)
+        return np.asarray(self.constant + np.bincount(self.row, terms, self.constant.size))
 
     def exact(self, value: np.ndarray, read: Callable[[float], Fraction]) -> list[Fraction]:
         """`of` in rational arithmetic."""
-        right, laws = [Fraction(0)] * self._size, self._laws
-        for row, sign, source in zip(self._row.tolist(), self._sign.tolist(), self._source.tolist()):
-            right[row] += int(sign) * read(value[source])
-        for row, source in zip(self._row_held.tolist(), self._held.tolist()):
-            right[row] = read(value[source])
-        for row, constant in zip(self._row_law.tolist(), laws.constant.tolist()):
-            right[row] = read(constant)
-        for at, owner in zip(self._given.tolist(), self._owner.tolist()):
-            gain = value[laws.element[owner]]
-            term = read(laws.current_share[at]) * read(value[laws.control[at]])
-            right[self._row_law[owner]] += term if np.isnan(gain) else read(gain) * term
-        for row in self._pinned.tolist():
-            right[row] = Fraction(0)
+        right = [read(constant) for constant in self.constant.tolist()]
+        for row, source, share, gain in zip(*(part.tolist() for part in self[1:])):
+            term = read(share) * read(value[source])
+            right[row] += term * read(value[gain]) if gain >= 0 else term
         return right
+
+
+def right_side(arrays: CircuitArrays, laws: LawArrays, eq: Equations) -> RightSide:
+    """The right-hand side of equations."""
+    kind, first, second, value, _ = arrays
+    source, held, constant = np.flatnonzero(kind == CURRENT), np.flatnonzero(kind == VOLTAGE), np.zeros(eq.size)
+    given = kind[laws.control] == CURRENT
+    owner = laws.element[laws.owners()[given]]
+    constant[eq.own[laws.element]] = laws.constant
+    found = _Triplets()
+    found.add(first[source] - 1, source, -1.0)
+    found.add(second[source] - 1, source, 1.0)
+    found.add(eq.own[held], held, 1.0)
+    found.add(
+        eq.own[owner], laws.control[given], laws.current_share[given], np.where(np.isnan(value[owner]), -1, owner)
+    )
+    terms = found.joined()
+    free = ~np.isin(terms[0], eq.pinned - 1)
+    return RightSide(constant, *(part[free] for part in terms[:4]))
 
 
 def _roles(arrays: CircuitArrays, varying: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -323,4 +315,5 @@ __all__ = [
     "of_resistances",
     "parts",
     "references",
+    "right_side",
 ]

@@ -230,12 +230,11 @@ class StagesAtOnce:
         while (key := conducting.tobytes()) not in tried:
             tried.add(key)
             made = self._matrices.of(column[first], conducting)
-            anew, made.length = made.length != begin.share, begin.share
+            made.fill(column[first], begin.share)
             done, solved = kernel(solve_stages, made.system.eq.size * len(values), UNKNOWN)(
                 made.pinned,
                 self._laws,
                 self._states,
-                anew,
                 first,
                 begin.length,
                 begin.share,

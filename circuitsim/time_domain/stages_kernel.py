@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.analysis.stage_equations import put_certificate, put_lowest, put_matrix, put_sources
+from circuitsim.analysis.stage_equations import put_certificate, put_lowest, put_sources
 from circuitsim.analysis.tangent_newton import tangent_newton
 from circuitsim.engine.small.pointers import pointer
 from circuitsim.models.junction_diode import BASE, RATE, charge, junction
@@ -17,7 +17,6 @@ def solve_stages(
     made,
     laws,
     states,
-    anew,
     first,
     length,
     share,
@@ -46,8 +45,6 @@ def solve_stages(
         Pinned.
     states : StatePlaces
         Pinned.
-    anew : int
-        Whether to fill in the matrix.
     first : int
         Number of known stages.
     length, share : float
@@ -80,10 +77,8 @@ def solve_stages(
         Number of known stages, and whether the next one has a solution that violates some equation.
     """
     made, laws, states = pointer(made), pointer(laws), pointer(states)
-    same, right = np.empty(node.shape[2], np.int64), np.empty(made.left.size + 1)
+    same, right = np.empty(node.shape[2], np.int64), np.empty(made.left.size)
     base = np.empty(x.size)
-    if anew:
-        put_matrix(made, columns[first])
     for k in range(first, columns.shape[0]):
         column = columns[k]
         for j in range(x.size):
@@ -96,7 +91,7 @@ def solve_stages(
         for c in range(states.charged.size):
             row = made.rows[states.charged[c]]
             row[RATE], row[BASE] = 1.0 / share, base[states.storing.size + c]
-        put_sources(made, laws, column, right)
+        put_sources(made, column, right)
         put_lowest(made, column, same)
         if not tangent_newton(made, laws, column, right, same, start, tolerance, device[k], branch[k], node[k]):
             return k, 0
