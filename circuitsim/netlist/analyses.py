@@ -150,8 +150,6 @@ def _end_of_word(card: Card, at: int) -> int:
 
 
 INITIAL = ".ic v(out)=2 v(x1.a)=0.5 i(L1)=1m"
-OTHER_MEASUREMENTS = frozenset(("op", "tf", "noise", "sp", "pz", "fft", "hb"))
-"""Analyses whose measurements are not supported."""
 
 
 def measurement(card: Card, after: int) -> MeasurementRequest | None:
@@ -160,7 +158,7 @@ def measurement(card: Card, after: int) -> MeasurementRequest | None:
     LTspice may omit the analysis.
     """
     words = card.text[after:].split(None, 1)
-    if len(words) < 2 or words[0].lower() in OTHER_MEASUREMENTS:
+    if len(words) < 2 or words[0].lower() in dialect.OTHER_MEASUREMENTS:
         return None
     analysis = words[0].lower() if words[0].lower() in ("tran", "ac", "dc") else ""
     text = words[1] if analysis else card.text[after:]

@@ -55,6 +55,9 @@ CARDS: dict[str, tuple[str, str]] = {
 OVER_TIME = _words(".ic .meas .measure .four .fourier")
 """Cards that affect transient analysis but not the operating point."""
 
+OTHER_MEASUREMENTS = _words("op tf noise sp pz fft hb")
+"""Analyses whose measurements are not supported."""
+
 NO_EFFECT = OVER_TIME | _words(
     """.nodeset .width .probe .probe64 .csparam .backanno .title .protect .unprotect .prot .unprot .graph .savebias
     .loadbias .wave .net .watch .autoconverge .text .stmlib .dcvolt .result .preprocess"""

@@ -495,7 +495,10 @@ class DeckReader(definitions.Includes):
         elif word == ".enddata":
             pass  # the table ends with its card
         elif word in dialect.NO_EFFECT:
-            self.reporter.gather("no-effect", f"{word} has no effect at the operating point", card, word)
+            what, of = f"{word} has no effect at the operating point", card.text[after:].lower().split(None, 1)[:1]
+            if word in (".meas", ".measure") and of and of[0] in dialect.OTHER_MEASUREMENTS:
+                what = f"{word} {of[0]} is ignored: tran, ac and dc can be measured"
+            self.reporter.gather("no-effect", what, card, what.partition(" has ")[0])
             if word in dialect.OVER_TIME and self.scope is self.top:
                 self.request(card)
         elif word in dialect.OTHER_ANALYSES:

@@ -187,7 +187,7 @@ def plot_curve(found: Any) -> Figure:
     return figure
 
 
-def plot_bode(name: str, table: Table, varied: np.ndarray | None = None) -> Figure:
+def plot_bode(name: str, table: Table, varied: tuple[str, np.ndarray] | None = None) -> Figure:
     """Two panels of the columns of `circuitsim.small_signal.frequency.response_table`.
 
     Parameters
@@ -196,12 +196,12 @@ def plot_bode(name: str, table: Table, varied: np.ndarray | None = None) -> Figu
         Title of the circuit.
     table : Table
         For several runs, one after another.
-    varied : (runs,) float array, optional
-        The value varied between runs, which sets the colours.
+    varied : (str, (runs,) float array), optional
+        What is varied between runs, and its values, which set the colours.
     """
     figure, (magnitude, phase) = stacked(name, 8.0, [3.0, 3.0], True)
     frequency = np.asarray(table.columns[0])
-    colours = [None] if varied is None else family(varied)
+    colours = [None] if varied is None else family(varied[1])
     many = len(table.header) // (3 * len(colours))
     for k in range(1, len(table.header), 3):
         decibels, drawn = np.asarray(table.columns[k + 1]), np.isfinite(table.columns[k + 1])
@@ -221,7 +221,7 @@ def plot_bode(name: str, table: Table, varied: np.ndarray | None = None) -> Figu
     widen(magnitude.yaxis, 20.0 / math.log(10.0) * ROUNDING, 1.0)
     widen(phase.yaxis, math.degrees(ROUNDING), 1.0)
     for axes in (magnitude, phase):
-        name_curves(axes, "", "")
+        name_curves(axes, "", "", "" if varied is None else f"as {varied[0]} grows")
     return figure
 
 

@@ -28,6 +28,7 @@ INK, FAINT = "#30343b", "#8a919c"
 BLUE, RED, CYAN = "#3b6ea5", "#b4413c", "#17becf"
 """Colours of data; of limits and poles; of pads."""
 STYLES = ("-", "--", ":", "-.")
+STROKES = ("solid", "dashed", "dotted", "dash-dotted")
 """Line styles of the quantities in a family of curves, whose colours show the varied value."""
 DISTINCT = 10
 """Maximum number of curves in a panel with distinct colours."""
@@ -161,7 +162,8 @@ def family(values: np.ndarray) -> list[Any]:
 
 
 def name_curves(axes: Axes, name: str, unit: str, note: str = "") -> None:
-    """Label the vertical axis of a panel, and each of its curves at its end; for more than `NAMED` state the number.
+    """Label the vertical axis of a panel, and each of its curves at its end; for more than `NAMED` state their number
+    and quantities.
 
     Parameters
     ----------
@@ -180,7 +182,12 @@ def name_curves(axes: Axes, name: str, unit: str, note: str = "") -> None:
             line.set_color(colour)
     how: dict[str, Any] = {"fontsize": 7, "transform": axes.transAxes}
     if len(curves) > NAMED:
-        axes.text(0.01, 0.97, plain(f"{len(curves)} curves, dark to light {note or 'in their order'}"), va="top", **how)
+        styles = {str(line.get_label()).partition("  ")[0]: str(line.get_linestyle()) for line in curves}
+        names = [name + f" ({STROKES[STYLES.index(style)]})" * (len(styles) > 1) for name, style in styles.items()]
+        what = f" of {', '.join(names)}" if len(names) <= len(STYLES) else ""
+        words = f"{len(curves)} curves{what}, dark to light {note or 'in their order'}"
+        box = {"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.0}
+        axes.text(0.01, 0.97, plain(words), va="top", bbox=box, **how)
         return
     low, high = axes.get_ylim()
     values = [np.asarray(line.get_ydata(), dtype=float) for line in curves]

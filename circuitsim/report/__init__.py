@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from circuitsim._version import __version__
 from circuitsim.formats import html
-from circuitsim.units import format_quantity
+from circuitsim.units import format_quantity, short
 
 if TYPE_CHECKING:
     from circuitsim.analysis import OperatingPoint
@@ -177,7 +177,7 @@ def history(found: History, options: dict[str, Any]) -> str:
         By name; None values are omitted.
     """
     last = [[name, f"{value:.6g}"] for name, value in found.rows[-1].items()] if found.rows else []
-    stated = [[name, str(value)[:200]] for name, value in options.items() if value is not None]
+    stated = [[name, short(str(value), 200)] for name, value in options.items() if value is not None]
     return "".join(
         [
             "<h2>Training</h2>",

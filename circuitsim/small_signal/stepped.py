@@ -189,10 +189,10 @@ class AcSweep(Result):
             rows = slice(k * count, (k + 1) * count)
             at = ", ".join(f"{name}={values[k]:g}" for name, values in self.measured.axes.items())
             for number, (name, column) in enumerate(found.columns.items()):
-                header.append(f"{name}, {at}" if number % 3 == 0 else name)
+                header.append(f"{name}  {at}" if number % 3 == 0 else name)
                 units.append(found.units[name])
                 columns.append(column[rows])
-        varied = next(iter(self.measured.axes.values()))
+        varied = next(iter(self.measured.axes.items()))
         return plot_bode(found.title, Table(tuple(header), tuple(units), tuple(columns)), varied)
 
     def _heading(self) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.errors import UsageError
 from circuitsim.time_domain.functionals import EventTime, Functional, Value, branch_weights, check
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.implicit_sensitivities import implicit_sensitivities
@@ -73,12 +74,20 @@ def waveform_gradient(
     --------
     ``waveform_gradient(run, [Integral("v(out)", 0.0, 0.02)], ["R1", "D1.vfwd"]).gradient["D1.vfwd"]``
     """
-    shares = np.ones(len(functionals)) if weights is None else np.asarray(weights, float)
+    shares = shares_of(weights, len(functionals))
     if isinstance(result, ImplicitResult):
         values, by_number = _of_implicit(result, functionals, names)
     else:
         values, by_number = _of_exact(result, functionals, names)
     return WaveformGradient(values, dict(zip(names, (shares @ by_number).tolist())))
+
+
+def shares_of(weights: Sequence[float] | None, count: int) -> np.ndarray:
+    """The weights of ``count`` values, 1 by default."""
+    shares = np.ones(count) if weights is None else np.asarray(weights, float)
+    if shares.shape != (count,):
+        raise UsageError(f"{shares.size} weights for {count} values: give one of each")
+    return shares
 
 
 def _of_implicit(

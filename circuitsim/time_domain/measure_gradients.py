@@ -11,7 +11,7 @@ import numpy as np
 from circuitsim.analysis.probes import parse_probes
 from circuitsim.errors import UsageError
 from circuitsim.time_domain.functionals import EventTime, EventValue, Functional, Integral, Value, own_weights
-from circuitsim.time_domain.gradients import waveform_gradient
+from circuitsim.time_domain.gradients import shares_of, waveform_gradient
 from circuitsim.time_domain.measure import Measurement, Reader
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.signals import LastInterval, Signal
@@ -133,7 +133,7 @@ def measure_gradient(
     ``measure_gradient(run, ["ripple PP v(out) FROM=10m"], ["C1"])[1]["C1"]``
     """
     found = [measurement_terms(result, text, names) for text in texts]
-    shares = [1.0] * len(found) if weights is None else list(weights)
+    shares = shares_of(weights, len(found)).tolist()
     functionals = [own for terms in found for own in terms.functionals]
     each = [share * weight for share, terms in zip(shares, found) for weight in terms.weights]
     gradient = waveform_gradient(result, functionals, by, each).gradient

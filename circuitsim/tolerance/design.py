@@ -227,7 +227,8 @@ def optimise(
     """
     warn_of_time(source)
     circuit = circuit_at_operating_point(source, changed=list(_bounds(circuit_of(source), adjust)))
-    task = _Problem(circuit, _bounds(circuit, adjust), [parse_target(t) if isinstance(t, str) else t for t in targets])
+    bounds = _bounds(circuit, adjust)
+    task = _Problem(circuit, bounds, [parse_target(t) if isinstance(t, str) else t for t in targets])
     if not np.isfinite(task.residuals(task.start)).all():
         task.point(task.start)  # raises an error if there is none
     free = np.ones(task.start.size, dtype=bool)
@@ -246,8 +247,6 @@ def optimise(
         values |= {name: min(neighbours(series, values[name]), key=lambda r: abs(r - values[name])) for name in ohmic}
     point = task.ready.solve(values)
     outputs = {t.quantity: (value, t.value) for t, value in zip(task.targets, task.read(point).tolist())}
-    ends = (task.value(end).tolist() for end in (task.low, task.high))
-    bounds = {name: (low, high) for name, low, high in zip(task.names, *ends)}
     return Design(values, bounds, outputs, task.error(x), continuous, series.upper(), point)
 
 
@@ -398,12 +397,13 @@ def _bounds(
     """Bounds of the adjustable elements, by name."""
     given: Mapping[str, tuple[float, float] | None] = adjust if isinstance(adjust, Mapping) else dict.fromkeys(adjust)
     found: dict[str, tuple[float, float]] = {}
-    for pattern, ends in given.items():
-        matching = [n for n in circuit.names if fnmatchcase(n.lower(), pattern.lower())]
-        if not matching:
-            raise UsageError(f"nothing is called {pattern!r}")
-        for name in matching:
-            found[name] = _ends(circuit, name, ends)
+    for patterns, ends in given.items():
+        for pattern in patterns.split():
+            matching = [n for n in circuit.names if fnmatchcase(n.lower(), pattern.lower())]
+            if not matching:
+                raise UsageError(f"no element is called {pattern!r}: resistors and sources can be adjusted")
+            for name in matching:
+                found[name] = _ends(circuit, name, ends)
     if not found:
         raise UsageError("nothing to adjust: name elements, for instance --adjust 'R*'")
     return found

@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 COUNTED = ("epoch", "updates", "skipped", "rate_factor", "seconds", "train_seconds")
 """Columns that are not measurements."""
 
+BOUNDS = ("lower", "upper")
+"""Bounds of the loss; where it is tiny, their rounding may have either sign."""
+
 PANELS: dict[str, tuple[str, ...]] = {
-    "loss": ("loss", "lower", "upper"),
+    "loss": ("loss", *BOUNDS),
     "error": ("error",),
     "largest relative residual": ("residual", "nudged_residual", "certificate"),
     "fraction of clamped units and diodes that change": ("kink_share",),
@@ -78,9 +81,10 @@ def history_figure(rows: Sequence[Mapping[str, float]]) -> Figure:
         axes.ticklabel_format(useOffset=False)
         for name in names:
             axes.plot(updates, [row[name] for row in rows], marker=marker_of(len(updates)), label=name)
-        values = [value for name in names for row in rows if math.isfinite(value := row[name])]
+        own = [name for name in names if name not in BOUNDS] or names
+        values = [value for name in own for row in rows if math.isfinite(value := row[name])]
         if 0.0 < 10.0 * min(values) < max(values):
-            axes.set_yscale("log")
+            axes.set_yscale("log", nonpositive="mask")
         axes.set(xlabel="updates", ylabel=fill(label, LINE))
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
         axes.legend(frameon=False)

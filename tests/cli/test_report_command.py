@@ -176,6 +176,11 @@ def test_a_run(command: Command, tmp_path: Path) -> None:
     assert command("report", run, "--output", tmp_path / "r.html").code == 0
     text = checked(tmp_path / "r.html")
     assert "over updates" in text and "learn-divider.cir" in text and 'data-name="R5"' in text
+    stored = json.loads((run / "config.json").read_text())
+    stored["options"]["deck"] = "x" * 300
+    (run / "config.json").write_text(json.dumps(stored))
+    assert command("report", run, "--output", tmp_path / "r.html").code == 0
+    assert "x" * 199 + "…" in checked(tmp_path / "r.html")
     (run / "history.jsonl").write_text("[1]\n")
     assert command("report", run, "--output", tmp_path / "r.html").code == 2
 

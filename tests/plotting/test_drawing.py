@@ -13,6 +13,7 @@ from circuitsim import Circuit, loads, solve, sweep
 from circuitsim.plotting import draw_circuit, drawing, plot_sweep, rendered
 from circuitsim.plotting.drawing import arrange, symbol
 from circuitsim.plotting.svg import circuit_svg
+from circuitsim.small_signal import ac_sweep
 
 
 def rectifier() -> Circuit:
@@ -120,7 +121,22 @@ def test_a_sweep_by_factors_has_a_logarithmic_axis() -> None:
 def test_many_curves_are_counted() -> None:
     found = sweep(rectifier(), {"V1": [0.0, 1.0], "RL": [1e3 * k for k in range(1, 31)]}, "v(out)")
     (axes,) = plot_sweep(found).axes
-    assert [text.get_text() for text in axes.texts] == ["30 curves, dark to light as RL grows"]
+    assert [text.get_text() for text in axes.texts] == ["30 curves of v(out), dark to light as RL grows"]
+
+
+def test_many_responses_share_their_colours_and_state_their_styles() -> None:
+    deck = loads("""stepped
+V1 in 0 AC 1
+R1 in out 1k
+C1 out 0 1u
+.param r=1k
+.step R1 list 1k 2k 3k 4k 5k 6k 7k 8k
+.ac dec 1 10 1k
+""")
+    magnitude, phase = ac_sweep(deck).plot().axes
+    told = "16 curves of v(in) (solid), v(out) (dashed), dark to light as R1 grows"
+    assert [text.get_text() for text in magnitude.texts] == [told]
+    assert [line.get_color() for line in magnitude.lines] == [line.get_color() for line in phase.lines]
 
 
 def test_the_colours_of_a_family_follow_the_varied_value() -> None:

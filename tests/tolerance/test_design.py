@@ -71,3 +71,11 @@ def test_targets_that_the_values_of_the_deck_do_not_move() -> None:
     found = circuitsim.optimise(deck, ["R*"], ["v(out)=2"])
     assert found.error < 1e-9 and found.values["R1"] == pytest.approx(4.0 * found.values["R2"])
     assert "targets not met, error 0.85" in circuitsim.optimise(deck, ["R*"], ["v(out)=20"]).text()
+
+
+def test_names_come_in_lists_and_bounds_are_reported_as_they_are() -> None:
+    deck = circuitsim.loads("divider\nV1 in 0 10\nR1 in out 1k\nR2 out 0 1k\n")
+    found = circuitsim.optimise(deck, {"R1 R2": None}, ["v(out)=2.5"])
+    assert found.bounds == {"R1": (1.0, 1e6), "R2": (1.0, 1e6)}
+    with pytest.raises(UsageError, match=r"no element is called 'D1\.n': resistors and sources can be adjusted"):
+        circuitsim.optimise(deck, ["D1.n"], ["v(out)=2.5"])

@@ -89,3 +89,10 @@ def test_tensorboard(tmp_path, monkeypatch, capsys) -> None:
     assert [e.step for e in EventFileLoader(str(later)).Load() if e.HasField("summary")] == [3]
     assert main([*words, str(tmp_path / "logs")]) == 0
     assert len(list((tmp_path / "logs").iterdir())) == 1
+
+
+def test_bounds_that_are_rounding_leave_the_axis_of_the_loss_logarithmic() -> None:
+    history = History()
+    for loss, upper in ((1.0, 1.1), (1e-8, 1.1e-8), (1e-15, -1e-15)):
+        history.append({"loss": loss, "lower": 0.9 * loss, "upper": upper})
+    assert history.plot().axes[0].get_yscale() == "log"

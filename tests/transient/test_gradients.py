@@ -549,6 +549,9 @@ def test_what_has_no_gradient() -> None:
     ):
         with pytest.raises(UsageError, match=said):
             measure_gradient(pump, [text], ["R1"])
+    for weights in ([1.0], [1.0, 2.0, 3.0]):
+        with pytest.raises(UsageError, match=f"{len(weights)} weights for 2 values"):
+            measure_gradient(pump, ["x MAX v(o)", "y AVG v(o)"], ["R1"], weights)
     assert measure_gradient(pump, ["x WHEN v(o)=1000"], ["R1"]) == ({"x": None}, {"R1": 0.0})
     implicit = run("filtered", method="implicit", accuracy=1e-4)
     for name, said in (

@@ -49,8 +49,9 @@ NOTES = """\
   circuitsim train circuit netlists/learn-ripple.cir --data netlists/learn-ripple.csv --steady --epochs 200 --out run
 
 --compare prints the gradient of the mean loss at the deck's values, over the first 64 samples (or --batch N), by every
-method. Implicit differentiation is exact; the relative error and the cosine of the others are against it. kinks: diodes
-that change between the phases, over all samples; of implicit differentiation diodes without current and voltage.
+method; that of a resistor is by its conductance. Implicit differentiation is exact; the relative error and the cosine
+of the others are against it. kinks: diodes that change between the phases, over all samples; of implicit
+differentiation diodes without current and voltage.
 
 Data with a column time are waveforms, with a column measurement values of .meas (docs/learning.md): then the
 gradient is exact, capacitors, inductors and numbers of diodes and switches (D1.vfwd, S1.vt) are trainable too, and the
