@@ -94,10 +94,10 @@ def text_of(
     UsageError
         Something that no card can express.
     """
-    found = _Writer(circuit, circuit if isinstance(circuit, Deck) else deck, strict, lenient)
+    found = _Writer(circuit, circuit if isinstance(circuit, Deck) else deck, strict, lenient, ngspice)
     if switches is not None:
         found.switches = dict(switches)
-    return found.text(roles, ngspice)
+    return found.text(roles)
 
 
 class ModelCards:
@@ -217,10 +217,13 @@ class _Writer:
         The letters of elements, and the written names of elements and nodes.
     comments : list of str
         Renamed names.
+    meters : dict of int to (str, str)
+        By position of an element whose current ngspice cannot print: a source of 0 V in series, the node between.
     """
 
-    def __init__(self, circuit: Circuit, deck: Deck | None, strict: bool, lenient: bool) -> None:
-        self.circuit, self.deck, self.strict, self.lenient = circuit, deck, strict, lenient
+    def __init__(self, circuit: Circuit, deck: Deck | None, strict: bool, lenient: bool, ngspice: bool) -> None:
+        self.circuit, self.deck, self.strict, self.lenient, self.ngspice = circuit, deck, strict, lenient, ngspice
+        self.meters: dict[int, tuple[str, str]] = {}
         self.kind, self.first, self.second, self.value = circuit.columns()
         self.analyses: tuple[Analysis, ...] = () if deck is None else deck.analyses
         self.following: Any = (circuit.dynamics or Dynamics()) if deck is None else deck.following
@@ -257,9 +260,9 @@ class _Writer:
         possible += ("H" if voltage else "F") * (by_current and not law.voltages)
         return own if own in possible else possible[-1]
 
-    def text(self, roles: Roles | None, ngspice: bool) -> str:
+    def text(self, roles: Roles | None) -> str:
         """The deck."""
-        circuit = self.circuit
+        circuit, closing = self.circuit, self.closing()
         lines = [safe_title(circuit.title), *self.comments, *([] if roles is None else self.directives(roles))]
         cards = {row.letter: row.spice for row in ELEMENTS[:ELEMENTARY]}
         cards[ELEMENTS[DIODE].letter] += f" {IDEAL_MODEL}"
@@ -268,11 +271,13 @@ class _Writer:
         for k, value in enumerate(self.value):
             own = self.timed(k) if k not in circuit.laws or k in self.following.frozen else None
             device = circuit.devices.get(k)
+            if k in self.meters:
+                lines.append(f"{self.meters[k][0]} {self.nodes[self.first[k]]} {self.meters[k][1]} 0")
             if own is not None:
                 lines.append(own)
             elif k in circuit.laws:
                 lines += self.controlled(k)
-            elif device is not None and device.model.dialect and ngspice:
+            elif device is not None and device.model.dialect and self.ngspice:
                 lines += self.portable(device, k)
                 ideal = True
             else:
@@ -282,11 +287,12 @@ class _Writer:
                     card, last = device.model.spice, models.words(device, name, first, second)
                 lines.append(card.format(name=name, first=first, second=second, value=last))
         lines += [MODEL] * ideal + models.lines + AMPLIFIER_DEFINITION.splitlines() * bool(circuit.amplified)
-        return "\n".join([*lines, *(self.closing() or [".op"]), ".end", ""])
+        return "\n".join([*lines, *(closing or [".op"]), ".end", ""])
 
     def ends(self, k: int) -> tuple[str, str, str]:
         """The name of an element and those of its nodes."""
-        return self.names[k], self.nodes[self.first[k]], self.nodes[self.second[k]]
+        first = self.meters[k][1] if k in self.meters else self.nodes[self.first[k]]
+        return self.names[k], first, self.nodes[self.second[k]]
 
     def element(self, name: str) -> str:
         """The written name of an element, or of a parameter of one."""
@@ -303,13 +309,35 @@ class _Writer:
             return name
 
     def quantities(self, text: str) -> str:
-        """A text with its quantities v(a,b), i(R1) and p(R1) renamed."""
+        """A text with its quantities v(a,b), i(R1) and p(R1) renamed; for ngspice with currents of sources alone."""
 
         def renamed(found: re.Match[str]) -> str:
+            name = found[2].strip().replace(":", ".")
+            if self.ngspice and found[1].lower() != "v" and name in self.circuit:
+                k = self.circuit.element_index(name)
+                current, across = (
+                    f"i({self.metered(k)})",
+                    f"v({self.nodes[self.first[k]]},{self.nodes[self.second[k]]})",
+                )
+                power = f"{across.replace(',0)', ')')}*{current}"
+                alone = found[0] in text.split()
+                return current if found[1].lower() == "i" else f"par('{power}')" if alone else f"({power})"
             called = self.node if found[1].lower() == "v" else self.element
             return f"{found[1]}({','.join(called(part.strip().replace(':', '.')) for part in found[2].split(','))})"
 
         return _QUANTITY.sub(renamed, text)
+
+    def metered(self, k: int) -> str:
+        """The name of a source through which the current of element ``k`` flows, for ngspice; else its own."""
+        law, name = self.circuit.laws.get(k), self.names[k]
+        formula = k in self.following.frozen or (law is None and k in self.following.formulas)  # as it was written
+        kept = formula or self.letters[k] in "VLEHX"
+        if kept or (law is not None and law.quantity is Quantity.VOLTAGE):
+            return name
+        if k not in self.meters:
+            wanted = f"{name}.current"
+            self.meters[k] = self.own_names.legal(wanted, f"V{wanted}"), self.own_nodes.legal(wanted, wanted)
+        return self.meters[k][0]
 
     # ------------------------------------------------------------------ elements
     def controlled(self, k: int) -> list[str]:
@@ -487,7 +515,10 @@ class _Writer:
             points = [] if card.spacing is Spacing.LIST else [str(card.points)]
             return " ".join([".ac", card.spacing.value, *points, *map(exact, card.frequencies)])
         if isinstance(card, Output):
-            return " ".join(filter(None, (f".{card.card}", card.analysis, *map(self.quantities, card.requests))))
+            asked = [self.quantities(own) for own in card.requests]
+            if self.ngspice:
+                asked = [f"par('{own[1:-1]}')" if own.startswith("{") else own for own in asked]
+            return " ".join(filter(None, (f".{card.card}", card.analysis, *asked)))
         if isinstance(card, TransferRequest):
             return f".tf {self.quantities(card.output)} {self.element(card.source)}"
         if isinstance(card, SensitivityRequest):

@@ -184,3 +184,30 @@ def test_sweeps_of_what_a_card_states(card: str) -> None:
     deck = loads(text)
     found = [sweep(one, columns="v(b)")["v(b)"] for one in (deck, loads(text_of(deck)))]
     np.testing.assert_allclose(found[1], found[0], rtol=1e-12)
+
+
+def test_currents_of_sources_alone_are_written_for_ngspice() -> None:
+    """It prints no others: each other element has a source of 0 V in series."""
+    deck = loads("""currents
+V1 a 0 5
+R1 a b 1k
+D1 b c junction
+D2 c 0 straight
+I1 0 c 1m
+G1 c 0 a 0 1u
+F1 c 0 V1 0.01
+L1 b q 1m
+R2 q 0 5k
+E1 e 0 a 0 2
+R3 e 0 1k
+.model junction D(is=1e-14)
+.model straight D(vfwd=0.5 ron=1 vrev=5)
+.dc V1 0 5 1
+.print dc i(R1) i(D1) i(D2) p(R1) {v(a)*2+i(R1)*1k} {p(D2)+1} i(V1) i(L1) i(E1) i(I1) i(G1) i(F1)
+.meas dc most MAX p(R1)
+""")
+    text = text_of(deck, ngspice=True)
+    (card,) = (line for line in text.splitlines() if line.startswith(".print"))
+    assert set(re.findall(r"\bi\((.)", card)) == set("VLE") and "{" not in card and "p(R" not in text
+    found = [[*sweep(one).columns.values()] for one in (deck, loads(text))]
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-9, atol=1e-15)

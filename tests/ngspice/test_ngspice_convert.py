@@ -78,4 +78,7 @@ def test_the_converted_deck_is_the_deck(name: str, tmp_path: Path, capsys: pytes
             if key in ("time", "frequency"):
                 continue
             there = np.interp(one["time"], other["time"], other[key]) if axis == "time" else other[key]
-            assert np.abs(one[key] - there).max() <= 1e-6 * max(np.abs(one[key]).max(), 1e-12), key
+            near = (
+                1e-6 if one[axis].size == other[axis].size else 1e-3
+            )  # a source in series with a current: other steps
+            assert np.abs(one[key] - there).max() <= near * max(np.abs(one[key]).max(), 1e-12), key
