@@ -76,7 +76,7 @@ def merged(found: list[Token]) -> list[Token]:
             k += 4
             continue
         if token.kind == MARK and token.text == "=" and (not words or words[-1].word != "data"):
-            raise CardError("syntax", "'=' does not belong here", token)
+            raise CardError("'=' does not belong here", token)
         if token.kind != MARK:
             words.append(token)
         k += 1
@@ -120,8 +120,9 @@ def output(card: Card, word: str, at: int) -> Output:
             at = token.end
         elif found := _OPTION.match(text, at):
             if found[1].lower() not in OPTIONS:
-                message = f"{word} has no option {short(found[1])!r}"
-                raise CardError("syntax", message, card.at(at), f"known: {', '.join(OPTIONS)}")
+                raise CardError(
+                    f"{word} has no option {short(found[1])!r}", card.at(at), f"known: {', '.join(OPTIONS)}"
+                )
             at = found.end()
         elif found := _WIDTH.match(text, at):
             at = found.end()  # the axis limits of ngspice's .plot
@@ -145,7 +146,7 @@ def _end_of_word(card: Card, at: int) -> int:
             return at + 1
         at += 1
     if depth > 0:
-        raise CardError("syntax", "unmatched '('", card.at(start), "close it on this card")
+        raise CardError("unmatched '('", card.at(start), "close it on this card")
     return at
 
 
@@ -223,8 +224,11 @@ class Analyses:
         if word == ".dc":
             return DcSweep(ranges, place)
         if len(ranges) > 1:
-            message = f".step varies {short(ranges[0].name)} and {short(ranges[1].name)}"
-            raise CardError("syntax", message, found[0], "write a .step card for each")
+            raise CardError(
+                f".step varies {short(ranges[0].name)} and {short(ranges[1].name)}",
+                found[0],
+                "write a .step card for each",
+            )
         return Step(ranges[0], place)
 
     def initial_values(self, found: list[Token]) -> InitialValues | None:
@@ -235,8 +239,9 @@ class Analyses:
         given = fields(card, found, repeated=True)
         kinds, pairs = given.take(), given.named()
         if len(kinds) != len(pairs) or not {kind.word for kind in kinds} <= {"v", "i"}:
-            message = ".ic takes node voltages and inductor currents; this entry is ignored"
-            self.reporter.warning("analysis", message, found[0], INITIAL)
+            self.reporter.warning(
+                "analysis", ".ic takes node voltages and inductor currents; this entry is ignored", found[0], INITIAL
+            )
             return None
         for kind, (name, value) in zip(kinds, pairs):
             try:
@@ -259,16 +264,17 @@ class Analyses:
         requests, place = output(card, word, after).requests, card.place()
         if word == ".tf":
             if len(requests) != 2:
-                raise CardError("syntax", ".tf needs an output and an input source", card.last, ".tf v(out) V1")
+                raise CardError(".tf needs an output and an input source", card.last, ".tf v(out) V1")
             return TransferRequest(*requests, place)
         modes = [k for k, request in enumerate(requests) if request.lower() in ("ac", "dc")]
         wanted = requests[: modes[0]] if modes else requests
         if modes and requests[modes[0]].lower() == "dc" and len(requests) > modes[0] + 1:
             at = card.at(card.text.find(requests[modes[0] + 1], card.offset + len(word)))
-            raise CardError("syntax", f".sens: {short(requests[modes[0] + 1])!r} does not belong here", at)
+            raise CardError(f".sens: {short(requests[modes[0] + 1])!r} does not belong here", at)
         if not wanted or (modes and requests[modes[0]].lower() == "ac"):
-            message = ".sens: only sensitivities of the operating point are computed"
-            self.reporter.warning("analysis", message, card, ".sens v(out) i(V1)")
+            self.reporter.warning(
+                "analysis", ".sens: only sensitivities of the operating point are computed", card, ".sens v(out) i(V1)"
+            )
         return SensitivityRequest(wanted, place)
 
     def number(self, token: Token) -> float:
@@ -278,7 +284,7 @@ class Analyses:
     def temperatures(self) -> tuple[float, ...]:
         """The values of ``.temp``, °C."""
         if not self.words:
-            raise CardError("syntax", ".temp needs a temperature", self.card.last, ".temp 27")
+            raise CardError(".temp needs a temperature", self.card.last, ".temp 27")
         return tuple(checked_temperature(self.number(t), t) for t in self.words)
 
     # ------------------------------------------------------------------ .dc and .step
@@ -296,13 +302,13 @@ class Analyses:
         typed = not parameter and len(words) > 1 and ":" in words[1].text and ":" not in words[0].text
         kind = words.pop(0) if typed else None
         if not words or words[0].kind != WORD:
-            raise CardError("syntax", f"{self.word} needs a name and values", self.card.last, f"{self.word} {FORMS}")
+            raise CardError(f"{self.word} needs a name and values", self.card.last, f"{self.word} {FORMS}")
         token = words.pop(0)
         name, vary = self.meant(token, parameter, kind)
         at = words[0] if words else self.card.last
         second = self.scale()
         if scale and second:
-            raise CardError("syntax", f"{self.word}: {second!r} is the second scale", at, "leave one of them out")
+            raise CardError(f"{self.word}: {second!r} is the second scale", at, "leave one of them out")
         if words and words[0].word == "list":
             values, steps = self.listed()
         else:
@@ -313,10 +319,11 @@ class Analyses:
         """Take ``LIST v1 v2 …``."""
         words = self.words[1:]
         if not words:
-            raise CardError("syntax", f"{self.word} list has no values", self.card.last, "list v1 v2 …")
+            raise CardError(f"{self.word} list has no values", self.card.last, "list v1 v2 …")
         if len(words) > limits.SWEEP_POINTS:
-            many = f"{self.word} has more than {limits.SWEEP_POINTS:,} points"
-            raise CardError("limit", many, words[0], "list fewer values")
+            raise CardError(
+                f"{self.word} has more than {limits.SWEEP_POINTS:,} points", words[0], "list fewer values", "limit"
+            )
         self.words.clear()
         return array("d", [self.number(token) for token in words]), ()
 
@@ -325,8 +332,9 @@ class Analyses:
         words = self.words[:3]
         if len(words) < 3:
             last = "the number of points" if base else "step"
-            message = f"{self.word} {short(name)} needs start, stop and {last}"
-            raise CardError("syntax", message, self.card.last, f"{self.word} {FORMS}")
+            raise CardError(
+                f"{self.word} {short(name)} needs start, stop and {last}", self.card.last, f"{self.word} {FORMS}"
+            )
         del self.words[:3]
         start, stop, step = (self.number(token) for token in words)
         try:
@@ -335,7 +343,7 @@ class Analyses:
             return logarithmic(start, stop, step, base), ()
         except ValueError as error:
             hint = "write start, stop, points" if base else "the step must lead from start to stop"
-            raise CardError("analysis", f"{short(name)}: {error}", words[2], hint) from None
+            raise CardError(f"{short(name)}: {error}", words[2], hint, "analysis") from None
 
     def meant(self, token: Token, parameter: bool = False, kind: Token | None = None) -> Varied:
         """Resolve a name: ``R1``, ``R1:r``, a parameter of the deck (marked by ``PARAM``) or of a model (its type may
@@ -351,24 +359,39 @@ class Analyses:
         if kind is not None:
             model = scope.find_model(name.lower())
             if model is None or model.type != kind.text.upper():
-                message = f"{self.word}: {short(kind.text)!r} is not the type of a model {short(name)!r}"
-                raise CardError("syntax", message, kind, f"{self.word} {FORMS}")
+                raise CardError(
+                    f"{self.word}: {short(kind.text)!r} is not the type of a model {short(name)!r}",
+                    kind,
+                    f"{self.word} {FORMS}",
+                )
         if own:
             return self.own(name, own, token)
         if name in circuit and not parameter:
             if not ELEMENTS[circuit.columns()[0][circuit.element_index(name)]].parameter:
-                message = f"{self.word} sweeps {short(name)}, which has no value to sweep"
-                raise CardError("analysis", message, token, "sweep a source, a resistor or a parameter")
+                raise CardError(
+                    f"{self.word} sweeps {short(name)}, which has no value to sweep",
+                    token,
+                    "sweep a source, a resistor or a parameter",
+                    "analysis",
+                )
             return name, name
         if name.lower() in scope.parameters:
             return name, PARAMETER + name
         if parameter:
-            message = f"{self.word}: no parameter is called {short(name)!r}"
-            raise CardError("parameter", message, token, f"define it: .param {short(name)}=…")
+            raise CardError(
+                f"{self.word}: no parameter is called {short(name)!r}",
+                token,
+                f"define it: .param {short(name)}=…",
+                "parameter",
+            )
         if name.lower() in TEMPERATURE_WORDS:
             return TEMPERATURE, TEMPERATURE
-        message = f"{self.word} sweeps {short(name)}, which is not in the circuit"
-        raise CardError("analysis", message, token, "name a source, a resistor or a parameter")
+        raise CardError(
+            f"{self.word} sweeps {short(name)}, which is not in the circuit",
+            token,
+            "name a source, a resistor or a parameter",
+            "analysis",
+        )
 
     def own(self, name: str, parameter: str, at: Token) -> Varied:
         """``R1:r``, ``D1:vfwd``, or the parameter of a model, which varies in all its elements."""
@@ -379,8 +402,12 @@ class Analyses:
                 return name, name
             if circuit.device_parameter(f"{name}.{parameter}") is not None:
                 return (f"{name}.{parameter}",) * 2
-            message = f"{self.word}: {short(name)} has no parameter {short(parameter)!r} to vary"
-            raise CardError("analysis", message, at, f"vary its value: {self.word} {short(name)} …")
+            raise CardError(
+                f"{self.word}: {short(name)} has no parameter {short(parameter)!r} to vary",
+                at,
+                f"vary its value: {self.word} {short(name)} …",
+                "analysis",
+            )
         model = self.scope.find_model(name.lower())
         if model is not None and steps(model, parameter):
             return word, PARAMETER + word
@@ -390,18 +417,23 @@ class Analyses:
             if device.label.lower() == name.lower() and device.model.parameter_called(parameter) is not None
         )
         if not elements:
-            message = f"{self.word}: no element takes {short(parameter)!r} from a model {short(name)!r}"
-            raise CardError("analysis", message, at, "name an element or a parameter of the deck")
+            raise CardError(
+                f"{self.word}: no element takes {short(parameter)!r} from a model {short(name)!r}",
+                at,
+                "name an element or a parameter of the deck",
+                "analysis",
+            )
         return word, elements
 
     def ranges(self) -> tuple[Range, ...]:
         """All ranges of a card, or the table it names."""
         card, word, words = self.card, self.word, self.words
         if not words and word == ".dc":
-            message = ".dc needs a source, start, stop and step, for one source or two"
-            raise CardError("syntax", message, card.last, f".dc {FORMS}")
+            raise CardError(
+                ".dc needs a source, start, stop and step, for one source or two", card.last, f".dc {FORMS}"
+            )
         if not words:
-            raise CardError("analysis", ".step names nothing to vary", card.last, f".step {FORMS}")
+            raise CardError(".step names nothing to vary", card.last, f".step {FORMS}", "analysis")
         first = words[0]
         if first.word == "data":
             return (self.table(),)
@@ -413,14 +445,15 @@ class Analyses:
                 checked_temperature(min(one.values), first)
             element = self.circuit[one.name] if one.vary == one.name and one.name in self.circuit else None
             if element is not None and element.kind == "resistor" and min(one.values) < 0:
-                raise CardError("range", f"{word} sweeps a resistance below zero", first, "resistances are positive")
+                raise CardError(f"{word} sweeps a resistance below zero", first, "resistances are positive", "range")
             again = [o.name for o in found if str(o.vary).lower() == str(one.vary).lower()]
             if again:
-                raise CardError("analysis", f"{word} sweeps {short(again[0])} twice", at, "name two sources")
+                raise CardError(f"{word} sweeps {short(again[0])} twice", at, "name two sources", "analysis")
             found.append(one)
         if math.prod(len(one.values) for one in found) > limits.SWEEP_POINTS:
-            message = f"{word} has more than {limits.SWEEP_POINTS:,} points"
-            raise CardError("limit", message, first, "take a larger step")
+            raise CardError(
+                f"{word} has more than {limits.SWEEP_POINTS:,} points", first, "take a larger step", "limit"
+            )
         return tuple(found)
 
     def table(self) -> Range:
@@ -431,7 +464,7 @@ class Analyses:
         if table is None:
             known = ", ".join(short(t.name.text) for t in list(tables.values())[:8])
             hint = f"the deck has: {known}" if known else "write it: .data NAME r1 r2 …"
-            raise CardError("analysis", f"{self.word}: there is no such table", words[:2][-1], hint)
+            raise CardError(f"{self.word}: there is no such table", words[:2][-1], hint, "analysis")
         varied = [self.meant(token)[1] for token in table.columns]
         names = [(name,) if isinstance(name, str) else name for name in varied]
         numbers = [self.number(token) for token in table.values]
@@ -453,7 +486,7 @@ class Analyses:
                 continue
             numbers.append(self.number(token))
         if not 1 <= len(numbers) <= 4:
-            raise CardError("syntax", ".tran needs a step and a stop time", card.last, ".tran step stop [start]")
+            raise CardError(".tran needs a step and a stop time", card.last, ".tran step stop [start]")
         if len(numbers) == 1:
             numbers = [0.0, *numbers]
         step, stop, start = numbers[0], numbers[1], numbers[2] if len(numbers) > 2 else 0.0
@@ -461,14 +494,10 @@ class Analyses:
         longest = numbers[3] if len(numbers) > 3 else 0.0
         if step < 0 or stop <= start or longest < 0:
             raise CardError(
-                "range",
-                ".tran needs 0 ≤ start < stop and non-negative steps",
-                words[0],
-                ".tran step stop [start]",
+                ".tran needs 0 ≤ start < stop and non-negative steps", words[0], ".tran step stop [start]", "range"
             )
         if memory(self.circuit):
-            message = ".tran: only the operating point is computed; circuitsim tran runs it"
-            self.reporter.warning("tran", message, card)
+            self.reporter.warning("tran", ".tran: only the operating point is computed; circuitsim tran runs it", card)
         place = card.place()
         return Transient(step, stop, start, place, "uic" in modifiers, "startup" in modifiers, longest)
 
@@ -484,19 +513,17 @@ class Analyses:
         spacing = spacings.get(words[0].word) if words else None
         at = words[0] if words else card.last
         if spacing is None:
-            raise CardError("syntax", ".ac needs dec, oct, lin or list, and frequencies", at, example)
+            raise CardError(".ac needs dec, oct, lin or list, and frequencies", at, example)
         numbers = [self.number(token) for token in words[1:]]
         points = 1
         if spacing is not Spacing.LIST:
             if len(numbers) != 3 or not 1 <= numbers[0] == round(numbers[0]):
-                raise CardError(
-                    "syntax", ".ac needs a whole number of points, the first and the last frequency", at, example
-                )
+                raise CardError(".ac needs a whole number of points, the first and the last frequency", at, example)
             points, numbers = round(numbers[0]), numbers[1:]
         ascending = len(numbers) > 0 and all(a <= b for a, b in pairwise(numbers))
         if not ascending or numbers[0] < 0.0 or (numbers[0] == 0.0 and spacing in (Spacing.DECADE, Spacing.OCTAVE)):
             raise CardError(
-                "range", ".ac needs frequencies in ascending order, above 0 for decades and octaves", at, example
+                ".ac needs frequencies in ascending order, above 0 for decades and octaves", at, example, "range"
             )
         self.reporter.warning("ac", ".ac: only the operating point is computed; circuitsim ac runs it", card)
         return SmallSignal(spacing, points, tuple(numbers), card.place())

@@ -81,16 +81,14 @@ def decode(data: bytes, name: str) -> tuple[str, Problem | None]:
         except UnicodeDecodeError:
             text = "\0"
         if "\0" in text:
-            hint = "save it as UTF-8"
-            raise NetlistError([Problem("encoding", "not valid UTF-16", Location(name, 1), hint)])
+            raise NetlistError([Problem("encoding", "not valid UTF-16", Location(name, 1), "save it as UTF-8")])
         return plain_lines(text), None
     if data[:3] == b"\xef\xbb\xbf":
         data = data[3:]
     at = data.find(b"\0")
     if at >= 0:
         place = _place_of(data, at, name)
-        hint = "the file is binary or damaged"
-        raise NetlistError([Problem("encoding", "NUL byte in a text file", place, hint)])
+        raise NetlistError([Problem("encoding", "NUL byte in a text file", place, "the file is binary or damaged")])
     warning = None
     try:
         text = data.decode("utf-8")
@@ -403,7 +401,7 @@ _BRACE = re.compile(r"[{}]")
 class CardError(Exception):
     """An error at a place of a deck; that of an operation in an expression is added later."""
 
-    def __init__(self, kind: str, message: str, at: Place | None = None, hint: str = "") -> None:
+    def __init__(self, message: str, at: Place | None = None, hint: str = "", kind: str = "syntax") -> None:
         super().__init__(message)
         self.kind, self.message, self.at, self.hint = kind, message, at, hint
 
@@ -449,10 +447,7 @@ def tokens(card: Card, start: int = 0, stop: int | None = None) -> list[Token]:
         if token.kind != MARK:
             if at == glued:
                 raise CardError(
-                    "syntax",
-                    "no blank between a name and an expression",
-                    card.at(at),
-                    "insert a blank; names cannot be computed",
+                    "no blank between a name and an expression", card.at(at), "insert a blank; names cannot be computed"
                 )
             glued = token.end
         found.append(token)
@@ -469,12 +464,12 @@ def delimited(card: Card, at: int) -> Token:
             depth += 1 if brace.group() == "{" else -1
             if depth == 0:
                 return Token(text[at + 1 : brace.start()], at + 1, EXPRESSION, brace.end(), card)
-        raise CardError("syntax", "unmatched '{'", card.at(at), "close the expression on this card")
+        raise CardError("unmatched '{'", card.at(at), "close the expression on this card")
     if mark == "}":
-        raise CardError("syntax", "unmatched '}'", card.at(at))
+        raise CardError("unmatched '}'", card.at(at))
     close = text.find(mark, at + 1)
     if close < 0:
-        raise CardError("syntax", f"unmatched {mark}", card.at(at), "close the quote on this card")
+        raise CardError(f"unmatched {mark}", card.at(at), "close the quote on this card")
     return Token(text[at + 1 : close], at + 1, EXPRESSION if mark == "'" else STRING, close + 1, card)
 
 
@@ -513,7 +508,7 @@ def finish(card: Card) -> None:
     left = [] if words is None else [*words.words, *(key for key, _ in words.pairs)]
     for token in sorted(left, key=lambda token: token.offset):
         name = card.text.split(None, 1)[0]
-        raise CardError("syntax", f"{short(name)}: {short(token.text)!r} does not belong here", token)
+        raise CardError(f"{short(name)}: {short(token.text)!r} does not belong here", token)
 
 
 def fields(card: Card, found: list[Token], repeated: bool = False) -> Words:
@@ -533,15 +528,16 @@ def fields(card: Card, found: list[Token], repeated: bool = False) -> Words:
     while k < len(plain):
         token = plain[k]
         if token.kind == MARK:
-            raise CardError("syntax", "an '=' without a name before it", token)
+            raise CardError("an '=' without a name before it", token)
         if k + 1 < len(plain) and plain[k + 1].kind == MARK:
             if token.kind != WORD:
-                raise CardError("syntax", "an '=' without a name before it", plain[k + 1])
+                raise CardError("an '=' without a name before it", plain[k + 1])
             if k + 2 == len(plain) or plain[k + 2].kind == MARK:
-                raise CardError("syntax", f"{short(token.text)}= without a value", plain[k + 1])
+                raise CardError(f"{short(token.text)}= without a value", plain[k + 1])
             if not repeated and token.word in known:
-                message = f"{short(token.text)}= is given twice on this card"
-                raise CardError("duplicate", message, token, "leave one out")
+                raise CardError(
+                    f"{short(token.text)}= is given twice on this card", token, "leave one out", "duplicate"
+                )
             known.add(token.word)
             pairs.append((token, plain[k + 2]))
             k += 3

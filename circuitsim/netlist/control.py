@@ -156,8 +156,9 @@ class Script:
             self.idle(card, word)
             return
         message = f"{short(card.text.strip())} of .control is not executed" + f": it is {where}" * bool(where)
-        hint = "the circuit keeps its earlier values; write the value on the element's card"
-        self.reader.reporter.warning("control", message, card, hint)
+        self.reader.reporter.warning(
+            "control", message, card, "the circuit keeps its earlier values; write the value on the element's card"
+        )
 
     def idle(self, card: Card, word: str, what: str = "") -> None:
         """Note a command without effect."""
@@ -174,8 +175,12 @@ class Script:
                 self.warn_or_note(at.card, "alter", "")
                 continue
             top.stated[position] = stated._replace(at=at, value=value, bare=False)
-            message = "%s: alter in .control sets the value before the first analysis"
-            self.reader.reporter.gather("altered", message, at.card, f"{short(name)} = {exact(value)}")
+            self.reader.reporter.gather(
+                "altered",
+                "%s: alter in .control sets the value before the first analysis",
+                at.card,
+                f"{short(name)} = {exact(value)}",
+            )
 
 
 def dotted(card: Card, start: int, text: str) -> Card:

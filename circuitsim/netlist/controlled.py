@@ -121,8 +121,9 @@ class SourceCard(ElementReader):
         reader.check_name(self.name)
         nodes = [reader.node(token) for token in heads[1:]]
         if len(nodes) < 2:
-            form = f"{self.letter.upper()}name first second …"
-            raise CardError("syntax", f"{self.shown} needs two output nodes", card.last, form)
+            raise CardError(
+                f"{self.shown} needs two output nodes", card.last, f"{self.letter.upper()}name first second …"
+            )
         self.nodes = nodes[0], nodes[1]
 
     def take(self) -> None:
@@ -141,18 +142,17 @@ class SourceCard(ElementReader):
         formulas = [section for section in stated if section.word in _NAMES and (section.word != "r" or letter == "b")]
         if formulas:
             if len(formulas) > 1:
-                message = f"{self.shown} has a second formula"
-                raise CardError("syntax", message, formulas[1].name, "leave one of them out")
+                raise CardError(f"{self.shown} has a second formula", formulas[1].name, "leave one of them out")
             before = tokens(card, after, min(section.name.offset for section in stated))
             words = [token for token in before if token.kind != MARK]
             self.formula(words, formulas[0], self.details([one for one in stated if one is not formulas[0]]))
             return
         if letter == "b":
             raise CardError(
-                "unsupported" if "=" in text else "syntax",
                 f"{self.shown} needs V=… or I=…",
                 card.at(after),
                 "Bname first second V={2*v(a,b)}; other forms are not affine",
+                "unsupported" if "=" in text else "syntax",
             )
         poly = _POLY.match(text, after)
         self.words = fields(card, tokens(card, after if poly is None else poly.end()))
@@ -171,18 +171,17 @@ class SourceCard(ElementReader):
 
     def refused(self, at: Token, verb: str, what: str, why: str) -> CardError:
         """The error for a known but unsupported form."""
-        return CardError("unsupported", f"{self.shown} {verb} {what}, which is not supported", at, why)
+        return CardError(f"{self.shown} {verb} {what}, which is not supported", at, why, "unsupported")
 
     def formula(self, words: list[Token], section: Section, details: dict[str, Count]) -> None:
         """Parse a source or resistor given by a formula."""
         word, letter = section.word, self.letter
         if word not in _FORMULAS[letter]:
-            raise CardError("syntax", f"{self.shown} has no {short(word)}=", section.name)
+            raise CardError(f"{self.shown} has no {short(word)}=", section.name)
         if word == "laplace":
             raise self.refused(section.name, "has", *dialect.OF_SOURCES[word])
         if words:
-            message = f"{self.shown}: {short(words[0].text)!r} does not belong here"
-            raise CardError("syntax", message, words[0], _FORM)
+            raise CardError(f"{self.shown}: {short(words[0].text)!r} does not belong here", words[0], _FORM)
         m = details.pop("m", None)
         multiplier = 1.0 if m is None else m.value
         if word == "table":
@@ -192,10 +191,10 @@ class SourceCard(ElementReader):
             code = whole_formula(self.card, section.start, stop, self.scope)
         if word == "r" and (code.signals or details):
             raise CardError(
-                "unsupported",
                 f"{self.shown}: {'the resistance depends on the solution' if code.signals else 'R= takes only m='}",
                 code,
                 "build its I–V curve from diodes" if code.signals else "write a resistor",
+                "unsupported",
             )
         for signal in code.signals:
             if signal.kind == "v":
@@ -235,12 +234,11 @@ class SourceCard(ElementReader):
         found = tokens(self.card, token.end, section.stop)
         numbers = [t for t in found if t.kind != MARK]
         for mark in [t for t in found[1:] if t.kind == MARK and t.text == "="]:
-            raise CardError("syntax", f"{self.shown}: '=' does not belong between the points", mark)
+            raise CardError(f"{self.shown}: '=' does not belong between the points", mark)
         for number in numbers:
             value = self.value(number)
             if isinstance(value, Code):
-                message = "the points of TABLE must be numbers"
-                raise CardError("unsupported", message, number, "write the numbers")
+                raise CardError("the points of TABLE must be numbers", number, "write the numbers", "unsupported")
             code.program.append((PUSH, value, number.offset))
         code.program.append((CALL, ("table", 1 + len(numbers)), section.start))
         return code
@@ -254,11 +252,14 @@ class SourceCard(ElementReader):
                 raise self.refused(at, "has", *dialect.OF_SOURCES[word])
             found = tokens(self.card, section.start, section.stop)
             if word not in _DETAILS or word in details:
-                message = f"{self.shown} {'repeats' if word in details else 'has no parameter'} {shown!r}"
-                raise CardError("syntax", message, at, f"known: {', '.join(sorted(_DETAILS))}")
+                raise CardError(
+                    f"{self.shown} {'repeats' if word in details else 'has no parameter'} {shown!r}",
+                    at,
+                    f"known: {', '.join(sorted(_DETAILS))}",
+                )
             if len(found) != 1:
                 at = found[1] if found else at
-                raise CardError("syntax", f"{self.shown}: {shown}= takes one number", at)
+                raise CardError(f"{self.shown}: {shown}= takes one number", at)
             details[word] = Count(found[0], self.value(found[0]))
         return details
 
@@ -278,7 +279,7 @@ class SourceCard(ElementReader):
         rest = [*words.take(), *(token for _, token in words.named())]
         if len(rest) != 1:
             wrong = rest[1] if rest else self.card.last
-            raise CardError("syntax", f"{self.shown} needs one gain", wrong, "an expression goes in braces: {…}")
+            raise CardError(f"{self.shown} needs one gain", wrong, "an expression goes in braces: {…}")
         at = rest[0].offset
         law = self.of_terms(at, [(self.value(rest[0]), signals, at)])
         self.put(_PLAIN[letter], letter in "eg" and multiplier == 1.0, law, rest[0], multiplier=multiplier)
@@ -297,7 +298,6 @@ class SourceCard(ElementReader):
         if len(given) < each * count or any(token.kind != WORD for token in given):
             what = "two control nodes" if each == 2 else "the name of the element whose current controls it"
             raise CardError(
-                "syntax",
                 f"{self.shown} needs {what}",
                 given[-1] if given else self.card.last,
                 "Ename out ref plus minus gain" if each == 2 else "Fname first second Vname gain",
@@ -312,7 +312,7 @@ class SourceCard(ElementReader):
         count, at = int(poly.group(1)), poly.end()
         if not 1 <= count <= 100:
             wrong = self.card.at(poly.start(1))
-            raise CardError("range", f"POLY({short(poly.group(1))}): one to 100 controls", wrong)
+            raise CardError(f"POLY({short(poly.group(1))}): one to 100 controls", wrong, kind="range")
         multiplier = self.multiplier()
         signals = self.controls(count)
         terms = self.words.take()
@@ -320,7 +320,7 @@ class SourceCard(ElementReader):
         if count == len(numbers) == 1:
             numbers.insert(0, 0.0)  # SPICE: a single coefficient is that of first order
         if not numbers:
-            raise CardError("syntax", f"{self.shown}: POLY needs its coefficients", self.card.last, "p0 p1 …")
+            raise CardError(f"{self.shown}: POLY needs its coefficients", self.card.last, "p0 p1 …")
         plain = all(number == 0.0 for number in numbers[count + 1 :])
         numbers = numbers[: count + 1] + [0.0] * (count + 1 - len(numbers)) if plain else numbers
         places = [token.offset for token in terms][-len(numbers) :] if not plain else [at] * len(numbers)

@@ -129,10 +129,10 @@ class _PiecewiseLinear(Ramps, Domain):
     def refused(self, what: str) -> ExpressionError:
         """The error for an expression that is not piecewise linear."""
         return ExpressionError(
-            "unsupported",
             f"{what} of voltages or currents is not affine in them",
             hint="use sums, products with numbers, max, min, abs, limit, table or a continuous if(); "
             "model other nonlinearities with diodes",
+            kind="unsupported",
         )
 
     def signal(self, signal: Signal) -> Affine:
@@ -150,8 +150,9 @@ class _PiecewiseLinear(Ramps, Domain):
     def need_condition(self, value: Any) -> None:
         """Refuse a voltage or current in place of a condition."""
         if isinstance(value, Affine):
-            hint = "compare it: v(a) > 0 ? … : …"
-            raise ExpressionError("unsupported", "a voltage or current is not a condition", hint=hint)
+            raise ExpressionError(
+                "a voltage or current is not a condition", hint="compare it: v(a) > 0 ? … : …", kind="unsupported"
+            )
 
     def either(self, condition: Any, yes: Any, no: Any) -> Any:
         """``yes`` where the condition is not zero, else ``no``."""
@@ -175,7 +176,7 @@ class _PiecewiseLinear(Ramps, Domain):
             made = FUNCTIONS[name].ramps
             found = None if made is None else made(self, *values)
         except ValueError as error:
-            raise ExpressionError("unsupported", f"{name}(): {error}") from None
+            raise ExpressionError(f"{name}(): {error}", kind="unsupported") from None
         if found is None:
             raise self.refused(_WORDS.get(name, f"{name!r}" if name in OPERATORS else f"{name}()"))
         return found
@@ -260,7 +261,7 @@ def _continuous() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise ExpressionError("unsupported", str(error), hint=_CONTINUOUS) from None
+        raise ExpressionError(str(error), hint=_CONTINUOUS, kind="unsupported") from None
 
 
 _CONTINUOUS = "both values must meet at the threshold, as in if(v(a) > 1, v(a) - 1, 0)"
@@ -304,8 +305,11 @@ class _OfFormulas(Domain):
 
     def refused(self, what: str) -> ExpressionError:
         """The error for an operation that tapes do not have."""
-        message = f"{what} is not supported in a formula of the source's own voltage"
-        return ExpressionError("unsupported", message, hint="docs/elements.md lists the supported operations")
+        return ExpressionError(
+            f"{what} is not supported in a formula of the source's own voltage",
+            hint="docs/elements.md lists the supported operations",
+            kind="unsupported",
+        )
 
     def either(self, condition: Any, yes: Entry, no: Entry) -> OfTape:
         """``yes`` where the condition holds, else ``no``."""
@@ -331,7 +335,7 @@ class _OfFormulas(Domain):
 def _bounded(formula: OfTape) -> OfTape:
     """The formula itself, unless it is too long."""
     if len(formula.tape) > f.LONGEST:
-        raise ExpressionError("limit", f"the formula has more than {f.LONGEST} operations", hint="simplify it")
+        raise ExpressionError(f"the formula has more than {f.LONGEST} operations", hint="simplify it", kind="limit")
     return formula
 
 
@@ -351,8 +355,12 @@ def circuit_of(elaborator: Elaborator, title: str) -> Circuit:
         elaborator.draws.elsewhere(name, value)
     laws, out = classify(elaborator, title), elaborator.out
     for (name, _), at in elaborator.draws.cards.items():
-        message = "random functions take their nominal values (%s); circuitsim montecarlo samples them"
-        elaborator.reporter.gather("nominal", message, at, f"{name}()")
+        elaborator.reporter.gather(
+            "nominal",
+            "random functions take their nominal values (%s); circuitsim montecarlo samples them",
+            at,
+            f"{name}()",
+        )
     elaborator.check_names()
     circuit = Circuit.from_columns(title, out.columns(), out.names, out.node_names, Origins(out), out.devices, laws)
     if not elaborator.formulas:
@@ -476,7 +484,7 @@ class _Sources:
         else:
             value, gain = found.value * count, math.nan
             if not all(math.isfinite(c) for one in (value, *found.ramps) for c in (float(one), *one.terms.values())):
-                raise CardError("number", f"{name}: a coefficient is out of a double's range", stated.at)
+                raise CardError(f"{name}: a coefficient is out of a double's range", stated.at, kind="number")
             if source.kind in PLAIN:
                 control, gain = next(iter(value.terms.items()))
                 value = Affine(0.0, {control: 1.0})
@@ -488,7 +496,7 @@ class _Sources:
             m = self.elaborator.number(stated.multiplier, frame) * frame.multiplier
             return FormulaVoltage(times(tape, count), m)
         except ValueError as wrong:
-            raise CardError("range", f"{name}: {wrong}", stated.at) from None
+            raise CardError(f"{name}: {wrong}", stated.at, kind="range") from None
 
     def signs(self, own: Placed, source: ControlledSource, fixed: Collection[Signal]) -> dict[Signal, float] | None:
         """1 for each voltage that is the source's own, −1 for its negative; likewise for the current of a voltage
@@ -541,18 +549,21 @@ class _Sources:
             ends = nodes_of(signal, own.frame)
             for node in ends:
                 if node and node not in self.ends:
-                    wrong = f"{name}: no element touches its control node {short(self.out.node_names[node])}"
-                    fail(wrong, hint="check the node's name")
+                    fail(
+                        f"{name}: no element touches its control node {short(self.out.node_names[node])}",
+                        hint="check the node's name",
+                    )
             return ends
         element = own.frame.prefix + signal.first
         if element not in self.circuit:
-            hint = "name an element of the same sub-circuit"
-            fail(f"{name}: no element is called {short(element)!r}", hint=hint)
+            fail(f"{name}: no element is called {short(element)!r}", hint="name an element of the same sub-circuit")
             return (0,)
         k = self.circuit.element_index(element)
         if self.out.kind[k] == CAPACITOR:
-            wrong = f"{name}: the capacitor {short(element)} carries no current at the operating point"
-            fail(wrong, hint="sense the current with a source of 0 V")
+            fail(
+                f"{name}: the capacitor {short(element)} carries no current at the operating point",
+                hint="sense the current with a source of 0 V",
+            )
         return (k,)
 
     def ramp(self, owner: Placed, law: Law, number: int) -> int:

@@ -400,8 +400,14 @@ def warn_of_time(source: object) -> None:
     """Warn, once per deck, of time functions that an operating point ignores."""
     if isinstance(source, Deck) and source.following.waves:
         names = [source.operating_circuit.names[k] for k in source.following.waves]
-        message = f"the operating point uses the DC values of {_listed(names)}, which vary over time"
-        source.warn(Problem("time", message, hint="circuitsim.transient runs a transient analysis", names=names[:20]))
+        source.warn(
+            Problem(
+                "time",
+                f"the operating point uses the DC values of {_listed(names)}, which vary over time",
+                hint="circuitsim.transient runs a transient analysis",
+                names=names[:20],
+            )
+        )
 
 
 def warn_of_switches(circuit: Circuit) -> None:

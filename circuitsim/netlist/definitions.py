@@ -84,7 +84,7 @@ def parameters(reader: Reader, card: Card, position: int) -> None:
     rest = card.text[position:].lstrip(" \t,")
     if rest or position == start:
         wrong = card.at(len(card.text) - len(rest)) if rest else card.last
-        raise CardError("syntax", ".param needs name=value", wrong, ".param r=1k g={1/r}")
+        raise CardError(".param needs name=value", wrong, ".param r=1k g={1/r}")
 
 
 def definition(reader: Reader, card: Card, name: re.Match[str], equated: bool) -> int:
@@ -94,21 +94,25 @@ def definition(reader: Reader, card: Card, name: re.Match[str], equated: bool) -
     begin = (arguments or name).end()
     equals = _EQUALS.match(text, begin)
     if equals is None and equated:
-        raise CardError("syntax", f".param {short(name[1])} needs =value", at, ".param name=value")
+        raise CardError(f".param {short(name[1])} needs =value", at, ".param name=value")
     begin = begin if equals is None else equals.end()
     names = () if arguments is None else argument_names(card, arguments)
     if text[begin : begin + 1] == '"':
         wrong = card.at(begin)
-        raise CardError("expression", "a parameter cannot be a string", wrong, "only numbers and expressions")
+        raise CardError("a parameter cannot be a string", wrong, "only numbers and expressions", "expression")
     body, end = formula(card, begin, scope, names)
     known: dict[str, Any] = scope.parameters if arguments is None else scope.functions
     if word in known and reader.library and (arguments is not None or scope is reader.top):
         return end
     if word in known and arguments is not None:
-        raise CardError("duplicate", f"function {short(word)!r} is defined already", at, DIFFER)
+        raise CardError(f"function {short(word)!r} is defined already", at, DIFFER, "duplicate")
     if word in known:
-        again = f"parameter {short(word)!r} is redefined; the last value is used"
-        reader.reporter.warning("redefined", again, at, "remove the other definition")
+        reader.reporter.warning(
+            "redefined",
+            f"parameter {short(word)!r} is redefined; the last value is used",
+            at,
+            "remove the other definition",
+        )
     known[word] = constant(body) if arguments is None else Function(len(names), body)
     return end
 
@@ -118,7 +122,7 @@ def argument_names(card: Card, found: re.Match[str]) -> tuple[str, ...]:
     names = tuple(word.strip().lower() for word in found[1].split(",")) if found[1].strip() else ()
     if any(not re.fullmatch(r"[^\W\d]\w*", name) for name in names) or len(set(names)) != len(names):
         wrong = card.at(found.start(1))
-        raise CardError("function", "arguments must be distinct names with commas", wrong, ".func f(x,y) {x*y}")
+        raise CardError("arguments must be distinct names with commas", wrong, ".func f(x,y) {x*y}", "function")
     return names
 
 
@@ -127,12 +131,16 @@ def func(reader: Reader, card: Card, position: int) -> None:
     name = _NAME.match(card.text, position)
     if name is None or _ARGUMENTS.match(card.text, name.end()) is None:
         at = card.at(max(min(position, len(card.text) - 1), 0))
-        raise CardError("function", ".func needs a name and its arguments", at, ".func f(x,y) {x*y}")
+        raise CardError(".func needs a name and its arguments", at, ".func f(x,y) {x*y}", "function")
     end = definition(reader, card, name, False)
     rest = card.text[end:].lstrip()
     if rest:
-        extra = f"{short(rest[:99])!r} does not belong to the function"
-        raise CardError("function", extra, card.at(len(card.text) - len(rest)), "put its body in braces")
+        raise CardError(
+            f"{short(rest[:99])!r} does not belong to the function",
+            card.at(len(card.text) - len(rest)),
+            "put its body in braces",
+            "function",
+        )
 
 
 def model(reader: Reader, card: Card, position: int) -> None:
@@ -140,7 +148,7 @@ def model(reader: Reader, card: Card, position: int) -> None:
     sorted_ = fields(card, tokens(card, position), repeated=True)
     words, pairs = sorted_.take(), sorted_.named()
     if len(words) < 2:
-        raise CardError("model", ".model needs a name and a type", card.last, ".model name D")
+        raise CardError(".model needs a name and a type", card.last, ".model name D", "model")
     name, key = words[0], words[0].word
     if key in reader.scope.models and reader.library:
         return
@@ -166,10 +174,10 @@ def global_nodes(reader: Reader, card: Card, position: int) -> None:
     """``.global a b``: nodes shared by all sub-circuits."""
     found = fields(card, tokens(card, position)).take()
     if not found:
-        raise CardError("syntax", ".global names no node", card.last, ".global vdd vss")
+        raise CardError(".global names no node", card.last, ".global vdd vss")
     for token in found:
         if token.kind != WORD or not good_name(token.text):
-            raise CardError("syntax", f"{short(token.text)!r} cannot name a node", token)
+            raise CardError(f"{short(token.text)!r} cannot name a node", token)
         reader.globals.setdefault(token.word, token.text)
 
 
@@ -188,7 +196,7 @@ def subckt(reader: Reader, card: Card, position: int) -> None:
     if words and words[-1].word in ("params:", "params"):
         words.pop()
     if not words:
-        raise CardError("subcircuit", ".subckt has no name", card.last, ".subckt name port port …")
+        raise CardError(".subckt has no name", card.last, ".subckt name port port …", "subcircuit")
     name = words[0]
     inner.name = name.text
     seen: set[int] = set()
@@ -196,10 +204,7 @@ def subckt(reader: Reader, card: Card, position: int) -> None:
         node = reader.node(port)
         if node in seen:
             raise CardError(
-                "duplicate",
-                f"port {short(port.text)} of {short(name.text)} is named twice",
-                port,
-                "ports must differ",
+                f"port {short(port.text)} of {short(name.text)} is named twice", port, "ports must differ", "duplicate"
             )
         seen.add(node)
         inner.ports.append(node)
@@ -211,10 +216,10 @@ def subckt(reader: Reader, card: Card, position: int) -> None:
     if key in scope.subcircuits:
         other = scope.subcircuits[key].card
         raise CardError(
-            "duplicate",
             f"sub-circuit {short(name.text)} is defined already (line {other.line if other else 0})",
             name,
             DIFFER,
+            "duplicate",
         )
     scope.subcircuits[key] = inner
 
@@ -224,7 +229,7 @@ def ends(reader: Reader, card: Card, position: int) -> None:
     scope = reader.scope
     words = fields(card, tokens(card, position)).take(1)
     if scope.parent is None:
-        raise CardError("subcircuit", ".ends without its .subckt", card, "remove it")
+        raise CardError(".ends without its .subckt", card, "remove it", "subcircuit")
     reader.scope = scope.parent
     if scope.cards is not None and scope.card is not None:
         check_amplifier(reader, scope.card, scope.cards)
@@ -271,17 +276,14 @@ def table(card: Card, position: int) -> Table:
     words = [t for t in words if t.word != ".enddata"]
     form = ".data NAME r1 r2 … then one value for each name in every row"
     if len(words) < 3 or words[0].kind != WORD:
-        raise CardError("syntax", ".data needs a name, columns and values", card.last, form)
+        raise CardError(".data needs a name, columns and values", card.last, form)
     first = next((k for k, token in enumerate(words) if k and _value(token)), len(words))
     columns, values = words[1:first], words[first:]
     if not columns or not values:
-        raise CardError("syntax", f".data {short(words[0].text)} needs names of columns, then values", words[0], form)
+        raise CardError(f".data {short(words[0].text)} needs names of columns, then values", words[0], form)
     if len(values) % len(columns):
         raise CardError(
-            "syntax",
-            f".data {short(words[0].text)}: {len(values)} values do not fill rows of {len(columns)}",
-            values[-1],
-            form,
+            f".data {short(words[0].text)}: {len(values)} values do not fill rows of {len(columns)}", values[-1], form
         )
     return Table(words[0], columns, values)
 
@@ -311,7 +313,7 @@ class MissingFile(CardError):
     """An included file that does not exist or may not be read; ``why`` in short."""
 
     def __init__(self, message: str, at: Token, hint: str, why: str) -> None:
-        super().__init__("include", message, at, hint)
+        super().__init__(message, at, hint, "include")
         self.why = why
 
 
@@ -330,7 +332,7 @@ def cut(source: Source, section: str, at: Token) -> int:
         if word == ".lib" and len(words) == 2:
             if first:
                 wrong = Card(source, number, line)
-                raise CardError("include", ".lib section inside a section", wrong, "close it with .endl")
+                raise CardError(".lib section inside a section", wrong, "close it with .endl", "include")
             seen.append(words[1].strip("'\""))
             first = number + 1 if seen[-1].lower() == section else 0
         elif word == ".endl" and first:
@@ -339,7 +341,7 @@ def cut(source: Source, section: str, at: Token) -> int:
     if not first:
         listed = ", ".join(short(name) for name in seen[:8])
         hint = f"it has: {listed}" if listed else "a section begins with .lib name and ends with .endl"
-        raise CardError("include", f"{short(at.text)} has no section {short(section)!r}", at, hint)
+        raise CardError(f"{short(at.text)} has no section {short(section)!r}", at, hint, "include")
     return first
 
 
@@ -408,7 +410,7 @@ class Includes(Reader):
         if len(words) != 1:
             at = words[1] if words else card.last
             message = ".include takes one file" if words else ".include names no file"
-            raise CardError("include", message, at, "put a name with blanks in quotes" if words else '.include "file"')
+            raise CardError(message, at, "put a name with blanks in quotes" if words else '.include "file"', "include")
         self.enter(words[0], None)
 
     def library_or_section(self, card: Card, position: int) -> None:
@@ -416,7 +418,7 @@ class Includes(Reader):
         words = words_of(card, position)
         if len(words) not in (1, 2):
             at = words[2] if words else card.last
-            raise CardError("include", ".lib takes a file and a section", at, ".lib file section")
+            raise CardError(".lib takes a file and a section", at, ".lib file section", "include")
         section = words[1].word if len(words) == 2 else None
         try:
             self.enter(words[0], section)
@@ -426,12 +428,11 @@ class Includes(Reader):
             if section is not None or not (is_elsewhere(path) or base_name(path) == path):
                 raise
             self.missing.append(base_name(path))
-            message = f"{short(path)} {error.why}; the card is ignored"
-            self.reporter.gather("skipped", message, words[0], path, ADVICE)
+            self.reporter.gather("skipped", f"{short(path)} {error.why}; the card is ignored", words[0], path, ADVICE)
 
     def stray_endl(self, card: Card, position: int) -> None:
         """An ``.endl`` outside of a library."""
-        raise CardError("include", ".endl without its .lib section", card, "remove it")
+        raise CardError(".endl without its .lib section", card, "remove it", "include")
 
     def text_of(self, token: Token, section: str | None = None) -> tuple[str, str, str, Problem | None] | None:
         """Real path, key among the open files, text and warning of the file that ``token`` names; None if the text is
@@ -447,19 +448,21 @@ class Includes(Reader):
             real = self.files.find(path, token.card.source)
             key = real if section is None else f"{real}\0{section}"
             if is_elsewhere(path) and not os.path.lexists(path) and os.path.isfile(real):
-                message = "files missing at the deck's path were found elsewhere by name (%s)"
-                self.reporter.gather("assumed", message, token, path)
+                self.reporter.gather(
+                    "assumed", "files missing at the deck's path were found elsewhere by name (%s)", token, path
+                )
             if key in self.open_files:
-                raise CardError("include", f"{short(path)} includes itself", token, "break the loop of .include")
+                raise CardError(f"{short(path)} includes itself", token, "break the loop of .include", "include")
             return real, key, *self.files.read(real)
         except OSError as error:
             reason = error.strerror or "cannot be read"
             hint = ADVICE if is_elsewhere(path) else f"the path is relative to the file it is written in; {ADVICE}"
-            message = f"{short(path)}: {reason[0].lower()}{reason[1:]}"
-            raise MissingFile(message, token, hint, "does not exist") from None
+            raise MissingFile(
+                f"{short(path)}: {reason[0].lower()}{reason[1:]}", token, hint, "does not exist"
+            ) from None
         except ValueError as error:
             if "outside" not in str(error):
-                raise CardError("include", f"{short(path)} {error}", token) from None
+                raise CardError(f"{short(path)} {error}", token, kind="include") from None
             hint = f"--allow-include DIR allows a folder; {ADVICE}" if is_elsewhere(path) else ""
             raise MissingFile(
                 f"{short(path)} {error}", token, hint or "--allow-include DIR allows a folder", str(error)
@@ -486,18 +489,15 @@ class Includes(Reader):
                 except NumberError as error:
                     if numbers:
                         raise CardError(
-                            "number",
                             f"{short(token.text)}:{count}: {error}",
                             token,
                             "a file of points holds times and values",
+                            "number",
                         ) from None
                     break  # a heading
         if found is not None and (len(numbers) < 2 or len(numbers) % 2):
             raise CardError(
-                "syntax",
-                f"{short(token.text)} holds no pairs of time and value",
-                token,
-                "write a time and a value on each line",
+                f"{short(token.text)} holds no pairs of time and value", token, "write a time and a value on each line"
             )
         return numbers
 
@@ -522,7 +522,7 @@ class Includes(Reader):
         """Read the file named by ``token`` in place of its card."""
         path, card = token.text, token.card
         if len(self.open_files) > limits.INCLUDE_DEPTH:
-            raise CardError("include", f"includes nest deeper than {limits.INCLUDE_DEPTH}", token)
+            raise CardError(f"includes nest deeper than {limits.INCLUDE_DEPTH}", token, kind="include")
         found = self.text_of(token, section)
         if found is None:
             return

@@ -205,9 +205,9 @@ class Elaborator:
                 multiplier *= own
                 if not SMALLEST <= multiplier < math.inf:
                     raise CardError(
-                        "number",
                         f"{short(name)}: the product of the calls' multipliers m exceeds the range of a double",
                         call.keys["m"],
+                        kind="number",
                     )
             target = self.variant(frame, call, target, passed)
             environment = Environment(target.parameters, target.defaults, parent=frame.environment, passed=passed)
@@ -238,10 +238,10 @@ class Elaborator:
                 self.variants.append(number)
                 return one
         raise CardError(
-            "parameter",
             f"{short(call.name)}: .if of {short(target.name)} depends on what its own branches define",
             call.target,
             "put .param before .if",
+            "parameter",
         )
 
     def amplifier(self, frame: Frame, call: Call) -> None:
@@ -251,10 +251,10 @@ class Elaborator:
         with self.reporter.at(call.card, [name], frame.callers):
             if "m" in call.passed:
                 raise CardError(
-                    "parameter",
                     f"{short(name)}: amplifiers take no multiplier m",
                     call.keys["m"],
                     "remove it: several in parallel act as one",
+                    "parameter",
                 )
             gain = self.number(call.passed.get(GAIN, DEFAULT_GAIN), frame)
             gain = checked(AMPLIFIER, name, gain, call.keys.get(GAIN, call.card))
@@ -407,8 +407,9 @@ class Elaborator:
         cells = own.frame.multiplier * self.number(own.stated.multiplier, own.frame)
         control = VoltageControl(cells / value, out.first[at], out.second[at])
         out.kind[at], out.laws[at] = AFFINE_CURRENT, Law(Quantity.CURRENT, 0.0, (control,), ())
-        message = "a negative resistance is read as a controlled source (%s)"
-        self.reporter.gather("altered", message, own.stated.at, own.name)
+        self.reporter.gather(
+            "altered", "a negative resistance is read as a controlled source (%s)", own.stated.at, own.name
+        )
         return math.nan
 
     def model_tolerances(self, own: Placed, value: float) -> None:
@@ -423,7 +424,6 @@ class Elaborator:
             amount, draws = percent(token.text), self.draws
             if amount is None or law not in TOLERANCE_LAWS:
                 raise CardError(
-                    "syntax",
                     f"model {short(model.name)}: {short(key.text)}={short(token.text)} is not a tolerance",
                     own.stated.at,
                     "write DEV=5%, LOT=5% or DEV/GAUSS=2%",
@@ -432,8 +432,9 @@ class Elaborator:
             if word == "dev":
                 draws.tolerance(own.position, own.name, abs(value), sigmas * amount, distribution)
             else:
-                label = f"{model.name} (lot)"
-                draws.lot(id(model.card), label, own.position, abs(value), sigmas * amount, distribution)
+                draws.lot(
+                    id(model.card), f"{model.name} (lot)", own.position, abs(value), sigmas * amount, distribution
+                )
 
     def one(self, own: Placed) -> tuple[float, float]:
         """The value of one element (without ``m``), and its ratio to the value on the card."""
@@ -456,7 +457,7 @@ class Elaborator:
         try:
             return physical.element_value(letter, value, numbers, values, self.temperatures)
         except ValueError as error:
-            raise CardError("range", f"{short(name)}: {error}", stated.at, "see docs/netlist.md") from None
+            raise CardError(f"{short(name)}: {error}", stated.at, "see docs/netlist.md", "range") from None
 
     def model(self, own: Placed) -> Model | None:
         """The model named by a passive element; None where the name is a parameter's.
@@ -474,14 +475,18 @@ class Elaborator:
             if own.stated.bare:
                 return None
             raise CardError(
-                "model",
                 f"{name}: no model is called {short(use.text)!r}",
                 use,
                 f"define it: .model {short(use.text)} {types[0]}, or write one value",
+                "model",
             )
         if model.type not in types:
-            message = f"{name}: model {short(model.name)} is of type {short(model.type)}, not {types[0]}"
-            raise CardError("model", message, use, f"it needs a model of type {types[0]}")
+            raise CardError(
+                f"{name}: model {short(model.name)} is of type {short(model.type)}, not {types[0]}",
+                use,
+                f"it needs a model of type {types[0]}",
+                "model",
+            )
         return model
 
     def warn_of_product(self, own: Placed, value: float, model: dict[str, float]) -> None:
@@ -545,9 +550,13 @@ class Elaborator:
             return SwitchLaw((first, second), numbers, control.closed)
         place = frame.scope.index.get(control.source.word)
         if place is None or frame.scope.kind[place] != VOLTAGE:
-            message = f"{short(name)}: {short(control.source.text)!r} is not a voltage source"
-            hint = "the current of a voltage source controls it"
-            self.reporter.error("controlled", message, control.source, hint, [name])
+            self.reporter.error(
+                "controlled",
+                f"{short(name)}: {short(control.source.text)!r} is not a voltage source",
+                control.source,
+                "the current of a voltage source controls it",
+                [name],
+            )
             return None
         return SwitchLaw(frame.prefix + frame.scope.names[place], numbers, control.closed)
 
@@ -581,7 +590,7 @@ class Elaborator:
             parameter = use.row.parameter_called(name)
             wrong = parameter.wrong(number) if parameter is not None else ""
             if wrong:
-                raise CardError("range", f"model {short(use.model.name)}: {wrong}", use.values[name].at)
+                raise CardError(f"model {short(use.model.name)}: {wrong}", use.values[name].at, kind="range")
         return found
 
     def made(self, use: DeviceUse, values: dict[str, float], counts: dict[str, float]) -> Device:
@@ -592,7 +601,7 @@ class Elaborator:
             try:
                 self.known[key] = use.row.device(label=use.model.name, **values, **counts)
             except ValueError as error:
-                raise CardError("range", f"model {short(use.model.name)}: {error}", use.model.card) from None
+                raise CardError(f"model {short(use.model.name)}: {error}", use.model.card, kind="range") from None
         return self.known[key]
 
     def number(self, value: Value, frame: Frame) -> float:
@@ -607,8 +616,14 @@ class Elaborator:
         if math.isinf(result) or (abs(result) < SMALLEST and value != 0):
             card = own.stated.at.card if own.k in frame.scope.stated else (frame.call and frame.call.card)
             assert card is not None
-            message = f"{short(own.name)}: {exact(value)} {row.unit} with m={exact(m)} is out of a double's range"
-            self.reporter.error("number", message, card, "", [own.name], frame.callers())
+            self.reporter.error(
+                "number",
+                f"{short(own.name)}: {exact(value)} {row.unit} with m={exact(m)} is out of a double's range",
+                card,
+                "",
+                [own.name],
+                frame.callers(),
+            )
             return 0.0
         return result
 

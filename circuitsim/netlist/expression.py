@@ -202,7 +202,7 @@ class _Reader:
 
     def fail(self, message: str, hint: str = "") -> NoReturn:
         at = self.code.card.at(max(min(self.at, self.stop - 1), 0))
-        raise ExpressionError("expression", message, at, hint)
+        raise ExpressionError(message, at, hint, "expression")
 
     def deeper(self, depth: int) -> int:
         if depth >= limits.EXPRESSION_DEPTH:
@@ -278,7 +278,7 @@ class _Reader:
             scope, word = self.code.scope, _WORD.match(self.text, self.at, self.stop)
             found = None if scope is None or word is None else read_rkm(word.group())
             if found is None or word is None:
-                raise ExpressionError("number", str(error), self.code.card.at(self.at), error.hint) from None
+                raise ExpressionError(str(error), self.code.card.at(self.at), error.hint, "number") from None
             scope.readings.append(self.code.card.at(self.at)._replace(text=word.group()))
             value, self.end, letters = found, word.end(), ""
         if letters[:1] == "M" and letters[:3].lower() not in ("meg", "mil"):
@@ -355,11 +355,15 @@ def unknown_name(name: str) -> tuple[str, str]:
 def unknown_function(name: str) -> tuple[str, str]:
     """Message and hint for a function that does not exist."""
     if name in RANDOM:
-        hint = "random functions are for values of R, L, C, V, I and .param; write the mean here"
-        return f"{name!r} draws a random number", hint
+        return (
+            f"{name!r} draws a random number",
+            "random functions are for values of R, L, C, V, I and .param; write the mean here",
+        )
     if name in ("v", "i"):
-        hint = "use parameters and numbers; only sources may read v() and i(), see docs/elements.md"
-        return f"{name}(…) depends on the solution", hint
+        return (
+            f"{name}(…) depends on the solution",
+            "use parameters and numbers; only sources may read v() and i(), see docs/elements.md",
+        )
     if name in SPLINES:
         return f"{name}() interpolates with curves, which is not supported", "table(x, x1, y1, …) interpolates linearly"
     return f"no function is called {short(name)!r}", "define it with .func, or see docs/netlist.md for those built in"
@@ -519,7 +523,7 @@ class Evaluator:
                 if owner is None and name not in self.constants:
                     signal = next((a[0] for i, a, _ in user.instructions() if i == CALL and a[0] in ("v", "i")), None)
                     message, hint = unknown_name(name) if signal is None else unknown_function(signal)
-                    raise ExpressionError("parameter", message, user.card.at(at), hint)
+                    raise ExpressionError(message, user.card.at(at), hint, "parameter")
                 if owner is None or name in owner.values:
                     continue
                 body, home = owner.binding(name)
@@ -529,7 +533,7 @@ class Evaluator:
                 if (id(owner), name) in open_:
                     chain = " → ".join(short(n, 30) for _, n in list(open_)[-8:])
                     message = f"parameter {short(name)!r} depends on itself ({chain} → {short(name, 30)})"
-                    raise ExpressionError("parameter", message, body, "break the cycle")
+                    raise ExpressionError(message, body, "break the cycle", "parameter")
                 open_[id(owner), name] = None
                 stack.append((body, home, (owner, name), reversed(body.names.items())))
                 break
@@ -559,9 +563,9 @@ class Evaluator:
         self.depth += 1
         if self.depth > limits.FUNCTION_DEPTH:
             raise ExpressionError(
-                "function",
                 f"functions call each other more than {limits.FUNCTION_DEPTH} deep (or themselves)",
                 hint="a function may not call itself",
+                kind="function",
             )
 
     def symbolic(self, code: Code, environment: Environment, domain: Domain) -> Any:
@@ -612,7 +616,7 @@ class Evaluator:
                 for instruction, argument, at in ways[-1]:
                     self.work += 1
                     if self.work > stop or self.work > limits.ALL_OPERATIONS:
-                        raise ExpressionError("limit", "the expression takes too many steps", hint="simplify it")
+                        raise ExpressionError("the expression takes too many steps", hint="simplify it", kind="limit")
                     if instruction == PUSH:
                         stack.append(argument)
                         continue
@@ -668,7 +672,7 @@ class Evaluator:
             why = "it depends on the solution"
         except ValueError as error:
             why = str(error)
-        raise ExpressionError("unsupported", why, hint="see docs/netlist.md for what a source may depend on")
+        raise ExpressionError(why, hint="see docs/netlist.md for what a source may depend on", kind="unsupported")
 
     def call(
         self,
@@ -691,10 +695,10 @@ class Evaluator:
             return self.apply(name, values, function=lambda *x: draws.draw(name, x, code.card.at(at)))
         if row is None:
             message, hint = unknown_function(name)
-            raise ExpressionError("function", message, hint=hint)
+            raise ExpressionError(message, hint=hint, kind="function")
         if not fits:
             takes = "at least " * bool(row.most) + f"{row.least} argument" + "s" * (row.least != 1)
-            raise ExpressionError("function", f"{name}() takes {takes}, not {len(values)}")
+            raise ExpressionError(f"{name}() takes {takes}, not {len(values)}", kind="function")
         if isinstance(row, Row):
             return self.apply(name, values, domain)
         self.deeper()
@@ -734,7 +738,7 @@ class Evaluator:
                 why = "outside the domain of the function"
         shown = ", ".join(exact(v) for v in values[:4])
         what = f"{exact(values[0])} {name} {exact(values[1])}" if name in OPERATORS else f"{name}({shown})"
-        raise ExpressionError("number", f"{what}: {why}") from None
+        raise ExpressionError(f"{what}: {why}", kind="number") from None
 
 
 def decides(code: Code) -> bool:

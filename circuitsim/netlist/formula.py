@@ -46,7 +46,7 @@ class _Arrays(Domain):
 
     def refused(self, what: str) -> ExpressionError:
         """The error for all other operations."""
-        return ExpressionError("unsupported", what)
+        return ExpressionError(what, kind="unsupported")
 
     def whole(self, value: Any) -> np.ndarray:
         """The values, if all are finite."""

@@ -105,7 +105,7 @@ class Linker:
             scope, called = stack[-1]
             for number, inner in called:
                 if inner in path:
-                    self.recursion(scope, number, list(path))
+                    self.recursion(scope, number, list(path)[list(path).index(inner) :])
                 elif inner not in self.extents:
                     stack.append((inner, self.begin(inner)))
                     path[inner] = None
@@ -128,10 +128,9 @@ class Linker:
         return ((k, one) for k, target in targets if target is not None for one in target.variants or [target])
 
     def recursion(self, scope: Scope, number: int, path: list[Scope]) -> None:
-        """Report and drop a recursive call of a sub-circuit."""
-        call, target = scope.calls[number], self.targets[scope][number]
-        assert target is not None
-        loop = [*(s.name for s in path[path.index(target) :]), target.name]
+        """Report and drop a recursive call of the first sub-circuit of a path."""
+        call, target = scope.calls[number], path[0]
+        loop = [one.name for one in (*path, target)]
         self.reporter.error(
             "subcircuit",
             f"sub-circuit {short(target.name)} calls itself ({' → '.join(short(n, 20) for n in loop[:8])})",
@@ -190,8 +189,9 @@ class Linker:
         self.hints += 1
         if len(name) > 60 or not known:
             return "define it with .subckt … .ends"
-        defined = f"defined here: {', '.join(short(k, 20) for k in known[:8])}"
-        return similar(name, (k for k in known if len(k) <= 60), defined)
+        return similar(
+            name, (k for k in known if len(k) <= 60), f"defined here: {', '.join(short(k, 20) for k in known[:8])}"
+        )
 
     def extent(self, scope: Scope) -> Extent:
         """The size of ``scope`` expanded, its calls included."""
@@ -207,8 +207,7 @@ class Linker:
             characters += inner.characters + inner.items * (len(call.name) + 1)
             depth = max(depth, inner.depth + 1)
             if depth > limits.CALL_DEPTH:
-                message = f"calls nest deeper than {limits.CALL_DEPTH}"
-                self.reporter.error("limit", message, call.card, "", [call.name])
+                self.reporter.error("limit", f"calls nest deeper than {limits.CALL_DEPTH}", call.card, "", [call.name])
                 return Extent(0, 0, 0)
             if (
                 scope.parent is None
@@ -246,8 +245,7 @@ class Linker:
                 called = short(token.text if model is None else model.name)
                 kind, wrong, hint = "model", "", ""
                 if model is None and is_number(token.text):
-                    message = "area has no effect at the operating point (%s)"
-                    self.reporter.gather("no-effect", message, token, element)
+                    self.reporter.gather("no-effect", "area has no effect at the operating point (%s)", token, element)
                 elif model is None:
                     wrong = f"no model is called {called!r}"
                     hint = f"define it: .model {called} D, or leave the name out: diodes are ideal"
@@ -376,8 +374,9 @@ def warn_unused(reporter: Reporter, model: Model, words: Sequence[str], what: st
     """Warn of meaningless parameters on a model's card."""
     if words:
         listed = ", ".join(short(word, 20) for word in words[:12]) + " …" * (len(words) > 12)
-        message = f"model {short(model.name)}{what}not used: {listed}"
-        reporter.warning("unused-parameter", message, model.card, hint, [model.name])
+        reporter.warning(
+            "unused-parameter", f"model {short(model.name)}{what}not used: {listed}", model.card, hint, [model.name]
+        )
 
 
 def is_number(text: str) -> bool:

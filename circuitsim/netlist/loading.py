@@ -154,8 +154,12 @@ def _deck(source: Source, files: Files, warning: Problem | None, reading: Readin
     reader.close()
     reader.read_libraries(reading.libraries)
     for token in reader.top.readings:
-        message = f"{short(token.text)} is read as {exact(rkm(token.text))} (%s)"
-        reporter.gather("assumed", message, token, "IEC 60062; ngspice drops what follows the letter")
+        reporter.gather(
+            "assumed",
+            f"{short(token.text)} is read as {exact(rkm(token.text))} (%s)",
+            token,
+            "IEC 60062; ngspice drops what follows the letter",
+        )
     declare_stepped(reader)
     lost = forgotten(source, reader.top) if titled else None
     if lost is not None:
@@ -207,8 +211,9 @@ def asks_for_ideal_diodes(reader: DeckReader) -> bool:
         return False
     token = reader.options["diodes"]
     if token.word not in ("ideal", "models"):
-        message = f"diodes={short(token.text)} is unknown"
-        reader.reporter.error("syntax", message, token, "diodes=models or diodes=ideal")
+        reader.reporter.error(
+            "syntax", f"diodes={short(token.text)} is unknown", token, "diodes=models or diodes=ideal"
+        )
     return token.word == "ideal"
 
 
@@ -234,8 +239,12 @@ def declare_stepped(reader: DeckReader) -> None:
                 f".step {own} … steps the element",
                 [name.text],
             )
-        message = f"{short(name.text)} has no .param: outside .step it is {short(first.text)}, the first value"
-        reader.reporter.gather("assumed", message, name, name.text)
+        reader.reporter.gather(
+            "assumed",
+            f"{short(name.text)} has no .param: outside .step it is {short(first.text)}, the first value",
+            name,
+            name.text,
+        )
 
 
 class Elaboration:

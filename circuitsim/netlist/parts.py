@@ -151,7 +151,6 @@ class Reader:
         if not good_name(name.text):
             at = next((k for k, c in enumerate(name.text) if not c.isprintable()), 0)
             raise CardError(
-                "syntax",
                 f"the name {short(name.text)!r} contains invisible or reserved characters",
                 name.card.at(name.offset + at),
                 "use letters, digits and signs such as _ . : [ ]",
@@ -160,10 +159,10 @@ class Reader:
         if key in self.scope.index:
             line = self.line_of(self.scope.index[key])
             raise CardError(
-                "duplicate",
                 f"{short(name.text)} is already defined (line {line})",
                 name,
                 "names must differ within one scope",
+                "duplicate",
             )
 
     def line_of(self, position: int) -> int:
@@ -173,7 +172,7 @@ class Reader:
     def node(self, token: Token) -> int:
         """The local number of the node that ``token`` names."""
         if token.kind != WORD:
-            raise CardError("syntax", "a node name is expected here", token, "node names cannot be computed")
+            raise CardError("a node name is expected here", token, "node names cannot be computed")
         known = self.scope.nodes.get(token.text)
         if known is not None:
             return known
@@ -181,7 +180,7 @@ class Reader:
             bad = next((k for k, c in enumerate(token.text) if not c.isprintable()), token.text.find("//"))
             hint = "ngspice reads // as a comment" if "//" in token.text else "it contains an invisible character"
             at = token.card.at(token.offset + max(bad, 0))
-            raise CardError("syntax", f"{short(token.text)!r} cannot name a node", at, hint)
+            raise CardError(f"{short(token.text)!r} cannot name a node", at, hint)
         return self.scope.node(token.text)
 
     def call(self, card: Card) -> None:
@@ -195,14 +194,11 @@ class Reader:
             words.pop()
         if not words:
             raise CardError(
-                "syntax",
-                f"{short(name.text)} names no sub-circuit",
-                card.last,
-                "Xname node … subcircuit parameter=value …",
+                f"{short(name.text)} names no sub-circuit", card.last, "Xname node … subcircuit parameter=value …"
             )
         target = words.pop()
         if target.kind != WORD:
-            raise CardError("syntax", "the name of a sub-circuit is expected here", target)
+            raise CardError("the name of a sub-circuit is expected here", target)
         nodes = array("q", [self.node(token) for token in words])
         pairs = sorted_.named()
         passed = {key.word: value_of(value, scope) for key, value in pairs}
@@ -244,12 +240,7 @@ class ElementReader:
         row = ELEMENTS[code]
         self.reader.check_name(self.name)
         if len(found) > 1 and found[1].kind == MARK and found[1].text == "=":
-            raise CardError(
-                "syntax",
-                f"{self.shown} is assigned to, outside .param",
-                found[1],
-                "parameters are set with .param",
-            )
+            raise CardError(f"{self.shown} is assigned to, outside .param", found[1], "parameters are set with .param")
         self.words = fields(self.card, found[1:])
         first, second = self.two_nodes(row.terminals)
         if code == DIODE:
@@ -273,8 +264,9 @@ class ElementReader:
             checked(code, self.name.text, value, stated.at)
         self.scope.state(code, self.name.text, first, second, stated)
         if share is not None:
-            message = "tol= is ignored here (%s); montecarlo and worst-case use it"
-            self.reporter.gather("nominal", message, self.name, self.name.text)
+            self.reporter.gather(
+                "nominal", "tol= is ignored here (%s); montecarlo and worst-case use it", self.name, self.name.text
+            )
 
     def parasitic(self, pairs: list[tuple[Token, Token]], ends: tuple[int, int], multiplier: Value) -> int:
         """Add the parasitic elements of the element; zeros are left out, except for a parallel resistor. Returns the
@@ -304,7 +296,6 @@ class ElementReader:
         if len(nodes) < 2:
             missing = terminals[len(nodes)]
             raise CardError(
-                "syntax",
                 f"{self.shown} needs two nodes; the {missing} one is missing",
                 self.card.last,
                 f"{self.name.text[0]}name {terminals[0]} {terminals[1]} …",
@@ -327,19 +318,16 @@ class ElementReader:
             else:
                 if word == "wavefile":
                     raise CardError(
-                        "unsupported",
                         f"{self.shown}: sound files are not read",
                         key,
                         "write times and values to a text file: PWL file=points.txt",
+                        "unsupported",
                     )
                 if word in dialect.FORMULAS:
                     what, instead = dialect.FORMULAS[word]
-                    raise CardError("unsupported", f"{self.shown}: {what} is not supported", key, instead)
+                    raise CardError(f"{self.shown}: {what} is not supported", key, instead, "unsupported")
                 raise CardError(
-                    "syntax",
-                    f"{self.shown} has no parameter {short(key.text)!r}",
-                    key,
-                    f"known: {', '.join((*own, 'm'))}",
+                    f"{self.shown} has no parameter {short(key.text)!r}", key, f"known: {', '.join((*own, 'm'))}"
                 )
         self.words.pairs[:] = kept
         return multiplier
@@ -373,19 +361,36 @@ class ElementReader:
         letters = letters[1:].lstrip("+-0123456789") if letters[:1] in ("e", "E") else letters
         digits = short(number[: len(number) - len(letters)])
         if code == RESISTOR and letters[:1] == "M" and scale_of(letters) == "m":
-            message = f"{self.shown}: {short(number)} is {digits} milliohm: M is milli in SPICE"
-            hint = f"write {digits}MEG for mega, {digits}m if milli is meant"
-            self.reporter.warning("mega", message, token, hint, [self.name.text])
+            self.reporter.warning(
+                "mega",
+                f"{self.shown}: {short(number)} is {digits} milliohm: M is milli in SPICE",
+                token,
+                f"write {digits}MEG for mega, {digits}m if milli is meant",
+                [self.name.text],
+            )
         unit, row = letters[len(scale_of(letters)) :], ELEMENTS[code]
         if code != VOLTAGE and UNITS.get(unit.lower(), row.unit) != row.unit:
-            message = f"{self.shown}: {unit} after the value is ignored: the {row.parameter} is in {row.unit}"
-            self.reporter.warning("unit", message, token, names=[self.name.text])
+            self.reporter.warning(
+                "unit",
+                f"{self.shown}: {unit} after the value is ignored: the {row.parameter} is in {row.unit}",
+                token,
+                names=[self.name.text],
+            )
         if letters[:1] in ("a", "A") and code == VOLTAGE:
-            message = f"{self.shown}: {short(number)} is {digits}e-18 in SPICE, where A is atto, not ampere"
-            raise CardError("atto", message, token, f"write {digits} for ampere, {digits}e-18 for atto")
+            raise CardError(
+                f"{self.shown}: {short(number)} is {digits}e-18 in SPICE, where A is atto, not ampere",
+                token,
+                f"write {digits} for ampere, {digits}e-18 for atto",
+                "atto",
+            )
         if letters[:1] in ("a", "A"):
-            message = f"{self.shown}: {short(number)} is atto (1e-18) in SPICE, not ampere"
-            self.reporter.warning("atto", message, token, "remove the unit", [self.name.text])
+            self.reporter.warning(
+                "atto",
+                f"{self.shown}: {short(number)} is atto (1e-18) in SPICE, not ampere",
+                token,
+                "remove the unit",
+                [self.name.text],
+            )
 
     def passive(self, code: int) -> ElementCard:
         """The value of R, L or C: ``1k``, ``R=1k``, ``model``, ``1k model`` or ``model 1k``, and its further numbers.
@@ -420,7 +425,6 @@ class ElementReader:
         values = [*words, *keyed]
         if not values:
             raise CardError(
-                "syntax",
                 f"{self.shown} needs its {row.parameter} in {row.unit}",
                 self.card.last,
                 f"{row.letter}name first second value",
@@ -434,7 +438,6 @@ class ElementReader:
         extra = max(values, key=lambda token: token.offset)
         hint = "use a decimal point" if self.card.text[extra.offset - 1] == "," else ""
         raise CardError(
-            "syntax",
             f"{self.shown}: {short(extra.text)!r} is one value too many",
             extra,
             hint or "an expression goes in braces: {…}",
@@ -467,8 +470,9 @@ class ElementReader:
         at, value, wave, amplitude = self.source_words(words, at, value)
         for key, _ in pairs:
             if key.word in again and (wave is None or wave.name != "pwl"):
-                message = f"{self.shown}: {short(key.text)}= belongs to PWL"
-                raise CardError("syntax", message, key, "leave it out, or write PWL(…)")
+                raise CardError(
+                    f"{self.shown}: {short(key.text)}= belongs to PWL", key, "leave it out, or write PWL(…)"
+                )
         if points is not None:
             wave = self.from_file(points, wave)
         if wave is not None:
@@ -479,8 +483,12 @@ class ElementReader:
                 checked_waveform(Waveform(wave.name, known), wave.at)
             return ElementCard(wave.at, wave, wave=wave, phasor=amplitude)
         if value is None and wave is not None:
-            message = f"{wave.name.upper()} without numbers is 0 at the operating point (%s)"
-            self.reporter.gather("no-effect", message, wave.at, self.name.text)
+            self.reporter.gather(
+                "no-effect",
+                f"{wave.name.upper()} without numbers is 0 at the operating point (%s)",
+                wave.at,
+                self.name.text,
+            )
         elif value is None and amplitude is None:
             self.reporter.gather("no-value", "no DC value is given; 0 is used (%s)", at, self.name.text)
         if wave is not None and (wave.name in EXTERNAL or not wave.numbers):
@@ -501,8 +509,11 @@ class ElementReader:
             function = word in FUNCTIONS or word in EXTERNAL
             sort = "time function" if function else word.upper() if word in _ONCE else ""
             if sort in seen or (sort == "DC" and value is not None):
-                message = f"{self.shown}: {short(token.text)!r} is the second {'value at DC' if sort == 'DC' else sort}"
-                raise CardError("syntax", message, token, "leave one of them out")
+                raise CardError(
+                    f"{self.shown}: {short(token.text)!r} is the second {'value at DC' if sort == 'DC' else sort}",
+                    token,
+                    "leave one of them out",
+                )
             seen |= {sort} - {""}
             forever = word == "pwl" and [w.word for w in words[:2]] == FOREVER
             del words[: 2 * forever]
@@ -521,24 +532,24 @@ class ElementReader:
             elif function:
                 most = MOST.get(word, len(given))
                 for extra in given[most:]:
-                    message = f"{self.shown}: {word.upper()} has at most {most} numbers"
-                    raise CardError("syntax", message, extra, "leave the others out")
+                    raise CardError(
+                        f"{self.shown}: {word.upper()} has at most {most} numbers", extra, "leave the others out"
+                    )
                 wave = Wave(word, [self.value(number) for number in given], token, 0.0 if forever else None)
                 if word == "pwl":
                     wave = self.relative(given[::2], wave)
                 del words[: forever and [w.word for w in words[:1]] == ["endrepeat"]]
             elif word in RANDOM:
                 raise CardError(
-                    "unsupported",
                     f"{self.shown}: random waveforms ({word.upper()}) are not simulated",
                     token,
                     "write its DC value, or for a transient a PWL of precomputed values",
+                    "unsupported",
                 )
             elif value is None and [token] == first:
                 at, value = token, self.number(token)
             else:
                 raise CardError(
-                    "syntax",
                     f"{self.shown}: {short(token.text)!r} does not belong here",
                     token,
                     "a source reads: DC value AC magnitude phase FUNCTION(…)",
@@ -548,12 +559,7 @@ class ElementReader:
     def from_file(self, points: Token, wave: Wave | None) -> Wave:
         """PWL with the points of a file."""
         if wave is None or wave.name != "pwl" or wave.numbers:
-            raise CardError(
-                "syntax",
-                f"{self.shown}: file= belongs to PWL without other points",
-                points,
-                "PWL file=points.txt",
-            )
+            raise CardError(f"{self.shown}: file= belongs to PWL without other points", points, "PWL file=points.txt")
         return wave._replace(numbers=list(self.reader.points(points)))
 
     def relative(self, times: list[Token], wave: Wave) -> Wave:
@@ -594,7 +600,6 @@ class ElementReader:
             area = self.value(words[0])
             if len(words) > 1 or (isinstance(area, float) and area < 0):
                 raise CardError(
-                    "syntax",
                     f"{self.shown}: {short(words[-1].text)!r} does not belong here",
                     words[-1],
                     "Dname anode cathode model",
@@ -629,12 +634,11 @@ class ElementReader:
         model = nodes if letter == "s" else nodes + 1
         if not model + 1 <= len(words) <= model + 2:
             ends_at = "four nodes" if nodes == 4 else "two nodes, a source"
-            raise CardError("syntax", f"{self.shown} needs {ends_at} and a model", card.last, SWITCHES[letter])
+            raise CardError(f"{self.shown} needs {ends_at} and a model", card.last, SWITCHES[letter])
         last = words[-1]
         state = last.word if len(words) == model + 2 else "off"
         if state not in STATES:
-            message = f"{self.shown}: {short(last.text)!r} is neither ON nor OFF"
-            raise CardError("syntax", message, last, SWITCHES[letter])
+            raise CardError(f"{self.shown}: {short(last.text)!r} is neither ON nor OFF", last, SWITCHES[letter])
         ends = [self.reader.node(token) for token in words[:nodes]]
         own = {"closed": Count(last, STATES[state])}
         control = SwitchControl(tuple(ends[2:]), None if letter == "s" else words[2], STATES[state] > 0.0)

@@ -72,7 +72,7 @@ def checked_temperature(value: float, at: Place) -> float:
     CardError
     """
     if value < ABSOLUTE_ZERO:
-        raise CardError("range", f"{exact(value)} °C is below absolute zero", at, "temperatures are in °C")
+        raise CardError(f"{exact(value)} °C is below absolute zero", at, "temperatures are in °C", "range")
     return value
 
 
@@ -86,7 +86,7 @@ def positive(name: str, word: str, number: float, at: Place) -> None:
     if number <= 0:
         what = "multiplier m" if word == "m" else "number n in series"
         raise CardError(
-            "range", f"{short(name)}: the {what} must be positive, not {exact(number)}", at, "remove the card"
+            f"{short(name)}: the {what} must be positive, not {exact(number)}", at, "remove the card", "range"
         )
 
 
@@ -103,10 +103,10 @@ def checked(code: int, name: str, value: float, at: Place) -> float:
         wrong = "must be positive" if row.minimum > 0.0 else "must not be negative"
         amount = f"{exact(value)} {row.unit}".strip()
         raise CardError(
-            "range",
             f"{short(name)}: the {row.parameter} {wrong} ({amount})",
             at,
             "a passive circuit has no negative " + row.parameter if row.unit else "",
+            "range",
         )
     return value
 
@@ -141,7 +141,7 @@ def tolerance(token: Token) -> float | None:
     """
     amount = percent(token.text.removesuffix("%") + "%")
     if amount is None and token.text.strip("0.%"):
-        raise CardError("syntax", f"tol={short(token.text)} is not a percentage", token, "write tol=5%")
+        raise CardError(f"tol={short(token.text)} is not a percentage", token, "write tol=5%")
     return amount
 
 

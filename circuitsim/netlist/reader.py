@@ -92,13 +92,16 @@ class Conditions:
         if word == ".if":
             self.open.append(_Branch(card, reader.scope, self.skipping))
         elif not self.open:
-            raise CardError("syntax", f"{word} without its .if", card, "a condition begins with .if (a > b)")
+            raise CardError(f"{word} without its .if", card, "a condition begins with .if (a > b)")
         branch = self.open[-1]
         if branch.scope is not reader.scope or word == ".endif":
             self.open.pop()
         if branch.scope is not reader.scope:
-            message = f"{word} and its .if (line {branch.card.line}) are in different sub-circuits"
-            raise CardError("syntax", message, card, "close .if and .subckt in the opposite order")
+            raise CardError(
+                f"{word} and its .if (line {branch.card.line}) are in different sub-circuits",
+                card,
+                "close .if and .subckt in the opposite order",
+            )
         branch.active = False
         if not branch.done and word != ".endif":
             branch.done = True  # also if its condition has no value
@@ -153,8 +156,11 @@ class Conditions:
             path = path[: len(path) - path[::-1].index(True)]
             path[-1] = False
             if len(first.variants) == limits.VARIANTS:
-                message = f"the conditions of {short(first.name)} have more than {limits.VARIANTS} outcomes"
-                raise CardError("limit", message, hint="define a sub-circuit for each case")
+                raise CardError(
+                    f"the conditions of {short(first.name)} have more than {limits.VARIANTS} outcomes",
+                    hint="define a sub-circuit for each case",
+                    kind="limit",
+                )
             self.outcomes[place] = path
             if registered:
                 del outside.subcircuits[name]
@@ -172,18 +178,18 @@ class Conditions:
             with reader.reporter.at(card):
                 if _owner(scope, code) is not None:
                     raise CardError(
-                        "parameter",
                         "a parameter of the sub-circuit is defined after its condition",
                         card,
                         "put .param before .if",
+                        "parameter",
                     )
                 if _holds(reader, code) is not found:
                     names = ", ".join(short(name) for name in code.names)
                     raise CardError(
-                        "parameter",
                         f"the condition changes by the end of the deck ({names})",
                         card,
                         "put .param before .if",
+                        "parameter",
                     )
 
 
@@ -219,8 +225,7 @@ def options(reader: DeckReader, card: Card, position: int) -> None:
     flags, pairs = given.take(), given.named()
     for flag in flags:
         if flag.kind != WORD or not flag.text[0].isalpha():
-            message = f"{short(flag.text)!r} is not an option"
-            raise CardError("syntax", message, flag, ".options name=value …")
+            raise CardError(f"{short(flag.text)!r} is not an option", flag, ".options name=value …")
     idle = [key for key in flags if key.word not in ("device", "parser")]  # Xyce's packages of options
     for key, token in pairs:
         if key.word not in ACTING:
@@ -231,8 +236,7 @@ def options(reader: DeckReader, card: Card, position: int) -> None:
         reader.options[key.word] = token
     names = [key.word for key in sorted(idle, key=lambda key: key.offset)]
     for name in names if flags or pairs else [word]:
-        message = f"{word} has no effect at the operating point (%s)"
-        reader.reporter.gather("no-effect", message, card, name)
+        reader.reporter.gather("no-effect", f"{word} has no effect at the operating point (%s)", card, name)
 
 
 def coupling(reader: DeckReader, card: Card) -> None:
@@ -245,17 +249,13 @@ def coupling(reader: DeckReader, card: Card) -> None:
     name, *others = tokens(card)
     words = fields(card, others).take()
     if len(words) < 3:
-        raise CardError(
-            "syntax",
-            f"{short(name.text)} needs two inductors and a coefficient",
-            card.last,
-            "Kname L1 L2 0.99",
-        )
+        raise CardError(f"{short(name.text)} needs two inductors and a coefficient", card.last, "Kname L1 L2 0.99")
     factor = value_of(words[-1], reader.scope)
     reader.scope.couplings.append(Coupling(words[:-1], factor))
     reader.couplings.append((reader.scope, words[:-1]))
-    message = "a coupling of inductors has no effect at the operating point (%s)"
-    reader.reporter.gather("coupled", message, name, name.text)
+    reader.reporter.gather(
+        "coupled", "a coupling of inductors has no effect at the operating point (%s)", name, name.text
+    )
 
 
 def check_couplings(reader: DeckReader) -> None:
@@ -263,9 +263,12 @@ def check_couplings(reader: DeckReader) -> None:
     for scope, words in reader.couplings:
         for token in words:
             if token.word not in scope.index:
-                message = f"no inductor is called {short(token.text)!r}"
-                hint = "a coupling names inductors of its own sub-circuit"
-                reader.reporter.error("coupling", message, token, hint)
+                reader.reporter.error(
+                    "coupling",
+                    f"no inductor is called {short(token.text)!r}",
+                    token,
+                    "a coupling names inductors of its own sub-circuit",
+                )
 
 
 LARGEST_WINDOW = 1 << 18
@@ -409,7 +412,7 @@ class DeckReader(definitions.Includes):
             elif self.control is not None:
                 self.script.command(card)
             elif self.library and self.scope is self.top:
-                raise CardError("syntax", "a library holds definitions, not elements", card, "put it in .subckt")
+                raise CardError("a library holds definitions, not elements", card, "put it in .subckt")
             elif head == "x":
                 self.call(card)
             elif head == "k":
@@ -438,28 +441,29 @@ class DeckReader(definitions.Includes):
             self.reporter.gather("no-effect", "a line that is only ')' ends the card before it", card, ")")
             return
         if head == "+":
-            raise CardError("syntax", "a continuation line without a card before it", card, "remove the +")
+            raise CardError("a continuation line without a card before it", card, "remove the +")
         if _WITHOUT_MODEL.fullmatch(card.text, start):
             self.without_model.append((name, self.scope))
             return
         if head in dialect.FOREIGN and card.source.callers and self.scope.parent is not None:
             raise CardError(
-                "unsupported",
                 f"{word} is a {dialect.FOREIGN[head]}, which is not supported",
                 card,
                 dialect.FOREIGN_HINT,
+                "unsupported",
             )
         if head in dialect.FOREIGN:
             self.foreign.setdefault(head, []).append(name)
             return
         if head in dialect.LINES:
-            message = f"{word} is {dialect.LINES[head]}, which is not supported"
-            raise CardError("unsupported", message, card, dialect.LINE_HINT)
+            raise CardError(
+                f"{word} is {dialect.LINES[head]}, which is not supported", card, dialect.LINE_HINT, "unsupported"
+            )
         raise CardError(
-            "unknown-card",
             f"{word!r} does not begin a known card",
             card,
             "a card begins with R, D, V, I, L, C, E, F, G, H, B, X, a dot, or * for a comment",
+            "unknown-card",
         )
 
     def dot(self, card: Card, start: int) -> None:
@@ -507,13 +511,13 @@ class DeckReader(definitions.Includes):
             self.reporter.warning("analysis", f"{word} is ignored: {what} analysis is not supported", card, hint)
         elif word in dialect.CARDS:
             message, hint = dialect.CARDS[word]
-            raise CardError("unsupported", f"{word}: {message}", card, hint)
+            raise CardError(f"{word}: {message}", card, hint, "unsupported")
         else:
             raise CardError(
-                "unknown-card",
                 f"{short(word)} is not a known card",
                 card,
                 "docs/netlist.md lists the known cards; a comment begins with *",
+                "unknown-card",
             )
 
     def request(self, card: Card) -> None:
@@ -528,10 +532,7 @@ class DeckReader(definitions.Includes):
             found = table(card, card.offset + len(".data"))
             if found.name.word in self.tables:
                 raise CardError(
-                    "duplicate",
-                    f"table {short(found.name.text)} is already defined",
-                    found.name,
-                    "names must differ",
+                    f"table {short(found.name.text)} is already defined", found.name, "names must differ", "duplicate"
                 )
             self.tables[found.name.word] = found
 
@@ -545,8 +546,9 @@ class DeckReader(definitions.Includes):
         self.refuse_foreign()
         for here in self.scope.outwards():
             if here.card is not None:
-                message = f".subckt {short(here.name)} has no .ends"
-                self.reporter.error("subcircuit", message, here.card, hint="close it with .ends")
+                self.reporter.error(
+                    "subcircuit", f".subckt {short(here.name)} has no .ends", here.card, hint="close it with .ends"
+                )
 
     def refuse_foreign(self) -> None:
         """Report all transistors and code models of the deck as one error; parts without a model are open."""

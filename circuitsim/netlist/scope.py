@@ -411,7 +411,7 @@ def value_of(token: Token, scope: Scope) -> Value:
     """
     if token.kind == STRING:
         at = token.card.at(token.offset - 1)
-        raise CardError("number", "a value in double quotes", at, "write the number, or {an expression}")
+        raise CardError("a value in double quotes", at, "write the number, or {an expression}", "number")
     if token.kind == EXPRESSION:
         return constant(of_token(token, scope))
     try:
@@ -423,7 +423,7 @@ def value_of(token: Token, scope: Scope) -> Value:
         if token.kind == WORD and token.text.isidentifier():
             # ngspice accepts a bare parameter name as the value; whether it exists is checked later.
             return of_token(token, scope)
-        raise CardError("number", str(error), token, error.hint) from None
+        raise CardError(str(error), token, error.hint, "number") from None
 
 
 def of_token(token: Token, scope: Scope, arguments: tuple[str, ...] = (), signals: bool = False) -> Code:
@@ -490,7 +490,7 @@ def check_end(card: Card, end: int, stop: int) -> None:
     found, at = rest.strip()[:30].split()[0], end + len(rest) - len(rest.lstrip())
     hint = "an operator is missing before it" if found[0].isalnum() or found[0] in "({'" else ""
     hint = "compare with ==" if found[0] == "=" else hint
-    raise ExpressionError("expression", f"{short(found)!r} does not belong in the expression", card.at(at), hint)
+    raise ExpressionError(f"{short(found)!r} does not belong in the expression", card.at(at), hint, "expression")
 
 
 def constant(value: Value) -> Value:

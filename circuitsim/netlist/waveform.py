@@ -190,16 +190,16 @@ def checked_waveform(wave: Waveform, at: Place) -> float:
     """
     shown = wave.name.upper()
     if wave.name in EXTERNAL:
-        raise CardError("unsupported", f"{shown} has no value at the operating point", at, "write its DC value")
+        raise CardError(f"{shown} has no value at the operating point", at, "write its DC value", "unsupported")
     if len(wave.numbers) < FEWEST:
-        raise CardError("syntax", f"{shown} needs at least {FEWEST} numbers", at, "or write DC and a value")
+        raise CardError(f"{shown} needs at least {FEWEST} numbers", at, "or write DC and a value")
     delay = FUNCTIONS[wave.name].delay
     if delay is not None and min(wave.numbers[delay : delay + 1], default=0.0) < 0:
-        raise CardError("range", f"{shown} begins before t = 0", at, "write its value at t = 0: DC …")
+        raise CardError(f"{shown} begins before t = 0", at, "write its value at t = 0: DC …", "range")
     try:
         value = wave.dc
     except ValueError as error:
-        raise CardError("syntax", str(error), at) from None
+        raise CardError(str(error), at) from None
     if not math.isfinite(value):
-        raise CardError("number", f"{shown} has no finite value at t = 0", at)
+        raise CardError(f"{shown} has no finite value at t = 0", at, kind="number")
     return value

@@ -345,8 +345,10 @@ class _Writer:
         law, name, head, nodes = self.circuit.laws[k], self.names[k], " ".join(self.ends(k)), self.nodes
         if self.kind[k] == NULLOR:
             _, plus, minus = law.voltages[0]
-            comment = f"* {name} is an ideal op-amp: in circuitsim {head} OPAMP {nodes[plus]} {nodes[minus]}"
-            return [comment, f"{head} {nodes[plus]} {nodes[minus]} {exact(FINITE)}"]
+            return [
+                f"* {name} is an ideal op-amp: in circuitsim {head} OPAMP {nodes[plus]} {nodes[minus]}",
+                f"{head} {nodes[plus]} {nodes[minus]} {exact(FINITE)}",
+            ]
         valued = self.value[k] == self.value[k]
         gain = self.value[k] if valued else 1.0
         if name[:1].upper() == "B":
