@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -55,26 +54,29 @@ WIDER = 1e-15
 """Relative widening of each result: 4 units in the last place."""
 
 
-@dataclass(frozen=True)
-class Interval:
-    """Lower and upper ends, float arrays of one shape."""
+SIDES = np.array([[-1.0], [1.0]])
+"""The direction outwards at both ends of an interval."""
 
-    low: np.ndarray
-    high: np.ndarray
+
+class Interval:
+    """Intervals, with their lower and upper ends (2, k)."""
+
+    def __init__(self, low: np.ndarray, high: np.ndarray) -> None:
+        self.ends = np.array([low, high])
+        self.low, self.high = self.ends
 
     def __neg__(self) -> Interval:
         return Interval(-self.high, -self.low)
 
     def __add__(self, other: Interval) -> Interval:
-        return _wider(self.low + other.low, self.high + other.high)
+        return _wider(self.ends + other.ends)
 
     def __sub__(self, other: Interval) -> Interval:
         return self + -other
 
     def __mul__(self, other: Interval) -> Interval:
-        ends = np.array([a * b for a in (self.low, self.high) for b in (other.low, other.high)])
-        ends = np.where(np.isnan(ends), 0.0, ends)  # 0 · ∞ of an end that is not attained
-        return _wider(ends.min(axis=0), ends.max(axis=0))
+        ends = (self.ends[:, None] * other.ends).reshape(4, -1)
+        return _hull(np.where(np.isnan(ends), 0.0, ends))  # 0 · ∞ of an end that is not attained
 
     def __or__(self, other: Interval) -> Interval:
         """The hull of both."""
@@ -86,19 +88,17 @@ class Interval:
 
     def through(self, function: Callable[[np.ndarray], np.ndarray]) -> Interval:
         """The image under a monotone function."""
-        ends = function(self.low), function(self.high)
-        return _wider(np.minimum(*ends), np.maximum(*ends))
+        return _hull(function(self.ends))
 
     def size(self) -> Interval:
         """|x|."""
-        a, b = np.abs(self.low), np.abs(self.high)
-        return Interval(np.where((self.low < 0.0) & (self.high > 0.0), 0.0, np.minimum(a, b)), np.maximum(a, b))
+        ends = np.abs(self.ends)
+        return Interval(np.where((self.low < 0.0) & (self.high > 0.0), 0.0, ends.min(axis=0)), ends.max(axis=0))
 
     def step(self, below: float, above: float, at: float) -> Interval:
         """One of two numbers by the sign of x in the interval; ``at`` if x is zero."""
         low, high = np.where(self.low >= 0.0, above, below), np.where(self.high <= 0.0, below, above)
-        nothing = (self.low == 0.0) & (self.high == 0.0)
-        return Interval(np.where(nothing, at, low), np.where(nothing, at, high))
+        return Interval(*np.where(self.ends.any(axis=0), (low, high), at))
 
 
 class Enclosure(NamedTuple):
@@ -131,37 +131,30 @@ def enclose(tape: Tape, low: np.ndarray, high: np.ndarray) -> Enclosure:
 
 
 def _constant(like: np.ndarray, number: float) -> Interval:
-    return Interval(np.full(like.shape, number), np.full(like.shape, number))
+    return Interval(*np.full((2, *like.shape), number))
 
 
-def _wider(low: np.ndarray, high: np.ndarray) -> Interval:
+def _wider(ends: np.ndarray) -> Interval:
     """The interval with its ends moved outwards; a NaN end becomes infinite."""
-    low = np.where(np.isnan(low), -np.inf, low - WIDER * np.abs(low))
-    high = np.where(np.isnan(high), np.inf, high + WIDER * np.abs(high))
-    # An infinite end minus its share is NaN: it is kept.
-    return Interval(np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high))
+    wider = ends + SIDES * WIDER * np.abs(ends)
+    return Interval(*np.where(np.isnan(wider), SIDES * np.inf, wider))
+
+
+def _hull(values: np.ndarray) -> Interval:
+    """The hull of values (n, k), with its ends moved outwards."""
+    return _wider(np.array([values.min(axis=0), values.max(axis=0)]))
 
 
 def _pick(condition: np.ndarray, x: Interval, y: Interval) -> Interval:
-    return Interval(np.where(condition, x.low, y.low), np.where(condition, x.high, y.high))
+    return Interval(*np.where(condition, x.ends, y.ends))
 
 
 def _chosen(condition: Enclosure, yes: Enclosure, no: Enclosure) -> Enclosure:
     """One of two enclosures, or their hull if the condition is undecided."""
-    surely, never = condition.value.low > 0.5, condition.value.high < 0.5
-
-    def either(a: Interval, b: Interval) -> Interval:
-        return _pick(surely, a, _pick(never, b, a | b))
-
-    def at_least_one(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return np.where(surely, a, np.where(never, b, a | b))
-
-    return Enclosure(
-        either(yes.value, no.value),
-        either(yes.slope, no.slope),
-        condition.undefined | at_least_one(yes.undefined, no.undefined),
-        ~(surely | never) | at_least_one(yes.open, no.open),
-    )
+    sure, never = condition.value.low > 0.5, condition.value.high < 0.5
+    value, slope = (_pick(sure, a, _pick(never, b, a | b)) for a, b in zip(yes[:2], no[:2]))
+    undefined, undecided = ((a & ~never) | (b & ~sure) for a, b in zip(yes[2:], no[2:]))
+    return Enclosure(value, slope, condition.undefined | undefined, ~(sure | never) | undecided)
 
 
 def _of_two(op: int, x: Enclosure, y: Enclosure) -> Enclosure:
@@ -175,8 +168,7 @@ def _of_two(op: int, x: Enclosure, y: Enclosure) -> Enclosure:
         value, slope = u * v, u * dv + du * v
     elif op == DIVIDE:
         around = (v.low <= 0.0) & (v.high >= 0.0)
-        part = _wider(1.0 / v.high, 1.0 / v.low)
-        part = Interval(np.where(around, -np.inf, part.low), np.where(around, np.inf, part.high))
+        part = Interval(*np.where(around, SIDES * np.inf, v.through(lambda t: 1.0 / t).ends))
         value, undefined = u * part, undefined | around
         slope = (du - value * dv) * part & (du * v - u * dv) * part * part
     else:
@@ -184,7 +176,7 @@ def _of_two(op: int, x: Enclosure, y: Enclosure) -> Enclosure:
         best: Any = np.minimum
         if op != MINIMUM:
             first, second, best = second, first, np.maximum
-        value = Interval(best(u.low, v.low), best(u.high, v.high))
+        value = Interval(*best(u.ends, v.ends))
         slope = _pick(first, du, _pick(second, dv, du | dv))
     return Enclosure(value, slope, undefined, undecided)
 
@@ -196,14 +188,13 @@ def _of_one(op: int, number: float, of: Enclosure) -> Enclosure:
         return Enclosure(-x, -of.slope, undefined, undecided)
     if op in (SQRT, LOG, ROOTED):
         undefined = undefined | (x.low <= 0.0 if op == LOG else x.low < 0.0)
-        x = Interval(np.maximum(x.low, 0.0), np.maximum(x.high, 0.0))
+        x = Interval(*np.maximum(x.ends, 0.0))
     if op in (SIGN, STEP, REACHED):
         undecided = undecided | ((x.low < 0.0) & (x.high > 0.0))
     if op in (POWER, SIGNED_POWER, ROOTED) and number <= 0.0:
         undefined = undefined | ((x.low <= 0.0) & (x.high >= 0.0))
     value, rate = _function(op, number, x)
-    flat = (of.slope.low == 0.0) & (of.slope.high == 0.0)
-    return Enclosure(value, _pick(flat, of.slope, rate * of.slope), undefined, undecided)
+    return Enclosure(value, _pick(np.any(of.slope.ends, axis=0), rate * of.slope, of.slope), undefined, undecided)
 
 
 _SMOOTH: dict[int, tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]] = {
@@ -362,9 +353,9 @@ def _search(tape: Tape, law: _Points, edges: np.ndarray) -> bool:
     rises, ends = True, set(edges.tolist())
     while low.size and low.size <= LARGEST_INTERVALS:
         found = enclose(tape, low, high)
-        falls = _falls(found)
+        known = ~found.undefined & ~found.open
+        falls, good = known & (found.slope.high < 0.0), known & (found.slope.low >= 0.0)
         falling += zip(low[falls].tolist(), high[falls].tolist())
-        good = (found.slope.low >= 0.0) & ~found.undefined & ~found.open
         rises = rises and bool((found.slope.low[good] > 0.0).all())
         flat = good & ~(found.slope.low > 0.0) & (np.maximum(np.abs(low), np.abs(high)) > UNDERFLOW)
         level += [(a, b) for a, b in zip(low[flat].tolist(), high[flat].tolist()) if law.at(a) == law.at(b)]
@@ -405,12 +396,6 @@ def _search(tape: Tape, law: _Points, edges: np.ndarray) -> bool:
 def _near(u: float) -> str:
     """An argument for messages, rounded to zero near it."""
     return f"{u if abs(u) > UNDERFLOW else 0.0:.6g}"
-
-
-def _falls(found: Enclosure) -> np.ndarray:
-    """Intervals on which the slope is certainly negative."""
-    falls: np.ndarray = (found.slope.high < 0.0) & ~found.undefined & ~found.open
-    return falls
 
 
 def _middle(low: np.ndarray, high: np.ndarray) -> np.ndarray:
