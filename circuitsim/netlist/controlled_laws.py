@@ -48,7 +48,7 @@ from circuitsim.netlist import limits
 from circuitsim.netlist.cards import CardError
 from circuitsim.netlist.elaborate import OF_CURRENT, Elaborator, Origins
 from circuitsim.netlist.expression import UNKNOWN, Code, Domain, Environment, Evaluator, ExpressionError, Signal
-from circuitsim.netlist.functional import FollowingSources, Formula, Moment
+from circuitsim.netlist.functional import Formula, Moment
 from circuitsim.netlist.functions import (
     FUNCTIONS,
     NOT,
@@ -351,7 +351,7 @@ def _quantity(kind: int) -> Quantity:
 def circuit_of(elaborator: Elaborator, title: str) -> Circuit:
     """The circuit of an expanded deck; errors go to its reporter."""
     elaborator.expand(Frame(elaborator.top, elaborator.environment))
-    for name, value in elaborator.environment.values.items() if elaborator.formulas else ():
+    for name, value in elaborator.environment.values.items() if elaborator.following.formulas else ():
         elaborator.draws.elsewhere(name, value)
     laws, out = classify(elaborator, title), elaborator.out
     for (name, _), at in elaborator.draws.cards.items():
@@ -363,13 +363,13 @@ def circuit_of(elaborator: Elaborator, title: str) -> Circuit:
         )
     elaborator.check_names()
     circuit = Circuit.from_columns(title, out.columns(), out.names, out.node_names, Origins(out), out.devices, laws)
-    if not elaborator.formulas:
+    if not elaborator.following.formulas:
         return circuit
     try:
-        return circuit.with_values(elaborator.following(circuit).values({}))
+        return circuit.with_values(elaborator.following.of(circuit).values({}))
     except NetlistError as error:
         for problem in error.problems:
-            elaborator.reporter.place_error(problem, next(iter(elaborator.formulas.values())).code.card)
+            elaborator.reporter.place_error(problem, next(iter(elaborator.following.formulas.values())).code.card)
         return circuit
 
 
@@ -379,7 +379,7 @@ def classify(elaborator: Elaborator, title: str) -> dict[int, Law]:
 
     With ``all_controlled`` every affine formula is a controlled source.
     """
-    out, formulas, found = elaborator.out, elaborator.formulas, []
+    out, formulas, found = elaborator.out, elaborator.following.formulas, []
     sources = _Sources(elaborator, title)
     for own in out.sources:
         made, wrong, position = None, None, own.position
@@ -418,7 +418,7 @@ class _Sources:
         self.elaborator, self.out = elaborator, elaborator.out
         self.circuit = Circuit.from_columns(title, self.out.columns(), self.out.names, self.out.node_names)
 
-        self.following: FollowingSources = elaborator.following(self.circuit)
+        self.following = elaborator.following.of(self.circuit)
 
     @cached_property
     def fixed(self) -> set[int]:
@@ -457,7 +457,7 @@ class _Sources:
             with suppress(ExpressionError):
                 made, fixed = self.of(own, source, rest), rest
         formula = Formula(source.law, own.frame, self.elaborator.sources(own), tuple(fixed))
-        self.elaborator.frozen[own.position] = formula
+        self.elaborator.following.frozen[own.position] = formula
         return made
 
     def fixed_signals(self, law: Code, frame: Frame) -> dict[Signal, float]:

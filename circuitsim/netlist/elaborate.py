@@ -10,8 +10,7 @@ from functools import partial
 from itertools import combinations
 from typing import Any
 
-from circuitsim.circuit import Circuit
-from circuitsim.circuit.dynamics import Dynamics, SwitchLaw
+from circuitsim.circuit.dynamics import SwitchLaw
 from circuitsim.circuit.elements import (
     AFFINE_CURRENT,
     AMPLIFIER,
@@ -92,8 +91,6 @@ class ElementColumns(Columns):
     ----------
     sources : list of Placed
         Sources that may be controlled.
-    factors : dict of int to float
-        Position → ratio of the value to that on the card, where they differ (``m=``, temperature).
     """
 
     def __init__(self, reader: DeckReader) -> None:
@@ -101,7 +98,6 @@ class ElementColumns(Columns):
         self.devices: dict[int, Device] = {}
         self.laws: dict[int, Law] = {}
         self.sources: list[Placed] = []
-        self.factors: dict[int, float] = {}
         self.node_names = reader.top.node_names.copy()
         self.nodes = index_of(self.node_names, {"gnd": 0})
         for name in reader.globals.values():
@@ -118,10 +114,8 @@ class Elaborator:
     Attributes
     ----------
     out : ElementColumns
-    dynamics : Dynamics
+    following : FollowingSources
         Data for transient and AC analysis.
-    formulas, frozen : dict of int to Formula
-        See `circuitsim.netlist.functional.FollowingSources`.
     variants : list of int
         Numbers of the variants chosen by calls of sub-circuits with conditions, in order of the calls.
     """
@@ -142,14 +136,7 @@ class Elaborator:
         self.out = ElementColumns(self.reader)
         self.known: dict[Any, Device] = {}
         self.variants: list[int] = []
-        self.dynamics = Dynamics()
-        self.formulas: dict[int, Formula] = {}
-        self.frozen: dict[int, Formula] = {}
-
-    def following(self, circuit: Circuit) -> FollowingSources:
-        """The sources of the elaborated circuit that depend on time or on other sources."""
-        constants, factors = self.evaluator.constants, self.out.factors
-        return FollowingSources(circuit, self.dynamics, self.formulas, self.frozen, constants, self.names, factors)
+        self.following = FollowingSources(self.evaluator.constants, self.names)
 
     def names(self) -> dict[str, float]:
         """The constants and the deck's own parameters, by name in lower case."""
@@ -165,7 +152,7 @@ class Elaborator:
                 factor = self.number(coupling.factor, frame)
                 names = [token.word for token in coupling.inductors]
                 inductors = [frame.prefix + scope.names[scope.index[name]] for name in names if name in scope.index]
-                self.dynamics.couplings.update(dict.fromkeys(combinations(inductors, 2), factor))
+                self.following.couplings.update(dict.fromkeys(combinations(inductors, 2), factor))
         for call, target in zip(scope.calls, self.linker.targets[scope]):
             self.emit(frame, position, call.position)
             position = call.position
@@ -316,19 +303,19 @@ class Elaborator:
                 continue
             out.value[at] = self.scaled(own, out.value[at], m)
             self.draws.scaled(at, self.scaled(own, 1.0, m))
-            factor = self.scaled(own, out.factors.get(at, 1.0), m)
+            factor = self.scaled(own, self.following.factors.get(at, 1.0), m)
             if factor != 1.0:
-                out.factors[at] = factor
+                self.following.factors[at] = factor
 
     def element(self, own: Placed) -> None:
         """Apply the card of an element."""
-        found, stated, frame, position = self.dynamics, own.stated, own.frame, own.position
+        found, stated, frame, position = self.following, own.stated, own.frame, own.position
         report = partial(self.reporter.at, stated.at.card, [own.name], frame.callers)
         if stated.source is not None:
             self.out.sources.append(own)
             if stated.source.fixable:
                 with report():
-                    self.formulas[position] = Formula(stated.source.law, frame, self.sources(own))
+                    found.formulas[position] = Formula(stated.source.law, frame, self.sources(own))
             return
         if own.kind != DIODE:
             self.out.value[position] = self.element_value(own)
@@ -391,7 +378,7 @@ class Elaborator:
                 positive(name, "m", m, stated.at)
                 value, factor = (self.scaled(own, number, m) for number in (value, factor))
             if factor != 1.0:
-                self.out.factors[position] = factor
+                self.following.factors[position] = factor
             draws.taken(position, name, value, before)
             self.model_tolerances(own, value)
             return value

@@ -58,36 +58,36 @@ class FollowingSources(Dynamics):
 
     Parameters
     ----------
-    circuit : Circuit
-    found : Dynamics
-        Time functions and other dynamic data.
-    formulas, frozen : dict of int to Formula
-        Of independent sources, and of controlled ones that depend on values of these, by position.
     constants : mapping of str to float
         The constants of expressions.
     names : callable
         The constants and the deck's parameters with the values of this circuit, for expressions of columns.
+
+    Attributes
+    ----------
+    circuit : Circuit
+        Set by `of`.
+    formulas, frozen : dict of int to Formula
+        Of independent sources, and of controlled ones that depend on values of these, by position.
     factors : dict of int to float
         Position → ratio of an element's value to that on its card, where they differ (``m=``, temperature).
     """
 
     formulas: dict[int, Formula]
     frozen: dict[int, Formula]
+    circuit: Circuit
+    steady = True
 
-    def __init__(
-        self,
-        circuit: Circuit,
-        found: Dynamics,
-        formulas: Mapping[int, Formula],
-        frozen: Mapping[int, Formula],
-        constants: Mapping[str, float],
-        names: Callable[[], Mapping[str, float]],
-        factors: Mapping[int, float],
-    ) -> None:
-        super().__init__(found.waves, found.initials, found.phasors, found.switches, found.couplings)
-        self.circuit, self.formulas, self.frozen, self.constants = circuit, dict(formulas), dict(frozen), constants
-        self.names, self.factors = names, factors
-        self.joining = frozenset((VOLTAGE, INDUCTOR))
+    def __init__(self, constants: Mapping[str, float], names: Callable[[], Mapping[str, float]]) -> None:
+        super().__init__()
+        self.constants, self.names = constants, names
+        self.formulas, self.frozen, self.factors = {}, {}, dict[int, float]()
+
+    def of(self, circuit: Circuit) -> FollowingSources:
+        """The same sources in a circuit."""
+        found = copy(self)
+        found.circuit, found.formulas, found.frozen = circuit, dict(self.formulas), dict(self.frozen)
+        return found
 
     def of_cards(self, given: Mapping[str, float]) -> dict[str, float]:
         """Element values for given values on cards: with elements in parallel, at their temperature."""
@@ -239,8 +239,8 @@ class FollowingSources(Dynamics):
 
     def over_time(self) -> FollowingSources:
         """The same sources where inductors are not shorts, and controlled sources fix nothing."""
-        found = copy(self)
-        found.joining = frozenset((VOLTAGE,))
+        found = self.of(self.circuit)
+        found.steady = False
         vars(found).pop("_paths", None)
         return found
 
@@ -284,7 +284,7 @@ class FollowingSources(Dynamics):
         kind, first, second, _ = self.circuit.columns()
         beside = defaultdict[int, list[tuple[int, int, float]]](list)
         for k, (code, a, b) in enumerate(zip(kind, first, second)):
-            if code in self.joining and (INDUCTOR in self.joining or k not in self.circuit.laws):
+            if code in (VOLTAGE, INDUCTOR) and (self.steady or (code == VOLTAGE and k not in self.circuit.laws)):
                 own = k if code == VOLTAGE else -1
                 beside[b].append((a, own, 1.0))
                 beside[a].append((b, own, -1.0))

@@ -181,7 +181,7 @@ def _linked(reader: DeckReader, title: str, source: Source, ideal_diodes: bool) 
             own.elaborated(reporter, {})
         reporter.finish()
     elaborator, circuit = own.elaborated(reporter, {})
-    following, deviations = elaborator.following(circuit), elaborator.draws.found()
+    following, deviations = elaborator.following.of(circuit), elaborator.draws.found()
     parameters = _parameters(reader, elaborator)
     if not len(circuit) and not reporter.failed:
         raise fatal("empty", "the deck has no elements", source.name, "the first line is only a title")
@@ -335,7 +335,7 @@ class Elaboration:
             raise UsageError(f"{stated} changes an .if of a sub-circuit: write a deck for each case")
         check_amplifiers(other)
         other.notes = self.notes
-        return other, elaborator.following(other)
+        return other, elaborator.following.of(other)
 
 
 def check_amplifiers(circuit: Circuit) -> None:
