@@ -357,7 +357,7 @@ class Analyses:
         name, _, own = token.text.partition(":")
         scope, circuit = self.scope, self.circuit
         if kind is not None:
-            model = scope.find_model(name.lower())
+            model = scope.found("models", name.lower())
             if model is None or model.type != kind.text.upper():
                 raise CardError(
                     f"{self.word}: {short(kind.text)!r} is not the type of a model {short(name)!r}",
@@ -408,7 +408,7 @@ class Analyses:
                 f"vary its value: {self.word} {short(name)} …",
                 "analysis",
             )
-        model = self.scope.find_model(name.lower())
+        model = self.scope.found("models", name.lower())
         if model is not None and steps(model, parameter):
             return word, PARAMETER + word
         elements = tuple(

@@ -10,10 +10,10 @@ import re
 from typing import NamedTuple
 
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
-from circuitsim.netlist.cards import WORD, Card, Piece, Token
-from circuitsim.netlist.expression import Environment, Evaluator, ExpressionError, parse
+from circuitsim.netlist.cards import WORD, Card, CardError, Piece, Token
+from circuitsim.netlist.expression import Environment, Evaluator
 from circuitsim.netlist.parts import Reader
-from circuitsim.netlist.scope import ElementCard, Scope
+from circuitsim.netlist.scope import ElementCard, Scope, formula
 from circuitsim.units import exact, short
 
 CARDS = frozenset(("op", "dc", "tran", "ac"))
@@ -126,10 +126,9 @@ class Script:
             skipped = 2 if text.startswith("$&") else 1
             at, text = at + skipped, text[skipped:]
         try:
-            code, end = parse(card, at, Scope(), stop=at + len(text))
-            whole = not card.text[end : at + len(text)].strip()
-            return Evaluator({}).value(code, Environment(self.values)) if whole else None
-        except ExpressionError:
+            code = formula(card, at, Scope(), stop=at + len(text))
+            return float(Evaluator({}).value(code, Environment(self.values)))
+        except CardError:
             return None  # a note names the command
 
     def request(self, card: Card, start: int, word: str) -> None:

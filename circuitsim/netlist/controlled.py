@@ -29,7 +29,7 @@ from circuitsim.netlist import dialect
 from circuitsim.netlist.cards import MARK, WORD, Card, CardError, Place, Token, delimited, fields, tokens
 from circuitsim.netlist.expression import CALL, PUSH, SIGNAL, Code, Signal
 from circuitsim.netlist.parts import ElementReader, Reader
-from circuitsim.netlist.scope import ControlledSource, Count, ElementCard, constant, of_token, whole_formula
+from circuitsim.netlist.scope import ControlledSource, Count, ElementCard, constant, formula, of_token
 from circuitsim.units import short
 
 if TYPE_CHECKING:
@@ -187,8 +187,7 @@ class SourceCard(ElementReader):
         if word == "table":
             code = self.polygon(section)
         else:
-            stop = len(self.card.text[: section.stop].rstrip())
-            code = whole_formula(self.card, section.start, stop, self.scope)
+            code = formula(self.card, section.start, self.scope, (), section.stop, True)
         if word == "r" and (code.signals or details):
             raise CardError(
                 f"{self.shown}: {'the resistance depends on the solution' if code.signals else 'R= takes only m='}",

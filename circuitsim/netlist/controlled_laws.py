@@ -102,11 +102,11 @@ def affine_value(
         It is not continuous and piecewise linear in voltages and currents, or has no value.
     """
     try:
-        return evaluator.symbolic(code, environment, _PiecewiseLinear(evaluator, fixed, apart=False))
+        return evaluator.value(code, environment, _PiecewiseLinear(evaluator, fixed, apart=False))
     except ExpressionError as error:
         if error.kind != "unsupported" or not any(signal.second for signal in code.signals):
             raise
-    return evaluator.symbolic(code, environment, _PiecewiseLinear(evaluator, fixed, apart=True))
+    return evaluator.value(code, environment, _PiecewiseLinear(evaluator, fixed, apart=True))
 
 
 class _PiecewiseLinear(Ramps, Domain):
@@ -489,7 +489,7 @@ class _Sources:
                 control, gain = next(iter(value.terms.items()))
                 value = Affine(0.0, {control: 1.0})
             return found._replace(value=value, gain=gain)
-        tape = evaluator.symbolic(source.law, environment, _OfFormulas(signs, fixed))
+        tape = evaluator.value(source.law, environment, _OfFormulas(signs, fixed))
         try:
             if source.kind == AFFINE_CURRENT:
                 return FormulaLaw(tape, count)

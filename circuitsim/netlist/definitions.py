@@ -100,10 +100,10 @@ def definition(reader: Reader, card: Card, name: re.Match[str], equated: bool) -
     if text[begin : begin + 1] == '"':
         wrong = card.at(begin)
         raise CardError("a parameter cannot be a string", wrong, "only numbers and expressions", "expression")
-    body, end = formula(card, begin, scope, names)
+    body = formula(card, begin, scope, names, whole=False)
     known: dict[str, Any] = scope.parameters if arguments is None else scope.functions
     if word in known and reader.library and (arguments is not None or scope is reader.top):
-        return end
+        return body.end
     if word in known and arguments is not None:
         raise CardError(f"function {short(word)!r} is defined already", at, DIFFER, "duplicate")
     if word in known:
@@ -114,7 +114,7 @@ def definition(reader: Reader, card: Card, name: re.Match[str], equated: bool) -
             "remove the other definition",
         )
     known[word] = constant(body) if arguments is None else Function(len(names), body)
-    return end
+    return body.end
 
 
 def argument_names(card: Card, found: re.Match[str]) -> tuple[str, ...]:

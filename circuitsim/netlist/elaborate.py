@@ -403,7 +403,7 @@ class Elaborator:
         """``DEV=5%`` and ``LOT=5%`` of a passive element's model: per element, and common to all that name the
         model."""
         named = own.stated.model
-        model = own.frame.scope.find_model(named.word) if named is not None else None
+        model = own.frame.scope.found("models", named.word) if named is not None else None
         for key, token in () if model is None else model.pairs:
             word, _, law = key.word.partition("/")
             if model is None or word not in physical.TOLERANCES:
@@ -457,7 +457,7 @@ class Elaborator:
         use, name = own.stated.model, short(own.name)
         if use is None:
             return None
-        model, types = own.frame.scope.find_model(use.word), physical.MODELS[own.letter].types
+        model, types = own.frame.scope.found("models", use.word), physical.MODELS[own.letter].types
         if model is None:
             if own.stated.bare:
                 return None

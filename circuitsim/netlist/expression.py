@@ -29,7 +29,6 @@ from circuitsim.netlist.functions import (
     NEGATE,
     NOT,
     OPERATORS,
-    RANDOM,
     TRUTH,
     Linear,
     Row,
@@ -114,8 +113,8 @@ class Code:
         Instructions for `circuitsim.netlist.expression`.
     names : dict
         Parameters it reads (lower case) → offset of their first use.
-    card, offset
-        Its place (`cards.Place`).
+    card, offset, end
+        Its place (`cards.Place`), and the offset of its end.
     scope : Any
         The scope of its functions.
     mega : str
@@ -124,10 +123,10 @@ class Code:
         Quantities of the solution that it reads.
     """
 
-    __slots__ = ("card", "linked", "mega", "names", "offset", "program", "scope", "signals")
+    __slots__ = ("card", "end", "linked", "mega", "names", "offset", "program", "scope", "signals")
 
     def __init__(self, card: Any, scope: Any, offset: int) -> None:
-        self.card, self.scope, self.offset = card, scope, offset
+        self.card, self.scope, self.offset, self.end = card, scope, offset, offset
         self.program: Program = []
         self.names: dict[str, int] = {}
         self.linked: dict[str, Any] = {}
@@ -142,15 +141,8 @@ class Code:
                 yield from self.instructions(way)
 
 
-def parse(
-    card: Any,
-    start: int,
-    scope: Any,
-    arguments: tuple[str, ...] = (),
-    stop: int | None = None,
-    signals: bool = False,
-) -> tuple[Code, int]:
-    """Parse the expression that begins at ``start``; returns it and the offset of its end (``stop`` at most).
+def parse(card: Any, start: int, stop: int, scope: Any, arguments: tuple[str, ...] = (), signals: bool = False) -> Code:
+    """Parse the expression that begins at ``start`` and ends at ``stop`` at most.
 
     With ``signals`` it may read the solution: ``v(a,b)``, ``i(R1)``, ``time``.
 
@@ -161,15 +153,16 @@ def parse(
     """
     reader = _Reader(start, stop, Code(card, scope, start), arguments, signals)
     reader.code.program = reader.aside(reader.ternary, 0)
-    return reader.code, reader.end
+    reader.code.end = reader.end
+    return reader.code
 
 
 class _Reader:
     """Recursive descent with one token of look-ahead; depth is counted, so that no text exhausts Python's stack."""
 
-    def __init__(self, start: int, stop: int | None, code: Code, arguments: tuple[str, ...], signals: bool) -> None:
+    def __init__(self, start: int, stop: int, code: Code, arguments: tuple[str, ...], signals: bool) -> None:
         self.text: str = code.card.text
-        self.stop, self.code, self.signals = len(self.text) if stop is None else stop, code, signals
+        self.stop, self.code, self.signals = stop, code, signals
         self.arguments = {name: k for k, name in enumerate(arguments)}
         self.end = start  # after the last token taken
         self.program: Program = []
@@ -354,7 +347,7 @@ def unknown_name(name: str) -> tuple[str, str]:
 
 def unknown_function(name: str) -> tuple[str, str]:
     """Message and hint for a function that does not exist."""
-    if name in RANDOM:
+    if name in FORMS:
         return (
             f"{name!r} draws a random number",
             "random functions are for values of R, L, C, V, I and .param; write the mean here",
@@ -491,20 +484,27 @@ class Evaluator:
         self.work = 0
         self.depth = 0
 
-    def value(self, code: Code | float, environment: Environment) -> float:
-        """The value of ``code``, or of a number.
+    def value(self, code: Code | float, environment: Environment, domain: Domain | None = None) -> Any:
+        """The value of ``code``, or of a number; with a domain possibly a symbolic value of unknown voltages and
+        currents.
 
         Raises
         ------
         ExpressionError
-            Unknown names, cycles, results out of range, too much work.
+            Unknown names, cycles, results out of range, too much work; an operation that the domain lacks.
         """
         if isinstance(code, float):
             return code
-        before = self.work
-        self.depth = 0
+        stop, self.depth = self.work + limits.OPERATIONS, 0
         self.need(code, environment)
-        return self.noted(self.run(code, environment, (), before + limits.OPERATIONS))
+        found = self.run(code, environment, (), stop, domain)
+        if domain is None:
+            return self.noted(found)
+        try:
+            return domain.whole(found)
+        except ExpressionError as error:
+            error.at = code
+            raise
 
     def noted(self, result: float) -> float:
         """A result; a random one is recorded until an element takes it (`Draws.taken`)."""
@@ -567,23 +567,6 @@ class Evaluator:
                 hint="a function may not call itself",
                 kind="function",
             )
-
-    def symbolic(self, code: Code, environment: Environment, domain: Domain) -> Any:
-        """The value of ``code`` in a domain: a number, or a symbolic value of unknown voltages and currents.
-
-        Raises
-        ------
-        ExpressionError
-            As `value`, or an operation that the domain lacks.
-        """
-        self.depth = 0
-        self.need(code, environment)
-        found = self.run(code, environment, (), self.work + limits.OPERATIONS, domain)
-        try:
-            return domain.whole(found)
-        except ExpressionError as error:
-            error.at = code
-            raise
 
     def run(
         self,
@@ -686,7 +669,7 @@ class Evaluator:
     ) -> Any:
         """``name(values)``: a function of the deck, or one built in."""
         if name not in code.linked:
-            code.linked[name] = code.scope.find_function(name) if code.scope is not None else None
+            code.linked[name] = code.scope.found("functions", name) if code.scope is not None else None
         row: Function | Row | None = code.linked[name] or FUNCTIONS.get(name)
         fits = row is not None and row.takes(values)
         symbolic = domain is not None and any(isinstance(one, domain.symbols) for one in values)

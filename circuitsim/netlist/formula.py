@@ -11,7 +11,7 @@ import numpy as np
 from circuitsim.netlist.cards import Card, Source
 from circuitsim.netlist.expression import Code, Domain, Environment, Evaluator, ExpressionError, Signal
 from circuitsim.netlist.functions import FUNCTIONS, NEGATE
-from circuitsim.netlist.scope import Scope, expression
+from circuitsim.netlist.scope import Scope, formula
 
 
 def parse_formula(text: str) -> Code:
@@ -22,7 +22,7 @@ def parse_formula(text: str) -> Code:
     ExpressionError
         The text is not an expression.
     """
-    return expression(Card(Source("<columns>", "", text), 1, text), 0, len(text), Scope(), (), True)
+    return formula(Card(Source("<columns>", "", text), 1, text), 0, Scope(), signals=True)
 
 
 class _Arrays(Domain):
@@ -85,7 +85,7 @@ def values_at_once(code: Code, known: Mapping[Signal, np.ndarray], names: Mappin
     environment = Environment(dict(names))
     try:
         with np.errstate(all="ignore"):
-            found: np.ndarray = Evaluator().symbolic(code, environment, _Arrays(known))
+            found: np.ndarray = Evaluator().value(code, environment, _Arrays(known))
     except ExpressionError:
         return None
     return found

@@ -25,8 +25,6 @@ CONSTANTS: dict[str, float] = {"pi": math.pi, "e": math.e, "exp": math.e, "gmin"
 NEGATE, NOT, TRUTH = "-x", "!x", "!!x"
 """Unary operators as named in expressions: negation; whether it is zero; whether it is nonzero."""
 
-RANDOM = frozenset(("gauss", "agauss", "unif", "aunif", "mc", "flat", "rand", "random"))
-
 
 def power(base: float, exponent: float) -> float:
     """``base ** exponent``. ngspice uses |base|, other programs do not: where that matters it is refused."""

@@ -143,7 +143,7 @@ class Linker:
     def target(self, scope: Scope, call: Call) -> Scope | None:
         """The sub-circuit of ``call``, after checking its ports and parameters."""
         key = call.target.word
-        target = scope.find_subcircuit(key) or _library().get(key)
+        target = scope.found("subcircuits", key) or _library().get(key)
         fail = partial(self.reporter.error, "subcircuit", at=call.target, names=[call.name])
         shown = short(call.name)
         if target is None:
@@ -240,7 +240,7 @@ class Linker:
     def check_models(self, scope: Scope) -> None:
         """Check that every model named by a diode exists and is of type D; name its non-ideal properties."""
         for key, uses in scope.uses.items():
-            model = scope.find_model(key)
+            model = scope.found("models", key)
             for element, token in uses:
                 called = short(token.text if model is None else model.name)
                 kind, wrong, hint = "model", "", ""

@@ -285,7 +285,7 @@ class Elaboration:
     def has(self, name: str) -> bool:
         """Whether the deck, or a passive model (``RMOD:r``), has this parameter."""
         model, colon, parameter = name.partition(":")
-        own = self.reader.top.find_model(model.lower()) if colon else None
+        own = self.reader.top.found("models", model.lower()) if colon else None
         return name.lower() in self.reader.top.parameters or (own is not None and steps(own, parameter))
 
     def idle(self) -> dict[str, str]:

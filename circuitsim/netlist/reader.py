@@ -38,7 +38,7 @@ from circuitsim.netlist.deck import Directive
 from circuitsim.netlist.definitions import Table, normal, table
 from circuitsim.netlist.expression import Code, Environment, Evaluator
 from circuitsim.netlist.parts import CODES, SWITCHES, USES_KEPT, ElementReader
-from circuitsim.netlist.scope import LEAST, Choice, Coupling, Scope, expression, value_of
+from circuitsim.netlist.scope import LEAST, Choice, Coupling, Scope, formula, value_of
 from circuitsim.units import NumberError, parse, short
 
 CONDITIONS = frozenset((".if", ".elseif", ".else", ".endif"))
@@ -110,7 +110,7 @@ class Conditions:
     def holds(self, reader: DeckReader, card: Card, after: int) -> bool:
         """Whether the condition on ``card`` holds; a single ``=`` compares, as in ngspice."""
         text = card.text[:after] + _EQUALS.sub("==", card.text[after:])
-        code = expression(Card(card.source, card.line, text, card.pieces), after, len(text), reader.top)
+        code = formula(Card(card.source, card.line, text, card.pieces), after, reader.top)
         own = _owner(reader.scope, code)
         if own is not None:
             return self.outcome(own, card, code)
@@ -553,7 +553,7 @@ class DeckReader(definitions.Includes):
     def refuse_foreign(self) -> None:
         """Report all transistors and code models of the deck as one error; parts without a model are open."""
         for name, scope in self.without_model:
-            if scope.find_model(f"__{name.word}") is not None:
+            if scope.found("models", f"__{name.word}") is not None:
                 self.foreign.setdefault(name.word[0], []).append(name)
             else:
                 message = "parts without a simulation model are left open (%s)"

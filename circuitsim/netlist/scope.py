@@ -295,20 +295,9 @@ class Scope(Columns):
             yield here
             here = here.parent
 
-    def find_function(self, name: str) -> Function | None:
-        """The ``.func`` that ``name`` refers to."""
-        return self._found("functions", name)
-
-    def find_model(self, name: str) -> Model | None:
-        """The ``.model`` that ``name`` refers to."""
-        return self._found("models", name)
-
-    def find_subcircuit(self, name: str) -> Scope | None:
-        """The ``.subckt`` that ``name`` refers to."""
-        return self._found("subcircuits", name)
-
-    def _found(self, table: str, name: str) -> Any:
-        """The entry of a name in a table of this scope or of the innermost enclosing one that has it."""
+    def found(self, table: str, name: str) -> Any:
+        """The entry of a name in a table (``functions``, ``models``, ``subcircuits``) of this scope or of the innermost
+        enclosing one that has it, or None."""
         tables = (getattr(scope, table) for scope in self.outwards())
         return next((own[name] for own in tables if name in own), None)
 
@@ -428,22 +417,7 @@ def value_of(token: Token, scope: Scope) -> Value:
 
 def of_token(token: Token, scope: Scope, arguments: tuple[str, ...] = (), signals: bool = False) -> Code:
     """The expression in ``token``."""
-    return expression(token.card, token.offset, token.offset + len(token.text), scope, arguments, signals)
-
-
-def expression(
-    card: Card, start: int, end: int, scope: Scope, arguments: tuple[str, ...] = (), signals: bool = False
-) -> Code:
-    """The expression that fills ``card.text[start:end]``.
-
-    Raises
-    ------
-    ExpressionError
-        It is not one expression.
-    """
-    code, stop = parse(card, start, scope, arguments, end, signals)
-    check_end(card, stop, end)
-    return code
+    return formula(token.card, token.offset, scope, arguments, token.offset + len(token.text), signals)
 
 
 def formula(
@@ -453,44 +427,30 @@ def formula(
     arguments: tuple[str, ...] = (),
     stop: int | None = None,
     signals: bool = False,
-) -> tuple[Code, int]:
-    """The expression that begins at ``at``, and its end: it may be, or contain, groups in braces or quotes.
+    whole: bool = True,
+) -> Code:
+    """The expression that begins at ``at``: it may be, or contain, groups in braces or quotes; ``whole``: it fills the
+    text up to ``stop``.
 
     Raises
     ------
     CardError, ExpressionError
         It is not an expression.
     """
-    text = card.text
-    if text[at : at + 1] in ("{", "'"):
-        token = delimited(card, at)
-        if _GOES_ON.match(text, token.end, len(text) if stop is None else stop) is None:
-            return of_token(token, scope, arguments, signals), token.end
-    return parse(card, at, scope, arguments, stop, signals)
-
-
-def whole_formula(card: Card, at: int, stop: int, scope: Scope) -> Code:
-    """The expression of a source that fills ``card.text[at:stop]``.
-
-    Raises
-    ------
-    CardError, ExpressionError
-        It is not one expression.
-    """
-    code, end = formula(card, at, scope, (), stop, True)
-    check_end(card, end, stop)
+    stop = len(card.text) if stop is None else stop
+    group = delimited(card, at) if card.text[at : min(at + 1, stop)] in ("{", "'") else None
+    if group is None or _GOES_ON.match(card.text, group.end, stop):
+        code = parse(card, at, stop, scope, arguments, signals)
+    else:
+        code = of_token(group, scope, arguments, signals)
+        code.end = group.end
+    rest = card.text[code.end : stop].lstrip()
+    if whole and rest:
+        hint = "an operator is missing before it" if rest[0].isalnum() or rest[0] in "({'" else ""
+        message = f"{short(rest[:30].split()[0])!r} does not belong in the expression"
+        place = card.at(stop - len(rest))
+        raise ExpressionError(message, place, "compare with ==" if rest[0] == "=" else hint, "expression")
     return code
-
-
-def check_end(card: Card, end: int, stop: int) -> None:
-    """Refuse text after an expression."""
-    rest = card.text[end:stop]
-    if not rest.strip():
-        return
-    found, at = rest.strip()[:30].split()[0], end + len(rest) - len(rest.lstrip())
-    hint = "an operator is missing before it" if found[0].isalnum() or found[0] in "({'" else ""
-    hint = "compare with ==" if found[0] == "=" else hint
-    raise ExpressionError(f"{short(found)!r} does not belong in the expression", card.at(at), hint, "expression")
 
 
 def constant(value: Value) -> Value:

@@ -440,7 +440,7 @@ class _Writer:
                 same = same and names[j].lower() == circuit.names[j].lower()
         same = same and all(self.nodes[node].lower() == circuit.node_names[node].lower() for node in used)
         own = [argument[0] for instruction, argument, _ in code.instructions() if instruction == CALL]
-        if not same or any(code.scope.find_function(name) is not None for name in own):
+        if not same or any(code.scope.found("functions", name) is not None for name in own):
             raise UsageError(
                 f"{circuit.names[k]} has a non-affine formula in a sub-circuit or with parameters or functions: "
                 "a flat deck cannot express it; write its numbers into the formula, at the top level"
