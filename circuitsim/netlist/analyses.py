@@ -200,7 +200,7 @@ class Analyses:
         word = self.word = card.text[start : start + 10].split()[0].split("(")[0].lower()
         place, after = card.place(start), start + len(word)
         if word == ".op":
-            fields(card, tokens(card, after))
+            fields(card, after)
             return OperatingPointRequest(place)
         if word in OUTPUTS:
             return output(card, word, after)
@@ -210,9 +210,9 @@ class Analyses:
             return measurement(card, after)
         if word in (".four", ".fourier"):
             return FourierCard(card.text[after:].strip(), place)
-        found = tokens(card, after)
+        found = [*tokens(card, after)]
         if word == ".ic":
-            return self.initial_values(found)
+            return self.initial_values(found[0] if found else card.last, after)
         self.words = merged(found)
         if word == ".temp":
             return Temperature(self.temperatures(), place)
@@ -231,16 +231,16 @@ class Analyses:
             )
         return Step(ranges[0], place)
 
-    def initial_values(self, found: list[Token]) -> InitialValues | None:
+    def initial_values(self, first: Token, after: int) -> InitialValues | None:
         """``.ic v(a)=1 i(L1)=2``; None, with a warning, for anything else."""
         circuit, card = self.circuit, self.card
         voltages: dict[str, float] = {}
         currents: dict[str, float] = {}
-        given = fields(card, found, repeated=True)
+        given = fields(card, after, repeated=True)
         kinds, pairs = given.take(), given.named()
         if len(kinds) != len(pairs) or not {kind.word for kind in kinds} <= {"v", "i"}:
             self.reporter.warning(
-                "analysis", ".ic takes node voltages and inductor currents; this entry is ignored", found[0], INITIAL
+                "analysis", ".ic takes node voltages and inductor currents; this entry is ignored", first, INITIAL
             )
             return None
         for kind, (name, value) in zip(kinds, pairs):

@@ -426,7 +426,7 @@ class Token(NamedTuple):
         return self.text[:1].isdecimal() or self.text[:1] in ("+", "-", ".")
 
 
-def tokens(card: Card, start: int = 0, stop: int | None = None) -> list[Token]:
+def tokens(card: Card, start: int = 0, stop: int | None = None) -> Iterator[Token]:
     """The tokens of ``card`` from ``start`` on, up to ``stop``.
 
     Raises
@@ -434,7 +434,7 @@ def tokens(card: Card, start: int = 0, stop: int | None = None) -> list[Token]:
     CardError
         An unmatched brace or quote; no blank between a name and an expression.
     """
-    text, found, position, glued = card.text, [], start, -1
+    text, position, glued = card.text, start, -1
     length = len(text) if stop is None else stop
     while (match := _NEXT.match(text, position, length)) is not None:
         at = match.start(match.lastindex or 0)
@@ -450,9 +450,8 @@ def tokens(card: Card, start: int = 0, stop: int | None = None) -> list[Token]:
                     "no blank between a name and an expression", card.at(at), "insert a blank; names cannot be computed"
                 )
             glued = token.end
-        found.append(token)
+        yield token
         position = token.end
-    return found
 
 
 def delimited(card: Card, at: int) -> Token:
@@ -511,8 +510,9 @@ def finish(card: Card) -> None:
         raise CardError(f"{short(name)}: {short(token.text)!r} does not belong here", token)
 
 
-def fields(card: Card, found: list[Token], repeated: bool = False) -> Words:
-    """Sort tokens of a card into words and pairs; parentheses and commas count as blanks, as in ngspice.
+def fields(card: Card, start: int, repeated: bool = False) -> Words:
+    """Sort the tokens of a card from ``start`` on into words and pairs; as in ngspice, parentheses and commas count as
+    blanks.
 
     Raises
     ------
@@ -522,6 +522,7 @@ def fields(card: Card, found: list[Token], repeated: bool = False) -> Words:
     words: list[Token] = []
     pairs: list[tuple[Token, Token]] = []
     known: set[str] = set()
+    found = [*tokens(card, start)]
     plain = [t for t in found if t.kind != MARK or t.text == "="]
     commas = {t.end for t in found if t.text == "," and t.kind == MARK}
     k = 0

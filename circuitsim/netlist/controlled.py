@@ -155,7 +155,7 @@ class SourceCard(ElementReader):
                 "unsupported" if "=" in text else "syntax",
             )
         poly = _POLY.match(text, after)
-        self.words = fields(card, tokens(card, after if poly is None else poly.end()))
+        self.words = fields(card, after if poly is None else poly.end())
         if poly is not None:
             self.polynomial(poly)
         else:
@@ -230,7 +230,7 @@ class SourceCard(ElementReader):
             raise self.refused(section.name, "has", *dialect.OF_SOURCES["table"])
         token = delimited(self.card, section.start)
         code = of_token(token, self.scope, (), True)
-        found = tokens(self.card, token.end, section.stop)
+        found = [*tokens(self.card, token.end, section.stop)]
         numbers = [t for t in found if t.kind != MARK]
         for mark in [t for t in found[1:] if t.kind == MARK and t.text == "="]:
             raise CardError(f"{self.shown}: '=' does not belong between the points", mark)
@@ -249,7 +249,7 @@ class SourceCard(ElementReader):
             word, at, shown = section.word, section.name, short(section.name.text)
             if word in dialect.OF_SOURCES:
                 raise self.refused(at, "has", *dialect.OF_SOURCES[word])
-            found = tokens(self.card, section.start, section.stop)
+            found = [*tokens(self.card, section.start, section.stop)]
             if word not in _DETAILS or word in details:
                 raise CardError(
                     f"{self.shown} {'repeats' if word in details else 'has no parameter'} {shown!r}",

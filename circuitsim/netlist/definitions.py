@@ -37,11 +37,10 @@ from circuitsim.netlist.cards import (
     fields,
     finish,
     read_bytes,
-    tokens,
     uncommented,
 )
 from circuitsim.netlist.expression import Function
-from circuitsim.netlist.parts import Reader, good_name
+from circuitsim.netlist.parts import Reader, flaw
 from circuitsim.netlist.scope import Model, Scope, constant, formula, value_of
 from circuitsim.units import NumberError, short
 from circuitsim.units import parse as parse_number
@@ -145,7 +144,7 @@ def func(reader: Reader, card: Card, position: int) -> None:
 
 def model(reader: Reader, card: Card, position: int) -> None:
     """``.model name type (parameter=value …)``."""
-    sorted_ = fields(card, tokens(card, position), repeated=True)
+    sorted_ = fields(card, position, repeated=True)
     words, pairs = sorted_.take(), sorted_.named()
     if len(words) < 2:
         raise CardError(".model needs a name and a type", card.last, ".model name D", "model")
@@ -172,11 +171,11 @@ def model(reader: Reader, card: Card, position: int) -> None:
 
 def global_nodes(reader: Reader, card: Card, position: int) -> None:
     """``.global a b``: nodes shared by all sub-circuits."""
-    found = fields(card, tokens(card, position)).take()
+    found = fields(card, position).take()
     if not found:
         raise CardError(".global names no node", card.last, ".global vdd vss")
     for token in found:
-        if token.kind != WORD or not good_name(token.text):
+        if token.kind != WORD or flaw(token.text) >= 0:
             raise CardError(f"{short(token.text)!r} cannot name a node", token)
         reader.globals.setdefault(token.word, token.text)
 
@@ -191,7 +190,7 @@ def subckt(reader: Reader, card: Card, position: int) -> None:
         return
     # Open the scope even if its card is wrong, so that its .ends and elements are read correctly.
     reader.scope = inner
-    sorted_ = fields(card, tokens(card, position))
+    sorted_ = fields(card, position)
     words = sorted_.take()
     if words and words[-1].word in ("params:", "params"):
         words.pop()
@@ -227,7 +226,7 @@ def subckt(reader: Reader, card: Card, position: int) -> None:
 def ends(reader: Reader, card: Card, position: int) -> None:
     """``.ends [name]``: return to the enclosing scope."""
     scope = reader.scope
-    words = fields(card, tokens(card, position)).take(1)
+    words = fields(card, position).take(1)
     if scope.parent is None:
         raise CardError(".ends without its .subckt", card, "remove it", "subcircuit")
     reader.scope = scope.parent
@@ -271,7 +270,7 @@ def table(card: Card, position: int) -> Table:
     CardError
         No name, no columns, or an incomplete row.
     """
-    words = fields(card, tokens(card, position)).take()
+    words = fields(card, position).take()
     finish(card)
     words = [t for t in words if t.word != ".enddata"]
     form = ".data NAME r1 r2 … then one value for each name in every row"

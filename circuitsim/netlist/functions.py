@@ -40,19 +40,9 @@ def modulo(a: float, b: float) -> float:
     return math.fmod(a, b) if b else a / b
 
 
-def divide_whole(a: float, b: float) -> float:
-    """The quotient truncated towards zero."""
-    return float(math.trunc(a / b))
-
-
 def clamp(x: float, low: float, high: float) -> float:
     """``x`` clamped between two bounds, in either order."""
     return min(max(x, min(low, high)), max(low, high))
-
-
-def choose(condition: float, yes: float, no: float) -> float:
-    """``yes`` where the condition is not zero."""
-    return yes if condition else no
 
 
 def with_sign(x: float, y: float | None = None) -> float:
@@ -126,7 +116,7 @@ class Linear(float):
         return self._with(other, float(self) - float(other), 1.0, -1.0)
 
     def __rsub__(self, other: Any) -> Any:
-        return self._with(other, float(other) - float(self), -1.0, 1.0)
+        return -self + other
 
     def __mul__(self, other: Any) -> Any:
         value = float(self) * float(other)
@@ -142,7 +132,7 @@ class Linear(float):
         return Linear(float(other) / float(self), None if moves(self) else {})
 
     def __neg__(self) -> Any:
-        return self._with(0.0, -float(self), -1.0, 0.0)
+        return self * -1.0
 
     def __abs__(self) -> Any:
         return self if self > 0.0 else -self
@@ -406,6 +396,8 @@ def _compared(function: Callable[..., Any], turned: bool, equal: bool) -> Row:
 
 MANY = 10**9
 _OPS = {name: op for op, name in f.FUNCTIONS.items()}
+_PLAIN = "sqrt, exp, sin, cos, asin arcsin, acos arccos, atan arctan, sinh, cosh, tanh, asinh, acosh, atanh"
+"""Functions of the module math."""
 _ROWS = {
     NEGATE: Row(operator.neg, straight=True, ramps=lambda _, x: -x, tape=f.NEGATE),
     NOT: Row(operator.not_, straight=True, tape=lambda x: joined(f.SUBTRACT, 1.0, x, condition=True)),
@@ -415,7 +407,7 @@ _ROWS = {
     "*": Row(operator.mul, 2, straight=True, ramps=Ramps.multiple, tape=f.MULTIPLY),
     "/": Row(operator.truediv, 2, straight=True, tape=f.DIVIDE),
     "% fmod mod": Row(modulo, 2, operator.floordiv),
-    "\\": Row(divide_whole, 2, operator.floordiv),
+    "\\": Row(lambda a, b: math.trunc(a / b), 2, operator.floordiv),
     "**": Row(power, 2, tape=_powered(f.ROOTED)),
     "<": _compared(operator.lt, True, False),
     "<=": _compared(operator.le, True, True),
@@ -423,30 +415,18 @@ _ROWS = {
     ">=": _compared(operator.ge, False, True),
     "==": Row(operator.eq, 2, _order, True),
     "!= <>": Row(operator.ne, 2, _order, True),
-    "sqrt": Row(math.sqrt),
+    **{names: Row(getattr(math, names.split()[0])) for names in _PLAIN.split(", ")},
     "sqr": Row(lambda x: x * x, tape=lambda x: joined(f.POWER, x, number=2.0)),
     "abs": Row(abs, 1, _sign, True, lambda ramps, x: ramps.ramp(x) * 2.0 - x),
-    "exp": Row(math.exp),
     "ln log": Row(math.log),
     "log10": Row(math.log10, tape=lambda x: joined(f.MULTIPLY, 0.4342944819032518, joined(f.LOG, x))),
-    "sin": Row(math.sin),
-    "cos": Row(math.cos),
     "tan": Row(math.tan, tape=lambda x: joined(f.DIVIDE, joined(f.SIN, x), joined(f.COS, x))),
-    "asin arcsin": Row(math.asin),
-    "acos arccos": Row(math.acos),
-    "atan arctan": Row(math.atan),
     "atan2": Row(math.atan2, 2),
     "hypot": Row(
         math.hypot,
         2,
         tape=lambda *x: joined(f.SQRT, joined(f.ADD, *(joined(f.POWER, one, number=2.0) for one in x))),
     ),
-    "sinh": Row(math.sinh),
-    "cosh": Row(math.cosh),
-    "tanh": Row(math.tanh),
-    "asinh": Row(math.asinh),
-    "acosh": Row(math.acosh),
-    "atanh": Row(math.atanh),
     "pow": Row(math.pow, 2, tape=_powered(f.SIGNED_POWER)),
     "pwr": Row(lambda x, y: math.pow(abs(x), y), 2, _sign, tape=_with_number(f.POWER)),
     "pwrs": Row(lambda x, y: math.copysign(math.pow(abs(x), y), x), 2, _sign, tape=_with_number(f.SIGNED_POWER)),
@@ -472,7 +452,7 @@ _ROWS = {
     "ceil": Row(math.ceil, 1, math.floor, True),
     "nint round": Row(round, 1, round, True),
     "limit": Row(clamp, 3, lambda x, low, high: (x > low) + (x > high), True, Ramps.clamp, _limited),
-    "ternary_fcn if": Row(choose, 3, lambda x, *_: bool(x), True),
+    "ternary_fcn if": Row(lambda condition, yes, no: yes if condition else no, 3, lambda x, *_: bool(x), True),
     **{f"spice_{name}": _over_time(name) for name in ("pulse", "sin", "exp", "sffm")},
 }
 FUNCTIONS = {

@@ -20,7 +20,6 @@ from circuitsim.circuit.elements import (
 from circuitsim.netlist import dialect
 from circuitsim.netlist.cards import (
     EXPRESSION,
-    MARK,
     WORD,
     Card,
     CardError,
@@ -103,9 +102,12 @@ STATES = {"on": 1.0, "off": 0.0}
 _BAD_NAME = re.compile(r"[\s=(),{}'\"]|//")
 
 
-def good_name(word: str) -> bool:
-    """Whether ``word`` can name a node or an element: printable, without special characters."""
-    return word.isalnum() or (word.isprintable() and not _BAD_NAME.search(word))
+def flaw(word: str) -> int:
+    """The offset of the first character that no name of a node or an element may have; -1 if there is none."""
+    if word.isalnum():
+        return -1
+    bad = _BAD_NAME.search(word)
+    return next((k for k, c in enumerate(word) if not c.isprintable()), bad.start() if bad else -1)
 
 
 UNITS = {"ohm": "Ω", "ohms": "Ω", "f": "F", "farad": "F", "h": "H", "henry": "H", "v": "V", "volt": "V", "volts": "V"}
@@ -148,8 +150,7 @@ class Reader:
 
     def check_name(self, name: Token) -> None:
         """Check that a name is new to its scope and can be written."""
-        if not good_name(name.text):
-            at = next((k for k, c in enumerate(name.text) if not c.isprintable()), 0)
+        if (at := flaw(name.text)) >= 0:
             raise CardError(
                 f"the name {short(name.text)!r} contains invisible or reserved characters",
                 name.card.at(name.offset + at),
@@ -157,17 +158,14 @@ class Reader:
             )
         key = name.word
         if key in self.scope.index:
-            line = self.line_of(self.scope.index[key])
+            scope, at = self.scope, self.scope.index[key]
+            line = scope.lines[at] % IN_FILE if at >= 0 else scope.calls[-1 - at].card.line
             raise CardError(
                 f"{short(name.text)} is already defined (line {line})",
                 name,
                 "names must differ within one scope",
                 "duplicate",
             )
-
-    def line_of(self, position: int) -> int:
-        """The line on which the element (or, as −1 − its position, the call) was written."""
-        return self.scope.lines[position] % IN_FILE if position >= 0 else self.scope.calls[-1 - position].card.line
 
     def node(self, token: Token) -> int:
         """The local number of the node that ``token`` names."""
@@ -176,19 +174,16 @@ class Reader:
         known = self.scope.nodes.get(token.text)
         if known is not None:
             return known
-        if not good_name(token.text):
-            bad = next((k for k, c in enumerate(token.text) if not c.isprintable()), token.text.find("//"))
+        if (at := flaw(token.text)) >= 0:
             hint = "ngspice reads // as a comment" if "//" in token.text else "it contains an invisible character"
-            at = token.card.at(token.offset + max(bad, 0))
-            raise CardError(f"{short(token.text)!r} cannot name a node", at, hint)
+            raise CardError(f"{short(token.text)!r} cannot name a node", token.card.at(token.offset + at), hint)
         return self.scope.node(token.text)
 
     def call(self, card: Card) -> None:
         """Take an ``X`` card: nodes, the sub-circuit's name, ``PARAMS:`` or not, and its parameters."""
-        found, scope = tokens(card), self.scope
-        name = found[0]
+        name, scope = next(tokens(card)), self.scope
         self.check_name(name)
-        sorted_ = fields(card, found[1:])
+        sorted_ = fields(card, name.end)
         words = sorted_.take()
         if words and words[-1].word in ("params:", "params"):
             words.pop()
@@ -223,8 +218,8 @@ class ElementReader:
 
     def __init__(self, reader: Reader, card: Card) -> None:
         self.reader, self.scope, self.card, self.reporter = reader, reader.scope, card, reader.reporter
-        self.found = tokens(card)
-        self.name, self.shown = self.found[0], short(self.found[0].text)
+        self.name = next(tokens(card))
+        self.shown = short(self.name.text)
         self.words = Words([], [])
 
     def take(self) -> None:
@@ -235,13 +230,13 @@ class ElementReader:
         CardError, ExpressionError
             Something is wrong with it.
         """
-        found = self.found
         code = CODES[self.name.text[0]]
         row = ELEMENTS[code]
         self.reader.check_name(self.name)
-        if len(found) > 1 and found[1].kind == MARK and found[1].text == "=":
-            raise CardError(f"{self.shown} is assigned to, outside .param", found[1], "parameters are set with .param")
-        self.words = fields(self.card, found[1:])
+        behind = next(tokens(self.card, self.name.end), self.name)
+        if behind.text == "=":
+            raise CardError(f"{self.shown} is assigned to, outside .param", behind, "parameters are set with .param")
+        self.words = fields(self.card, self.name.end)
         first, second = self.two_nodes(row.terminals)
         if code == DIODE:
             self.diode(first, second)
@@ -629,7 +624,7 @@ class ElementReader:
         scope, card, name = self.scope, self.card, self.name
         letter = name.text[0].lower()
         self.reader.check_name(name)
-        words = fields(card, self.found[1:]).take()
+        words = fields(card, name.end).take()
         nodes = 4 if letter == "s" else 2
         model = nodes if letter == "s" else nodes + 1
         if not model + 1 <= len(words) <= model + 2:

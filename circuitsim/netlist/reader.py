@@ -221,7 +221,7 @@ def options(reader: DeckReader, card: Card, position: int) -> None:
     CardError, ExpressionError
         A temperature that is not a value, or an invalid option.
     """
-    word, given = card.text[card.offset : position].lower(), fields(card, tokens(card, position), repeated=True)
+    word, given = card.text[card.offset : position].lower(), fields(card, position, repeated=True)
     flags, pairs = given.take(), given.named()
     for flag in flags:
         if flag.kind != WORD or not flag.text[0].isalpha():
@@ -246,8 +246,8 @@ def coupling(reader: DeckReader, card: Card) -> None:
     ------
     CardError
     """
-    name, *others = tokens(card)
-    words = fields(card, others).take()
+    name = next(tokens(card))
+    words = fields(card, name.end).take()
     if len(words) < 3:
         raise CardError(f"{short(name.text)} needs two inductors and a coefficient", card.last, "Kname L1 L2 0.99")
     factor = value_of(words[-1], reader.scope)
@@ -472,7 +472,7 @@ class DeckReader(definitions.Includes):
         word = text.split()[0].split("=")[0].split("(")[0].lower()
         after = start + len(word)
         if word in dialect.BARE:
-            fields(card, tokens(card, after))
+            fields(card, after)
         if self.control is not None:
             if word == ".endc":
                 self.control = None
