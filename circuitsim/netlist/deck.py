@@ -378,13 +378,11 @@ class Deck(Circuit):
         UsageError
             A non-affine formula reads one of them.
         """
-        if not (self.following.over_time() if names is None else self.following).followers(names):
+        if not self.following.followers(names):
             return self._bare, self.following
         circuit, following = self.with_sources()
-        at = following.over_time() if names is None else following
-        at.check_frozen(names)
-        left = at.followers(names)
-        if left:
+        following.check_frozen(names)
+        if left := following.followers(names):
             raise UsageError(
                 f"{circuit.names[left[0]]} follows other sources by a non-affine formula, which is not possible here; "
                 "circuitsim sweep evaluates it anew at each point"

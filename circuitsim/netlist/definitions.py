@@ -162,11 +162,7 @@ def model(reader: Reader, card: Card, position: int) -> None:
                 [name.text],
             )
         return
-    flags = [w.text for w in words[2:] if w.kind == WORD]
-    listed = tuple([k.text for k, _ in pairs] + flags)
-    reader.scope.models[key] = Model(
-        card, reader.scope, name.text, words[1].text.upper(), listed, tuple(pairs), tuple(words[2:])
-    )
+    reader.scope.models[key] = Model(card, reader.scope, name.text, words[1].text.upper(), pairs, words[2:])
 
 
 def global_nodes(reader: Reader, card: Card, position: int) -> None:
@@ -215,7 +211,7 @@ def subckt(reader: Reader, card: Card, position: int) -> None:
     if key in scope.subcircuits:
         other = scope.subcircuits[key].card
         raise CardError(
-            f"sub-circuit {short(name.text)} is defined already (line {other.line if other else 0})",
+            f"sub-circuit {short(name.text)} is defined already (line {other.line})",
             name,
             DIFFER,
             "duplicate",
@@ -230,7 +226,7 @@ def ends(reader: Reader, card: Card, position: int) -> None:
     if scope.parent is None:
         raise CardError(".ends without its .subckt", card, "remove it", "subcircuit")
     reader.scope = scope.parent
-    if scope.cards is not None and scope.card is not None:
+    if scope.cards is not None:
         check_amplifier(reader, scope.card, scope.cards)
     if words and words[0].word != scope.name.lower():
         reader.reporter.warning(
@@ -292,16 +288,6 @@ def _value(token: Token) -> bool:
 
 
 ADVICE = "--lib FILE reads a library, -I DIR or CIRCUITSIM_LIB_PATH name folders to search"
-
-
-def base_name(path: str) -> str:
-    """The last part of a path in the syntax of any system."""
-    return re.split(r"[\\/]", path)[-1]
-
-
-def is_elsewhere(path: str) -> bool:
-    """Whether a path is absolute, on this system or on Windows."""
-    return ELSEWHERE.match(path) is not None
 
 
 _TABLE = re.compile(r'\b(?:table|tablefile|fasttable)\s*\(\s*"([^"]*)"\s*\)', re.I)
@@ -424,9 +410,10 @@ class Includes(Reader):
         except MissingFile as error:
             path = words[0].text
             # LTspice and PSpice look a bare name up in their own folders.
-            if section is not None or not (is_elsewhere(path) or base_name(path) == path):
+            base = re.split(r"[\\/]", path)[-1]
+            if section is not None or not (ELSEWHERE.match(path) or base == path):
                 raise
-            self.missing.append(base_name(path))
+            self.missing.append(base)
             self.reporter.gather("skipped", f"{short(path)} {error.why}; the card is ignored", words[0], path, ADVICE)
 
     def stray_endl(self, card: Card, position: int) -> None:
@@ -446,7 +433,7 @@ class Includes(Reader):
         try:
             real = self.files.find(path, token.card.source)
             key = real if section is None else f"{real}\0{section}"
-            if is_elsewhere(path) and not os.path.lexists(path) and os.path.isfile(real):
+            if ELSEWHERE.match(path) and not os.path.lexists(path) and os.path.isfile(real):
                 self.reporter.gather(
                     "assumed", "files missing at the deck's path were found elsewhere by name (%s)", token, path
                 )
@@ -455,14 +442,14 @@ class Includes(Reader):
             return real, key, *self.files.read(real)
         except OSError as error:
             reason = error.strerror or "cannot be read"
-            hint = ADVICE if is_elsewhere(path) else f"the path is relative to the file it is written in; {ADVICE}"
+            hint = ADVICE if ELSEWHERE.match(path) else f"the path is relative to the file it is written in; {ADVICE}"
             raise MissingFile(
                 f"{short(path)}: {reason[0].lower()}{reason[1:]}", token, hint, "does not exist"
             ) from None
         except ValueError as error:
             if "outside" not in str(error):
                 raise CardError(f"{short(path)} {error}", token, kind="include") from None
-            hint = f"--allow-include DIR allows a folder; {ADVICE}" if is_elsewhere(path) else ""
+            hint = f"--allow-include DIR allows a folder; {ADVICE}" if ELSEWHERE.match(path) else ""
             raise MissingFile(
                 f"{short(path)} {error}", token, hint or "--allow-include DIR allows a folder", str(error)
             ) from None

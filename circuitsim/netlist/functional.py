@@ -147,10 +147,11 @@ class FollowingSources(Dynamics):
         """
         if not self.formulas and not self.frozen:
             return
-        at = self.over_time() if names is None else self
-        at.check_frozen(names)
+        self.check_frozen(names)
         given = {name.lower() for name in names or ()}
-        late = [name for name in map(self.circuit.names.__getitem__, at.followers(names)) if name.lower() not in given]
+        late = [
+            name for name in map(self.circuit.names.__getitem__, self.followers(names)) if name.lower() not in given
+        ]
         if late:
             raise UsageError(
                 f"{late[0]} is given by a formula of other elements but has a fixed value here; use the deck's "
@@ -184,7 +185,9 @@ class FollowingSources(Dynamics):
 
     def followers(self, names: Collection[str] | None) -> list[int]:
         """Positions of the formulas that depend on some of the elements ``names``, directly or through such formulas;
-        None: on any source."""
+        None: on any source, at frequencies too, where inductors are not shorts."""
+        if names is None and self.steady:
+            return self.over_time().followers(None)
         needs, index = self._needs(), self.circuit.element_index
         moved = None if names is None else {index(name) for name in names if name in self.circuit}
         found: set[int] = set()

@@ -209,11 +209,7 @@ class Linker:
             if depth > limits.CALL_DEPTH:
                 self.reporter.error("limit", f"calls nest deeper than {limits.CALL_DEPTH}", call.card, "", [call.name])
                 return Extent(0, 0, 0)
-            if (
-                scope.parent is None
-                and not scope.name
-                and (items - own > limits.EXPANSION or characters > limits.EXPANSION_CHARACTERS)
-            ):
+            if scope.card is None and (items - own > limits.EXPANSION or characters > limits.EXPANSION_CHARACTERS):
                 self.reporter.error(
                     "limit",
                     f"{short(call.name)}: the deck's sub-circuits expand to more than {limits.EXPANSION:,} "

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import re
 from array import array
+from dataclasses import dataclass
 
 from circuitsim.circuit.elements import DIODE
 from circuitsim.netlist import controlled, definitions, dialect, limits
@@ -47,12 +48,15 @@ _HEAD = re.compile(r"\.(?:if|elseif|else|endif)\b", re.I)
 _EQUALS = re.compile(r"(?<![=<>!])=(?!=)")
 
 
+@dataclass
 class _Branch:
-    """An open ``.if``: its card and scope; whether its branch is read, and whether one was read before or none may
-    be."""
+    """An open ``.if``: its card and scope; whether one of its branches was read before or none may be, and whether the
+    current one is read."""
 
-    def __init__(self, card: Card, scope: Scope, done: bool) -> None:
-        self.card, self.scope, self.active, self.done = card, scope, False, done
+    card: Card
+    scope: Scope
+    done: bool
+    active: bool = False
 
 
 class Conditions:
@@ -76,10 +80,6 @@ class Conditions:
     def skipping(self) -> bool:
         """Whether cards are being skipped."""
         return bool(self.open) and not self.open[-1].active
-
-    def skips(self, card: Card, start: int) -> bool:
-        """Whether ``card`` is in a skipped branch."""
-        return self.skipping and _HEAD.match(card.text, start) is None
 
     def take(self, reader: DeckReader, card: Card, word: str, after: int) -> None:
         """One of the four cards.
@@ -131,7 +131,6 @@ class Conditions:
             at = choice.code.card
             if at.source is card.source and at.line == card.line:
                 return choice.holds
-        assert own.card is not None
         asked = self.outcomes.get((own.card.source, own.card.line), [])
         holds = asked[len(own.choices)] if len(own.choices) < len(asked) else True
         own.choices.append(Choice(code, holds))
@@ -145,7 +144,6 @@ class Conditions:
         CardError
             There are too many.
         """
-        assert first.card is not None
         place, name, outside = (first.card.source, first.card.line), first.name.lower(), reader.scope
         if place in self.outcomes:
             return
@@ -176,21 +174,14 @@ class Conditions:
             reader.reporter.error("syntax", ".if without its .endif", branch.card, hint="close it with .endif")
         for card, code, scope, found in self.decided:
             with reader.reporter.at(card):
-                if _owner(scope, code) is not None:
-                    raise CardError(
-                        "a parameter of the sub-circuit is defined after its condition",
-                        card,
-                        "put .param before .if",
-                        "parameter",
+                wrong = "a parameter of the sub-circuit is defined after its condition"
+                if _owner(scope, code) is None:
+                    changes = _holds(reader, code) is not found
+                    wrong = (
+                        f"the condition changes by the end of the deck ({', '.join(map(short, code.names))})" * changes
                     )
-                if _holds(reader, code) is not found:
-                    names = ", ".join(short(name) for name in code.names)
-                    raise CardError(
-                        f"the condition changes by the end of the deck ({names})",
-                        card,
-                        "put .param before .if",
-                        "parameter",
-                    )
+                if wrong:
+                    raise CardError(wrong, card, "put .param before .if", "parameter")
 
 
 def _owner(scope: Scope, code: Code) -> Scope | None:
@@ -256,19 +247,6 @@ def coupling(reader: DeckReader, card: Card) -> None:
     reader.reporter.gather(
         "coupled", "a coupling of inductors has no effect at the operating point (%s)", name, name.text
     )
-
-
-def check_couplings(reader: DeckReader) -> None:
-    """Check that every inductor named by a ``K`` card exists."""
-    for scope, words in reader.couplings:
-        for token in words:
-            if token.word not in scope.index:
-                reader.reporter.error(
-                    "coupling",
-                    f"no inductor is called {short(token.text)!r}",
-                    token,
-                    "a coupling names inductors of its own sub-circuit",
-                )
 
 
 LARGEST_WINDOW = 1 << 18
@@ -395,7 +373,7 @@ class DeckReader(definitions.Includes):
         """Read one card; its errors are reported, and reading continues."""
         start = card.offset
         head = card.text[start].lower()
-        if self.conditions.skips(card, start):
+        if self.conditions.skipping and not _HEAD.match(card.text, start):
             return
         if self.rows:
             if head.isdecimal() or head in "-{'" or (head == "." and card.text[start + 1 : start + 2].isdecimal()):
@@ -487,7 +465,7 @@ class DeckReader(definitions.Includes):
             if inside.choices and word == ".ends":
                 self.conditions.read_variants(self, inside)
         elif word in dialect.ANALYSES:
-            self.request(card)
+            self.requests.append(card)
         elif word in dialect.OPTIONS:
             options(self, card, after)
         elif word == ".data":
@@ -504,7 +482,7 @@ class DeckReader(definitions.Includes):
                 what = f"{word} {of[0]} is ignored: tran, ac and dc can be measured"
             self.reporter.gather("no-effect", what, card, what.partition(" has ")[0])
             if word in dialect.OVER_TIME and self.scope is self.top:
-                self.request(card)
+                self.requests.append(card)
         elif word in dialect.OTHER_ANALYSES:
             what = dialect.OTHER_ANALYSES[word]
             hint = dialect.ADVICE.get(word, "")
@@ -519,10 +497,6 @@ class DeckReader(definitions.Includes):
                 "docs/netlist.md lists the known cards; a comment begins with *",
                 "unknown-card",
             )
-
-    def request(self, card: Card) -> None:
-        """Store an analysis card, which is evaluated after all parameters."""
-        self.requests.append(card)
 
     def close_table(self) -> None:
         """Read a table of values, its rows after a ``+`` (Xyce) or bare (HSPICE)."""
@@ -542,7 +516,12 @@ class DeckReader(definitions.Includes):
             self.close_table()
         self.conditions.close(self)
         self.script.alter(self.top)
-        check_couplings(self)
+        for scope, words in self.couplings:
+            for token in words:
+                if token.word not in scope.index:
+                    message = f"no inductor is called {short(token.text)!r}"
+                    hint = "a coupling names inductors of its own sub-circuit"
+                    self.reporter.error("coupling", message, token, hint)
         self.refuse_foreign()
         for here in self.scope.outwards():
             if here.card is not None:

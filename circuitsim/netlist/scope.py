@@ -153,15 +153,19 @@ class Call(NamedTuple):
 
 
 class Model(NamedTuple):
-    """A ``.model`` card in its scope: its name, its type in capitals, its parameters, and those that have a value."""
+    """A ``.model`` card in its scope: its name, its type in capitals, its parameters with values, and further words."""
 
     card: Card
     scope: Scope
     name: str
     type: str
-    parameters: tuple[str, ...]
-    pairs: tuple[tuple[Token, Token], ...]
-    words: tuple[Token, ...] = ()
+    pairs: list[tuple[Token, Token]]
+    words: list[Token]
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names on its card, with or without a value."""
+        return [key.text for key, _ in self.pairs] + [word.text for word in self.words if word.kind == WORD]
 
 
 class DeviceUse(NamedTuple):
@@ -259,7 +263,8 @@ class Scope(Columns):
 
     def __init__(self, name: str = "", card: Card | None = None, parent: Scope | None = None) -> None:
         super().__init__()
-        self.name, self.card, self.parent = name, card, parent
+        self.name, self.parent = name, parent
+        self.card: Any = card
         self.ports: list[int] = []
         self.cards: list[str] | None = None
         self.index: dict[str, int] = {}
