@@ -24,6 +24,7 @@ from circuitsim.netlist import definitions, dialect
 from circuitsim.netlist.analyses import Analyses, steps, undeclared
 from circuitsim.netlist.cards import (
     MARK,
+    Card,
     CardError,
     Files,
     Reporter,
@@ -40,8 +41,8 @@ from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.elaborate import Elaborator
 from circuitsim.netlist.expression import Environment, Evaluator
 from circuitsim.netlist.functional import FollowingSources
+from circuitsim.netlist.functions import CONSTANTS
 from circuitsim.netlist.link import Linker
-from circuitsim.netlist.parts import KEYWORDS
 from circuitsim.netlist.physical import ABSOLUTE_ZERO, Temperatures, checked_temperature
 from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.scope import Scope, value_of
@@ -76,41 +77,35 @@ _ANALYSES = (".op", ".dc", ".step", ".temp", ".tran", ".ac")
 _CARDS = frozenset((*definitions.CARDS, *dialect.OPTIONS, *_ANALYSES))
 """Dot cards, with which no title begins."""
 
-_GROUP, _WORDS = re.compile(r"\{[^{}]*\}|'[^']*'"), re.compile(r"[^\s(),]+")
-_VALUE = re.compile(r"[+-]?\.?[0-9]|.*=")
-_FEWEST = {"d": 3, "v": 3, "i": 3, "x": 3, "r": 4, "c": 4, "l": 4}
-"""Letter → minimum number of words of a title that reads like an element; by default six, or one with ``=``."""
-
 
 def forgotten(source: Source, top: Scope) -> Problem | None:
     """A warning if the title reads like a card of the deck whose scope is ``top``."""
-    line = uncommented(source.line(1))[:LONGEST_TITLE]
-    words = _WORDS.findall(_GROUP.sub("0", line).lower())
-    if not words or (words[0] not in _CARDS and not is_element(words, top)):
+    card = Card(source, 1, uncommented(source.line(1))[:LONGEST_TITLE])
+    words = card.text.lower().split(None, 1)
+    if not words or (words[0] not in _CARDS and not is_element(card, top)):
         return None
-    place = source.place(1, len(line) - len(line.lstrip()) + 1)
     return Problem(
         "title",
-        f"the first line is the title: {short(line.strip())!r} is not read as a card",
-        place,
+        f"the first line is the title: {short(card.text.strip())!r} is not read as a card",
+        card.place(),
         "put a title line before it, or read the deck with --no-title (title=False in Python)",
     )
 
 
-def is_element(words: Sequence[str], top: Scope) -> bool:
-    """Whether words read like an element: nodes of the deck (or numbers), then values, and names known there."""
-    letter, own = words[0][0], [word for word in words[1:] if "=" not in word]
-    nodes = len(own) - 1 if letter == "x" else 2
-    known = top.subcircuits.keys() if letter == "x" else top.parameters.keys() | top.models.keys() | KEYWORDS
-    known = known if letter in _FEWEST else known | top.nodes.keys()
-    numbers = [_VALUE.match(word) is not None for word in own[nodes:]]
+def is_element(card: Card, top: Scope) -> bool:
+    """Whether a card is an element between nodes of the deck (or numbers), whose names are known there."""
+    reader = DeckReader(Files(None))
+    reader.take(card)
+    scope, known = reader.top, {*CONSTANTS, *top.parameters, *top.models, *top.subcircuits}
+    ends = [*zip(scope.first, scope.second), *(tuple(call.nodes[:2]) for call in scope.calls)]
+    names = [*scope.read_names(), *scope.uses, *(call.target.word for call in scope.calls)]
+    names += [one.model.word for one in scope.stated.values() if one.model is not None]
     return (
-        (len(words) >= _FEWEST.get(letter, 6) or len(own) < len(words) - 1)
-        and len(own) > 1
-        and own[0] != own[1]
-        and all(word in top.nodes or word.isdecimal() for word in own[:nodes])
-        and (letter not in _FEWEST or numbers[:2] != [True, True])
-        and all(number or word in known for number, word in zip(numbers, own[nodes:]))
+        bool(ends)
+        and not reader.reporter.failed
+        and all(len({*pair}) > 1 for pair in ends)
+        and all(name in top.nodes or name.isdecimal() or "." in name for name in scope.node_names)
+        and known.issuperset(names)
     )
 
 
