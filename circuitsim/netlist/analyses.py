@@ -60,26 +60,20 @@ TEMPERATURE_WORDS = ("temp", "temper", "temperature")
 BASES = {"lin": 0.0, "dec": 10.0, "oct": 2.0}
 """Spacing keyword → factor between the ends of an interval of points (0: linear, with a step)."""
 
+_OF_MODEL = re.compile(r"([^\W\d][^\s=(),{}'\"]*)\(([^\s=(),{}'\"]+)\)")
 Varied = tuple[str, str | tuple[str, ...]]
 """`Range.name` and `Range.vary`."""
 
 
-def merged(found: list[Token]) -> list[Token]:
-    """The words among ``found``, without marks; ``DMOD(ron)`` becomes the word ``DMOD:ron``."""
+def merged(card: Card, after: int) -> list[Token]:
+    """The words of a card from ``after`` on, without marks; ``DMOD(ron)`` is the word ``DMOD:ron``."""
+    text = card.text[:after] + _OF_MODEL.sub(r"\1:\2 ", card.text[after:])
     words: list[Token] = []
-    k = 0
-    while k < len(found):
-        token, behind = found[k], found[k + 1 : k + 4]
-        closed = len(behind) == 3 and behind[0].text == "(" and behind[1].kind == WORD and behind[2].text == ")"
-        if token.kind == WORD and closed and behind[0].offset == token.end and not token.numeric:
-            words.append(token._replace(text=f"{token.text}:{behind[1].text}", end=behind[2].end))
-            k += 4
-            continue
-        if token.kind == MARK and token.text == "=" and (not words or words[-1].word != "data"):
-            raise CardError("'=' does not belong here", token)
+    for token in tokens(Card(card.source, card.line, text, card.pieces), after):
         if token.kind != MARK:
             words.append(token)
-        k += 1
+        elif token.text == "=" and (not words or words[-1].word != "data"):
+            raise CardError("'=' does not belong here", token)
     return words
 
 
@@ -210,10 +204,10 @@ class Analyses:
             return measurement(card, after)
         if word in (".four", ".fourier"):
             return FourierCard(card.text[after:].strip(), place)
-        found = [*tokens(card, after)]
         if word == ".ic":
-            return self.initial_values(found[0] if found else card.last, after)
-        self.words = merged(found)
+            return self.initial_values(after)
+        words = self.words = merged(card, after)
+        first = words[0] if words else card.last
         if word == ".temp":
             return Temperature(self.temperatures(), place)
         if word == ".tran":
@@ -226,12 +220,12 @@ class Analyses:
         if len(ranges) > 1:
             raise CardError(
                 f".step varies {short(ranges[0].name)} and {short(ranges[1].name)}",
-                found[0],
+                first,
                 "write a .step card for each",
             )
         return Step(ranges[0], place)
 
-    def initial_values(self, first: Token, after: int) -> InitialValues | None:
+    def initial_values(self, after: int) -> InitialValues | None:
         """``.ic v(a)=1 i(L1)=2``; None, with a warning, for anything else."""
         circuit, card = self.circuit, self.card
         voltages: dict[str, float] = {}
@@ -240,7 +234,10 @@ class Analyses:
         kinds, pairs = given.take(), given.named()
         if len(kinds) != len(pairs) or not {kind.word for kind in kinds} <= {"v", "i"}:
             self.reporter.warning(
-                "analysis", ".ic takes node voltages and inductor currents; this entry is ignored", first, INITIAL
+                "analysis",
+                ".ic takes node voltages and inductor currents; this entry is ignored",
+                next(tokens(card, after)),
+                INITIAL,
             )
             return None
         for kind, (name, value) in zip(kinds, pairs):

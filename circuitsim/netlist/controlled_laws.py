@@ -456,7 +456,7 @@ class _Sources:
             rest = {other: value for other, value in fixed.items() if other != signal}
             with suppress(ExpressionError):
                 made, fixed = self.of(own, source, rest), rest
-        formula = Formula(source.law, own.frame, self.elaborator.sources(own), tuple(fixed))
+        formula = Formula(source.law, own.frame, self.elaborator.cells(own), tuple(fixed))
         self.elaborator.following.frozen[own.position] = formula
         return made
 
@@ -474,7 +474,7 @@ class _Sources:
         """A law, or where an expression is not a sum of ramps a device, with the values of ``fixed`` signals; raises as
         `one`."""
         evaluator, frame, stated, name = self.elaborator.evaluator, own.frame, own.stated, short(own.name)
-        count, environment = self.elaborator.sources(own), frame.environment
+        count, environment = self.elaborator.cells(own), frame.environment
         try:
             found = affine_value(source.law, environment, evaluator, fixed)
         except ExpressionError as error:

@@ -61,8 +61,8 @@ TOLERANCE_LAWS = {
 }
 """Suffix after the slash → distribution, and ratio of its largest deviation to the stated percentage."""
 
-OF_CURRENT = frozenset((BY_VOLTAGE_G, BY_CURRENT_F, AFFINE_CURRENT))
-"""Kinds of controlled current sources."""
+OF_CURRENT = frozenset((CURRENT, BY_VOLTAGE_G, BY_CURRENT_F, AFFINE_CURRENT))
+"""Kinds of current sources."""
 
 GRADUAL = (
     "a switch with negative hysteresis (%s) switches abruptly at its threshold; in LTspice its resistance changes "
@@ -299,7 +299,7 @@ class Elaborator:
         m = frame.multiplier
         for k in range(start, stop) if m != 1.0 else ():
             own, at = Placed(frame, k, k + offset), k + offset
-            if k in scope.stated and own.stated.source is not None:
+            if own.stated.source is not None:
                 continue
             out.value[at] = self.scaled(own, out.value[at], m)
             self.draws.scaled(at, self.scaled(own, 1.0, m))
@@ -315,7 +315,7 @@ class Elaborator:
             self.out.sources.append(own)
             if stated.source.fixable:
                 with report():
-                    found.formulas[position] = Formula(stated.source.law, frame, self.sources(own))
+                    found.formulas[position] = Formula(stated.source.law, frame, self.cells(own))
             return
         if own.kind != DIODE:
             self.out.value[position] = self.element_value(own)
@@ -334,16 +334,6 @@ class Elaborator:
             with report():
                 found.waves[position] = self.waveform(frame, stated.wave)._replace(factor=self.cells(own))
 
-    def sources(self, own: Placed) -> float:
-        """The number of equal controlled current sources in parallel, times the temperature factor."""
-        stated, frame = own.stated, own.frame
-        assert stated.source is not None
-        current = stated.source.kind in OF_CURRENT
-        found = self.number(stated.multiplier, frame) * frame.multiplier if current else 1.0
-        if stated.numbers:
-            found *= physical.factor_of(self.numbers(own), {}, self.temperatures)
-        return found
-
     def numbers(self, own: Placed) -> dict[str, float]:
         """The further numbers on the card of an element."""
         return self.evaluated(own.stated.numbers, own.frame.environment)
@@ -353,9 +343,12 @@ class Elaborator:
         return {word: self.evaluator.value(count.value, environment) for word, count in counts.items()}
 
     def cells(self, own: Placed) -> float:
-        """The number of equal sources in parallel, whose currents add up."""
-        frame = own.frame
-        return frame.multiplier * self.number(own.stated.multiplier, frame) if own.kind == CURRENT else 1.0
+        """The number of equal current sources in parallel, times the temperature factor of a controlled source."""
+        stated, frame = own.stated, own.frame
+        found = frame.multiplier * self.number(stated.multiplier, frame) if own.kind in OF_CURRENT else 1.0
+        if stated.source is not None and stated.numbers:
+            found *= physical.factor_of(self.numbers(own), {}, self.temperatures)
+        return found
 
     def waveform(self, frame: Frame, wave: Wave) -> Waveform:
         """The time function with its numbers evaluated in this call."""
@@ -553,7 +546,7 @@ class Elaborator:
         use = self.linker.devices[scope][own.k]
         card, counts, temperature = use.model.card, dict[str, float](), dict[str, float]()
         try:
-            for word, count in own.stated.numbers.items() if own.k in scope.stated else ():
+            for word, count in own.stated.numbers.items():
                 card, number = count.at.card, self.number(count.value, frame)
                 if word in COUNTS:
                     positive(name, word, number, count.at)
@@ -596,20 +589,19 @@ class Elaborator:
 
     def scaled(self, own: Placed, value: float, m: float) -> float:
         """``value`` of ``m`` equal elements in parallel."""
-        row, frame = ELEMENTS[own.kind], own.frame
+        row = ELEMENTS[own.kind]
         if row.multiplier is Multiplier.UNCHANGED:
             return value
         result = value / m if row.multiplier is Multiplier.DIVIDES else value * m
         if math.isinf(result) or (abs(result) < SMALLEST and value != 0):
-            card = own.stated.at.card if own.k in frame.scope.stated else (frame.call and frame.call.card)
-            assert card is not None
+            card = (own.stated.at or own.frame.call).card
             self.reporter.error(
                 "number",
                 f"{short(own.name)}: {exact(value)} {row.unit} with m={exact(m)} is out of a double's range",
                 card,
                 "",
                 [own.name],
-                frame.callers(),
+                own.frame.callers(),
             )
             return 0.0
         return result

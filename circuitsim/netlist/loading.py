@@ -267,7 +267,7 @@ class Elaboration:
                     stated["temp"] = words[0]
         if "set temp" in reader.options:
             stated["temp"] = reader.options["set temp"]
-        environment, found = Environment(reader.top.parameters, reader.top.defaults), {"temp": ROOM, "tnom": ROOM}
+        environment, found = Environment(reader.top.parameters), {"temp": ROOM, "tnom": ROOM}
         environment.values.update(overrides)
         for key, token in stated.items():
             with reporter.at(token.card):
@@ -288,7 +288,7 @@ class Elaboration:
         found: dict[str, str] = {}
         for use in filter(None, self.linker.uses_of.values()):
             model, stated = use.model, []
-            environment = Environment(self.reader.top.parameters, self.reader.top.defaults)
+            environment = Environment(self.reader.top.parameters)
             for key, token in model.pairs:
                 if key.word not in use.row.idle or use.row.spellings.get(key.word, key.word) in use.values:
                     continue

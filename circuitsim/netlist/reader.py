@@ -194,8 +194,7 @@ def _owner(scope: Scope, code: Code) -> Scope | None:
 
 
 def _holds(reader: DeckReader, code: Code) -> bool:
-    top = reader.top
-    return bool(Evaluator().value(code, Environment(top.parameters, top.defaults)))
+    return bool(Evaluator().value(code, Environment(reader.top.parameters)))
 
 
 _WITHOUT_MODEL = re.compile(r"(\w+)\s(?:.*\s)?__\1\s*")

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.models import ElementModel
-from circuitsim.netlist.cards import EXPRESSION, STRING, WORD, Card, CardError, Place, Source, Token, delimited
+from circuitsim.netlist.cards import EXPRESSION, STRING, WORD, Card, CardError, Source, Token, delimited
 from circuitsim.netlist.expression import PUSH, Code, Environment, ExpressionError, Function, parse, read_rkm
 from circuitsim.units import NumberError, short
 from circuitsim.units import parse as parse_number
@@ -91,7 +91,7 @@ class ElementCard(NamedTuple):
     Attributes
     ----------
     at : Place
-        The value in the card.
+        The value in the card; None for a plain element.
     value : Value, Wave or None
         None: given by its model.
     numbers : dict of str to Count
@@ -114,7 +114,7 @@ class ElementCard(NamedTuple):
     source : ControlledSource or None
     """
 
-    at: Place
+    at: Any
     value: Value | Wave | None = None
     numbers: dict[str, Count] = NOTHING
     model: Token | None = None
@@ -131,6 +131,10 @@ class ElementCard(NamedTuple):
 BESIDE = ElementCard._fields.index("numbers")
 NOTHING_BESIDE = tuple(ElementCard._field_defaults[name] for name in ElementCard._fields[BESIDE:])
 """The fields after the value in the record of a plain element."""
+
+
+PLAIN = ElementCard(None)
+"""The record of an element that states only its value."""
 
 
 class Coupling(NamedTuple):
@@ -332,7 +336,7 @@ class Frame(NamedTuple):
     prefix: str = ""
     nodes: list[int] | None = None
     multiplier: float = 1.0
-    call: Call | None = None
+    call: Any = None
     outer: Frame | None = None
 
     def node(self, local: int) -> int:
@@ -381,7 +385,7 @@ class Placed(NamedTuple):
     @property
     def stated(self) -> ElementCard:
         """The data on its card."""
-        return self.frame.scope.stated[self.k]
+        return self.frame.scope.stated.get(self.k, PLAIN)
 
     @property
     def letter(self) -> str:
