@@ -270,11 +270,6 @@ class Deck(Circuit):
         self.temperature, self.deviations = temperature, deviations
         self._told: set[str] = set()
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        notes = self.notes[len(self.problems) :]
-        parts = (self._bare, self.problems, notes, self.analyses, self.directives, self.parameters)
-        return Deck, (*parts, self._elaborate, self.following, self.temperature, self.deviations)
-
     def carrying(self, dynamics: Any) -> Circuit:
         """The circuit alone, with its data for transient and AC analysis; without them if ``dynamics`` is None."""
         return self.circuit.carrying(dynamics)
