@@ -108,6 +108,7 @@ MODELS_IDLE = _words("kf af lf wf ef bv_max noise level temp")
 
 FORMULAS = {
     "q": ("a charge by a formula (Q=)", "write the capacitance near the operating point: C=1u"),
+    "wavefile": ("a sound file", "write times and values to a text file: PWL file=points.txt"),
     "flux": ("a flux by a formula (FLUX=)", "write the inductance near the operating point: L=1m"),
 }
 """Parameters of capacitors and inductors in LTspice and Xyce: their meaning, and what to write instead."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from itertools import pairwise, takewhile
+from typing import Any
 
 from circuitsim.circuit.elements import (
     AMPLIFIER,
@@ -61,8 +62,8 @@ SIZES = frozenset(("l", "w"))
 
 
 POINTS = "file"
-OF_PWL = ("r", "td", POINTS)
-"""Parameters of PWL: start of repetition, delay, file of points."""
+OF_PWL = {"r": "repeat", "td": "delay", POINTS: "numbers"}
+"""Parameters of PWL: start of repetition, delay, file of points; their fields of `Wave`."""
 
 KEYWORDS = RANDOM | frozenset(
     ("dc", "ac", "distof1", "distof2", "load", "noiseless", "repeat", "endrepeat", *FUNCTIONS, *ALIASES, *EXTERNAL)
@@ -242,14 +243,13 @@ class ElementReader:
             self.diode(first, second)
             return
         source = code in (VOLTAGE, CURRENT)
-        parasitic, tolerances = (self.words.named(names) for names in (PARASITIC.get(code, ()), ("tol",)))
+        parasitic = self.words.named(PARASITIC.get(code, ()))
         initial = self.words.named(("ic",)) if code in (CAPACITOR, INDUCTOR) else []
         at_first = next((self.value(token) for _, token in initial), None)
-        share = next((tolerance(token) for _, token in tolerances), None)
+        share = next((tolerance(token) for _, token in self.words.named(("tol",))), None)
         ignored = dialect.INSTANCE | dialect.RATINGS | ({"v"} if code == CAPACITOR else set())
-        own = OF_PWL if source else OWN
-        multiplier = self.pairs((*row.keywords, *own), ignored)
-        stated = (self.source if source else self.passive)(code)
+        multiplier = self.pairs((*row.keywords, *(OF_PWL if source else OWN)), ignored)
+        stated = self.source() if source else self.passive(code)
         if parasitic:
             first = self.parasitic(parasitic, (first, second), multiplier)
         multiplier = 1.0 if code == VOLTAGE else multiplier
@@ -287,7 +287,7 @@ class ElementReader:
 
     def two_nodes(self, terminals: tuple[str, str]) -> tuple[int, int]:
         """The two nodes that begin the card's words."""
-        nodes = [self.reader.node(token) for token in self.words.words[:2]]
+        nodes = [self.reader.node(token) for token in self.words.take(2)]
         if len(nodes) < 2:
             missing = terminals[len(nodes)]
             raise CardError(
@@ -295,14 +295,13 @@ class ElementReader:
                 self.card.last,
                 f"{self.name.text[0]}name {terminals[0]} {terminals[1]} …",
             )
-        del self.words.words[:2]
         return nodes[0], nodes[1]
 
     def pairs(self, own: tuple[str, ...], ignored: frozenset[str] = dialect.INSTANCE) -> Value:
         """Take ``m=``, note parameters without effect, leave the value's own pairs; returns the multiplier."""
         multiplier: Value = 1.0
-        kept = [pair for pair in self.words.pairs if pair[0].word in own]
-        for key, value in [pair for pair in self.words.named() if pair not in kept]:
+        kept = self.words.named(own)
+        for key, value in self.words.named():
             word = key.word
             if word == "m":
                 multiplier = self.value(value)
@@ -311,13 +310,6 @@ class ElementReader:
             elif word in ignored:
                 self.no_effect(word, key)
             else:
-                if word == "wavefile":
-                    raise CardError(
-                        f"{self.shown}: sound files are not read",
-                        key,
-                        "write times and values to a text file: PWL file=points.txt",
-                        "unsupported",
-                    )
                 if word in dialect.FORMULAS:
                     what, instead = dialect.FORMULAS[word]
                     raise CardError(f"{self.shown}: {what} is not supported", key, instead, "unsupported")
@@ -395,12 +387,11 @@ class ElementReader:
         CardError, ExpressionError
         """
         row = ELEMENTS[code]
-        words, pairs = self.words.take(), self.words.named()
-        keyed = [value for key, value in pairs if key.word in row.keywords]
+        words, keyed = self.words.take(), [value for _, value in self.words.named(row.keywords)]
         named = code == RESISTOR  # its model may have any name except LTspice's "noiseless"
         words = [w for w in words if (named and w.word != "noiseless") or not self.flag(w)]
         token, model = self.value_and_model(words, keyed, code)
-        numbers = {key.word: Count(value, self.value(value)) for key, value in pairs if key.word not in row.keywords}
+        numbers = {key.word: Count(value, self.value(value)) for key, value in self.words.named()}
         idle = SIZES if code == RESISTOR else SIZES | {"tce"}
         for word in [w for w in numbers if model is None and w in idle]:
             self.no_effect(word, numbers.pop(word).at)
@@ -438,7 +429,7 @@ class ElementReader:
             hint or "an expression goes in braces: {…}",
         )
 
-    def source(self, code: int) -> ElementCard:
+    def source(self) -> ElementCard:
         """The DC value of a V or I card, its amplitude and its time function.
 
         Raises
@@ -448,30 +439,24 @@ class ElementReader:
         """
         at: Place = self.card.last
         value: Value | None = None
-        again = {}
-        words = self.words.take()
+        words, own = self.words.take(), self.words.named(OF_PWL)
         named = next((k for k, word in enumerate(words[:-1]) if word.word == POINTS), None)
-        points = None if named is None else words[named + 1]
         if named is not None:
+            own.append((words[named], words[named + 1]))
             del words[named : named + 2]
-        pairs = self.words.named()
-        for key, token in pairs:
-            if key.word == POINTS:
-                points = token
-            elif key.word in OF_PWL:
-                again[key.word] = self.value(token)
-            else:
-                at, value = token, self.number(token)
+        for _, at in self.words.named():
+            value = self.number(at)
         at, value, wave, amplitude = self.source_words(words, at, value)
-        for key, _ in pairs:
-            if key.word in again and (wave is None or wave.name != "pwl"):
-                raise CardError(
-                    f"{self.shown}: {short(key.text)}= belongs to PWL", key, "leave it out, or write PWL(…)"
-                )
-        if points is not None:
-            wave = self.from_file(points, wave)
-        if wave is not None:
-            wave = wave._replace(repeat=again.get("r", wave.repeat), delay=again.get("td", 0.0))
+        for key, token in own:
+            points = key.word == POINTS
+            if wave is None or wave.name != "pwl" or (points and wave.numbers):
+                if points:
+                    message, hint = "file= belongs to PWL without other points", "PWL file=points.txt"
+                    raise CardError(f"{self.shown}: {message}", token, hint)
+                message = f"{self.shown}: {short(key.text)}= belongs to PWL"
+                raise CardError(message, key, "leave it out, or write PWL(…)")
+            found: Any = self.reader.points(token) if points else self.value(token)
+            wave = wave._replace(**{OF_PWL[key.word]: found})
         if value is None and wave is not None and (wave.numbers or wave.name not in MAY_BE_EMPTY):
             known = tuple(v for v in wave.numbers if isinstance(v, float))
             if wave.name in EXTERNAL or len(known) == len(wave.numbers):
@@ -550,12 +535,6 @@ class ElementReader:
                     "a source reads: DC value AC magnitude phase FUNCTION(…)",
                 )
         return at, value, wave, amplitude
-
-    def from_file(self, points: Token, wave: Wave | None) -> Wave:
-        """PWL with the points of a file."""
-        if wave is None or wave.name != "pwl" or wave.numbers:
-            raise CardError(f"{self.shown}: file= belongs to PWL without other points", points, "PWL file=points.txt")
-        return wave._replace(numbers=list(self.reader.points(points)))
 
     def relative(self, times: list[Token], wave: Wave) -> Wave:
         """Convert ``+1u`` among the times of PWL: from 0 if the times then increase, as in ngspice, else from the
