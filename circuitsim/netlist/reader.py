@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from dataclasses import dataclass
 
 from circuitsim.circuit.elements import DIODE
 from circuitsim.netlist import controlled, definitions, dialect, limits
@@ -48,15 +47,12 @@ _HEAD = re.compile(r"\.(?:if|elseif|else|endif)\b", re.I)
 _EQUALS = re.compile(r"(?<![=<>!])=(?!=)")
 
 
-@dataclass
 class _Branch:
     """An open ``.if``: its card and scope; whether one of its branches was read before or none may be, and whether the
     current one is read."""
 
-    card: Card
-    scope: Scope
-    done: bool
-    active: bool = False
+    def __init__(self, card: Card, scope: Scope, done: bool) -> None:
+        self.card, self.scope, self.active, self.done = card, scope, False, done
 
 
 class Conditions:
