@@ -111,15 +111,13 @@ class SourceCard(ElementReader):
     """
 
     def __init__(self, reader: Reader, card: Card) -> None:
-        self.reader, self.scope, self.card, self.reporter = reader, reader.scope, card, reader.reporter
+        super().__init__(reader, card)
+        self.letter, self.after = self.name.text[0].lower(), self.name.end
         heads: list[Token] = []
-        self.after = 0
-        while len(heads) < 3 and (found := _HEAD.match(card.text, self.after)) is not None:
+        while len(heads) < 2 and (found := _HEAD.match(card.text, self.after)) is not None:
             heads.append(Token(found.group(1), found.start(1), WORD, found.end(1), card))
             self.after = found.end(1)
-        self.name, self.letter, self.shown = heads[0], heads[0].text[0].lower(), short(heads[0].text)
-        reader.check_name(self.name)
-        nodes = [reader.node(token) for token in heads[1:]]
+        nodes = [reader.node(token) for token in heads]
         if len(nodes) < 2:
             raise CardError(
                 f"{self.shown} needs two output nodes", card.last, f"{self.letter.upper()}name first second …"

@@ -336,7 +336,10 @@ class Elaborator:
 
     def numbers(self, own: Placed) -> dict[str, float]:
         """The further numbers on the card of an element."""
-        return self.evaluated(own.stated.numbers, own.frame.environment)
+        found = self.evaluated(own.stated.numbers, own.frame.environment)
+        if "temp" in found:
+            checked_temperature(found["temp"], own.stated.numbers["temp"].at)
+        return found
 
     def evaluated(self, counts: dict[str, Count], environment: Environment) -> dict[str, float]:
         """The values of several numbers."""
@@ -426,8 +429,6 @@ class Elaborator:
         if value is not None and model is None and not stated.numbers:
             return value, 1.0
         numbers = self.numbers(own)
-        if "temp" in numbers:
-            checked_temperature(numbers["temp"], stated.numbers["temp"].at)
         values = {} if model is None else self.model_values(frame, model, letter)
         if model is not None and value is not None and "r" in self.stepped(model, letter):
             value *= values.pop("r")  # as in PSpice and Xyce
@@ -543,21 +544,19 @@ class Elaborator:
     def device(self, own: Placed) -> None:
         """Turn an element into the device of its model."""
         frame, name, scope = own.frame, own.name, own.frame.scope
-        use = self.linker.devices[scope][own.k]
-        card, counts, temperature = use.model.card, dict[str, float](), dict[str, float]()
+        use, counts = self.linker.devices[scope][own.k], dict[str, float]()
+        stated, card = own.stated, use.model.card
         try:
-            for word, count in own.stated.numbers.items():
-                card, number = count.at.card, self.number(count.value, frame)
-                if word in COUNTS:
-                    positive(name, word, number, count.at)
-                    counts[word] = number
-                else:
-                    temperature[word] = checked_temperature(number, count.at) if word == "temp" else number
+            card = stated.at.card if stated.numbers else card
+            numbers = self.numbers(own)
+            for word in filter(numbers.__contains__, COUNTS):
+                counts[word] = numbers[word]
+                positive(name, word, numbers[word], stated.numbers[word].at)
             if frame.multiplier != 1.0:
                 counts["m"] = counts.get("m", 1.0) * frame.multiplier
             card, values = use.model.card, self.values(use, frame)
             if use.row.thermal:
-                values = {"temp": self.temperatures.of(temperature), "tnom": self.temperatures.nominal, **values}
+                values = {"temp": self.temperatures.of(numbers), "tnom": self.temperatures.nominal, **values}
             device = self.out.devices[own.position] = self.made(use, values, counts)
             self.out.kind[own.position] = device_code(device)
         except CardError as error:

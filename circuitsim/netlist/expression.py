@@ -374,6 +374,13 @@ class Function(NamedTuple):
         return len(values) == self.least
 
 
+def outwards(here: Any) -> Iterator[Any]:
+    """A scope, a call or its parameters, and the enclosing ones."""
+    while here is not None:
+        yield here
+        here = here.parent
+
+
 class Environment:
     """The parameters of one call (or of the deck itself).
 
@@ -406,12 +413,7 @@ class Environment:
 
     def owner(self, name: str) -> Environment | None:
         """The nearest environment that defines ``name``."""
-        here: Environment | None = self
-        while here is not None:
-            if name in here.values or here.binding(name) is not None:
-                return here
-            here = here.parent
-        return None
+        return next((one for one in outwards(self) if name in one.values or one.binding(name) is not None), None)
 
 
 class Domain(ABC):

@@ -17,6 +17,7 @@ from circuitsim.models import MODELS
 from circuitsim.netlist import dialect, limits, physical
 from circuitsim.netlist.cards import WORD, Card, Files, Reporter, Source
 from circuitsim.netlist.definitions import ADVICE, AMPLIFIER_NAME, DEFAULT_GAIN, GAIN, IDEAL_MODEL
+from circuitsim.netlist.expression import outwards
 from circuitsim.netlist.parts import OWN_TEMPERATURE
 from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.scope import Call, Count, DeviceUse, Model, Scope, value_of
@@ -184,7 +185,7 @@ class Linker:
 
     def near(self, name: str, scope: Scope) -> str:
         """A hint with sub-circuits of similar names; only for the first few errors, because it takes time."""
-        seen = (inner.name for here in scope.outwards() for inner in here.subcircuits.values())
+        seen = (inner.name for here in outwards(scope) for inner in here.subcircuits.values())
         known = [*islice(seen, HINTS)] if self.hints < HINTS else []
         self.hints += 1
         if len(name) > 60 or not known:

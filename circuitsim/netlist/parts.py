@@ -221,6 +221,7 @@ class ElementReader:
         self.reader, self.scope, self.card, self.reporter = reader, reader.scope, card, reader.reporter
         self.name = next(tokens(card))
         self.shown = short(self.name.text)
+        reader.check_name(self.name)
         self.words = Words([], [])
 
     def take(self) -> None:
@@ -233,7 +234,6 @@ class ElementReader:
         """
         code = CODES[self.name.text[0]]
         row = ELEMENTS[code]
-        self.reader.check_name(self.name)
         behind = next(tokens(self.card, self.name.end), self.name)
         if behind.text == "=":
             raise CardError(f"{self.shown} is assigned to, outside .param", behind, "parameters are set with .param")
@@ -602,7 +602,6 @@ class ElementReader:
         """
         scope, card, name = self.scope, self.card, self.name
         letter = name.text[0].lower()
-        self.reader.check_name(name)
         words = fields(card, name.end).take()
         nodes = 4 if letter == "s" else 2
         model = nodes if letter == "s" else nodes + 1

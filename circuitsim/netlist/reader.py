@@ -36,7 +36,7 @@ from circuitsim.netlist.cards import (
 from circuitsim.netlist.control import Script
 from circuitsim.netlist.deck import Directive
 from circuitsim.netlist.definitions import Table, normal, table
-from circuitsim.netlist.expression import Code, Environment, Evaluator
+from circuitsim.netlist.expression import Code, Environment, Evaluator, outwards
 from circuitsim.netlist.parts import CODES, SWITCHES, USES_KEPT, ElementReader
 from circuitsim.netlist.scope import LEAST, Choice, Coupling, Scope, formula, value_of
 from circuitsim.units import NumberError, parse, short
@@ -182,11 +182,8 @@ class Conditions:
 
 def _owner(scope: Scope, code: Code) -> Scope | None:
     """The innermost sub-circuit whose own parameter a condition reads."""
-    while scope.parent is not None:
-        if any(scope.is_parameter(name) for name in code.names):
-            return scope
-        scope = scope.parent
-    return None
+    inner = (one for one in outwards(scope) if one.parent is not None)
+    return next((one for one in inner if any(map(one.is_parameter, code.names))), None)
 
 
 def _holds(reader: DeckReader, code: Code) -> bool:
@@ -518,7 +515,7 @@ class DeckReader(definitions.Includes):
                     hint = "a coupling names inductors of its own sub-circuit"
                     self.reporter.error("coupling", message, token, hint)
         self.refuse_foreign()
-        for here in self.scope.outwards():
+        for here in outwards(self.scope):
             if here.card is not None:
                 self.reporter.error(
                     "subcircuit", f".subckt {short(here.name)} has no .ends", here.card, hint="close it with .ends"

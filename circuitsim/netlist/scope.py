@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.models import ElementModel
 from circuitsim.netlist.cards import EXPRESSION, STRING, WORD, Card, CardError, Source, Token, delimited
-from circuitsim.netlist.expression import PUSH, Code, Environment, ExpressionError, Function, parse, read_rkm
+from circuitsim.netlist.expression import PUSH, Code, Environment, ExpressionError, Function, outwards, parse, read_rkm
 from circuitsim.units import NumberError, short
 from circuitsim.units import parse as parse_number
 
@@ -297,17 +296,10 @@ class Scope(Columns):
         if not plain or stated[BESIDE:] != NOTHING_BESIDE:
             self.stated[position] = stated
 
-    def outwards(self) -> Iterator[Scope]:
-        """This scope and the enclosing ones."""
-        here: Scope | None = self
-        while here is not None:
-            yield here
-            here = here.parent
-
     def found(self, table: str, name: str) -> Any:
         """The entry of a name in a table (``functions``, ``models``, ``subcircuits``) of this scope or of the innermost
         enclosing one that has it, or None."""
-        tables = (getattr(scope, table) for scope in self.outwards())
+        tables = (getattr(scope, table) for scope in outwards(self))
         return next((own[name] for own in tables if name in own), None)
 
     def read_names(self) -> set[str]:
@@ -337,26 +329,19 @@ class Frame(NamedTuple):
     nodes: list[int] | None = None
     multiplier: float = 1.0
     call: Any = None
-    outer: Frame | None = None
+    parent: Frame | None = None
 
     def node(self, local: int) -> int:
         """The circuit node of a node of the scope."""
         return local if self.nodes is None else self.nodes[local]
 
-    def outwards(self) -> Iterator[Frame]:
-        """This call and the enclosing ones."""
-        here: Frame | None = self
-        while here is not None:
-            yield here
-            here = here.outer
-
     def defining(self, scope: Scope) -> Environment:
         """The parameters of the innermost call of a scope; by default those of this call."""
-        return next((frame.environment for frame in self.outwards() if frame.scope is scope), self.environment)
+        return next((frame.environment for frame in outwards(self) if frame.scope is scope), self.environment)
 
     def callers(self) -> tuple[str, ...]:
         """The chain of calls, innermost first."""
-        calls = [(frame.call, frame.prefix) for frame in islice(self.outwards(), 20)]
+        calls = [(frame.call, frame.prefix) for frame in islice(outwards(self), 20)]
         return tuple(
             f"in {short(prefix[:-1])}, called at {call.card.source.name}:{line}:{column}"
             for call, prefix in calls
