@@ -78,7 +78,7 @@ class TimedDeck:
             )
         self.deck, self.roles, self.steady, self.tolerance = deck, roles, steady, tolerance
         # The card's step is the default rise time and is kept.
-        steps = [card.step for card in deck.analyses if isinstance(card, Transient) and card.step > 0.0]
+        steps = [card.step for card in deck.of_kind(Transient) if card.step > 0.0]
         self.setting = setting(deck, steps[0] if steps else None, stop)
         self.names = [a.name for a in roles.trainable]
         self.low, self.high = (np.array([getattr(a, end) for a in roles.trainable]) for end in ("minimum", "maximum"))

@@ -144,6 +144,8 @@ def _end_of_word(card: Card, at: int) -> int:
     return at
 
 
+TRANSIENT_FLAGS = frozenset(("uic", "noop", "startup", "steady", "nodiscard", "step"))
+"""Words of a ``.tran`` card besides its numbers."""
 INITIAL = ".ic v(out)=2 v(x1.a)=0.5 i(L1)=1m"
 
 
@@ -473,30 +475,23 @@ class Analyses:
     def transient(self) -> Transient:
         """``.tran step stop [start [largest step]] [UIC]``, or LTspice's ``.tran stop``."""
         card, words = self.card, self.words
-        numbers, modifiers = [], set()
-        for token in words:
-            word = token.word
-            if token.kind == WORD and word in ("uic", "noop", "startup", "steady", "nodiscard", "step"):
-                modifiers.add(word)
-                if word not in ("uic", "startup"):
-                    self.reporter.gather("no-effect", ".tran: %s has no effect", token, word)
-                continue
-            numbers.append(self.number(token))
+        flags = [token for token in words if token.kind == WORD and token.word in TRANSIENT_FLAGS]
+        numbers = [self.number(token) for token in words if token not in flags]
+        for token in flags:
+            if token.word not in ("uic", "startup"):
+                self.reporter.gather("no-effect", ".tran: %s has no effect", token, token.word)
         if not 1 <= len(numbers) <= 4:
             raise CardError(".tran needs a step and a stop time", card.last, ".tran step stop [start]")
-        if len(numbers) == 1:
-            numbers = [0.0, *numbers]
-        step, stop, start = numbers[0], numbers[1], numbers[2] if len(numbers) > 2 else 0.0
+        step, stop, start, longest = (*[0.0] * (len(numbers) == 1), *numbers, 0.0, 0.0)[:4]
         start = max(start, 0.0)  # as LTspice
-        longest = numbers[3] if len(numbers) > 3 else 0.0
         if step < 0 or stop <= start or longest < 0:
             raise CardError(
                 ".tran needs 0 ≤ start < stop and non-negative steps", words[0], ".tran step stop [start]", "range"
             )
         if memory(self.circuit):
             self.reporter.warning("tran", ".tran: only the operating point is computed; circuitsim tran runs it", card)
-        place = card.place()
-        return Transient(step, stop, start, place, "uic" in modifiers, "startup" in modifiers, longest)
+        given = {token.word for token in flags}
+        return Transient(step, stop, start, card.place(), "uic" in given, "startup" in given, longest)
 
     # ------------------------------------------------------------------ .ac
     def ac(self) -> SmallSignal | OperatingPointRequest:
@@ -506,9 +501,8 @@ class Analyses:
             self.reporter.warning("ac", ".ac data=… is not supported; the operating point is solved", card)
             return OperatingPointRequest(card.place())
         example = ".ac dec 10 1 1MEG, or .ac list 50 1k"
-        spacings = {spacing.value: spacing for spacing in Spacing}
-        spacing = spacings.get(words[0].word) if words else None
         at = words[0] if words else card.last
+        spacing = next((one for one in Spacing if one.value == at.word), None)
         if spacing is None:
             raise CardError(".ac needs dec, oct, lin or list, and frequencies", at, example)
         numbers = [self.number(token) for token in words[1:]]

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 from circuitsim import _bundled
-from circuitsim.errors import Location, NetlistError, Problem
+from circuitsim.errors import Location, NetlistError, Problem, UsageError
 from circuitsim.netlist import limits
 from circuitsim.units import short
 
@@ -146,6 +146,22 @@ def read_bytes(path: str, limit: int = limits.TEXT) -> bytes:
     if len(data) > limit:
         raise ValueError(f"is larger than {limit // 1_000_000} MB")
     return data
+
+
+def given(path: str, option: str = "") -> bytes:
+    """The bytes of a file that the user names, with an option.
+
+    Raises
+    ------
+    UsageError
+        It cannot be read.
+    """
+    try:
+        return read_bytes(path)
+    except OSError as error:
+        raise UsageError(f"{option}{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise UsageError(f"{short(path, 200)!r}: {error}" if "\0" in path else f"{option}{path} {error}") from None
 
 
 class Files:

@@ -28,7 +28,7 @@ from circuitsim.circuit.elements import (
 from circuitsim.netlist import dialect
 from circuitsim.netlist.cards import MARK, WORD, Card, CardError, Place, Token, delimited, fields, tokens
 from circuitsim.netlist.expression import CALL, PUSH, SIGNAL, Code, Signal
-from circuitsim.netlist.parts import ElementReader, Reader
+from circuitsim.netlist.parts import ElementReader
 from circuitsim.netlist.scope import ControlledSource, Count, ElementCard, constant, formula, of_token
 from circuitsim.units import short
 
@@ -110,7 +110,7 @@ class SourceCard(ElementReader):
         The offset after the two nodes.
     """
 
-    def __init__(self, reader: Reader, card: Card) -> None:
+    def __init__(self, reader: Any, card: Card) -> None:
         super().__init__(reader, card)
         self.letter, self.after = self.name.text[0].lower(), self.name.end
         heads: list[Token] = []

@@ -211,6 +211,9 @@ CARDS: dict[type, str] = {
 """Kinds of analyses that have one card each."""
 
 
+Card = TypeVar("Card")
+
+
 class Directive(NamedTuple):
     """A directive: a comment line ``*! …`` with its text."""
 
@@ -308,6 +311,19 @@ class Deck(Circuit):
         """
         circuit, following = self.with_sources(parameters, temperature)
         return circuit.carrying(following)
+
+    def of_kind(self, kind: type[Card]) -> list[Card]:
+        """Its analyses of one kind, in its order.
+
+        Parameters
+        ----------
+        kind : type
+
+        Returns
+        -------
+        list
+        """
+        return [analysis for analysis in self.analyses if isinstance(analysis, kind)]
 
     def cards(self) -> list[str]:
         """The words of its analysis cards (``tran``, ``meas`` …), each once, in the order of the deck."""
@@ -540,8 +556,6 @@ def _breakpoints(wave: Waveform, card: Transient, grid: Grid) -> list[float]:
 
 
 Vary = dict[str | tuple[str, ...], Sequence[Any]]
-Card = TypeVar("Card", DcSweep, Transient)
-
 PARAMETER = "param:"
 """Prefix of a swept name for a parameter of the deck that has the name of an element."""
 TEMPERATURE = "temp"
@@ -585,14 +599,14 @@ def analyses_of(deck: Deck) -> list[str]:
 
 def steps_of(deck: Deck) -> Vary:
     """The ranges of the deck's ``.step`` cards, and of a ``.temp`` card with several values."""
-    steps: Vary = {a.sweep.vary: a.sweep.values for a in deck.analyses if isinstance(a, Step)}
-    steps |= [(TEMPERATURE, a.values) for a in deck.analyses if isinstance(a, Temperature) and len(a.values) > 1]
+    steps: Vary = {a.sweep.vary: a.sweep.values for a in deck.of_kind(Step)}
+    steps |= [(TEMPERATURE, a.values) for a in deck.of_kind(Temperature) if len(a.values) > 1]
     return steps
 
 
-def _single(deck: Deck, kind: type[Card], word: str) -> list[Card]:
+def _single(deck: Deck, kind: type[Any], word: str) -> list[Any]:
     """The card of a kind, if there is one."""
-    found = [card for card in deck.analyses if isinstance(card, kind)]
+    found = deck.of_kind(kind)
     if len(found) > 1:
         lines = " and ".join(str(card.location.line) for card in found)
         raise UsageError(f"the deck has {len(found)} {word} cards (lines {lines}); keep one, or give --vary")
@@ -601,21 +615,21 @@ def _single(deck: Deck, kind: type[Card], word: str) -> list[Card]:
 
 def columns_of(deck: Deck, kinds: tuple[str, ...]) -> str | None:
     """The columns that ``.print``, ``.plot`` and ``.save`` name for analyses of these kinds; None for all."""
-    cards = [card for card in deck.analyses if isinstance(card, Output) and card.requests]
+    cards = [card for card in deck.of_kind(Output) if card.requests]
     words = [word for card in cards if card.analysis in kinds for word in card.requests]
     return None if any(word.lower() in ("all", "allv", "alli") for word in words) else " ".join(words) or None
 
 
 def measurements_of(deck: Deck, analysis: str) -> list[str]:
     """The deck's ``.meas`` cards of an analysis (``tran``, ``ac``, ``dc``), from their names on."""
-    return [c.text for c in deck.analyses if isinstance(c, MeasurementRequest) and c.analysis == analysis]
+    return [card.text for card in deck.of_kind(MeasurementRequest) if card.analysis == analysis]
 
 
 def outputs_of(deck: Deck) -> str:
     """The quantities that ``.sens`` cards name."""
-    return " ".join(word for card in deck.analyses if isinstance(card, SensitivityRequest) for word in card.outputs)
+    return " ".join(word for card in deck.of_kind(SensitivityRequest) for word in card.outputs)
 
 
 def transfers_of(deck: Deck) -> list[tuple[str, str]]:
     """The outputs and sources that ``.tf`` cards name."""
-    return [(card.output, card.source) for card in deck.analyses if isinstance(card, TransferRequest)]
+    return [(card.output, card.source) for card in deck.of_kind(TransferRequest)]

@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from circuitsim.errors import NetlistError, Problem, UsageError
+from circuitsim.errors import NetlistError, Problem
 from circuitsim.netlist import limits
 from circuitsim.netlist.cards import (
     ELSEWHERE,
@@ -36,7 +36,7 @@ from circuitsim.netlist.cards import (
     delimited,
     fields,
     finish,
-    read_bytes,
+    given,
     uncommented,
 )
 from circuitsim.netlist.expression import Function
@@ -375,12 +375,7 @@ class Includes(Reader):
         """
         self.library = True
         for path in paths:
-            try:
-                text, warning = decode(read_bytes(path), path)
-            except OSError as error:
-                raise UsageError(f"--lib {path}: {error.strerror or error}") from None
-            except ValueError as error:
-                raise UsageError(f"--lib {path} {error}") from None
+            text, warning = decode(given(path, "--lib "), path)
             real = os.path.realpath(path)
             self.files.roots.append(os.path.dirname(real))
             if warning is not None:

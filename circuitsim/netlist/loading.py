@@ -31,6 +31,7 @@ from circuitsim.netlist.cards import (
     Source,
     decode,
     fatal,
+    given,
     plain_lines,
     read_bytes,
     tokens,
@@ -111,13 +112,7 @@ def is_element(card: Card, top: Scope) -> bool:
 
 def deck_of_file(path: str, allowed: Sequence[str], reading: Reading) -> Deck:
     """The deck in the file ``path``."""
-    try:
-        data = read_bytes(path)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise UsageError(f"{short(path, 200)!r}: {error}" if "\0" in path else f"{path} {error}") from None
-    data = netlist(path, data)
+    data = netlist(path, given(path))
     name = "<stdin>" if path == "-" else path
     text, warning = decode(data, name)
     del data  # half a gigabyte at most

@@ -145,10 +145,6 @@ class Reader:
         self.missing: list[str] = []
         self.sources = 0
 
-    def points(self, token: Token) -> list[float]:
-        """The numbers of the file of points named by a token; here arbitrary."""
-        return [0.0, 0.0]
-
     def check_name(self, name: Token) -> None:
         """Check that a name is new to its scope and can be written."""
         if (at := flaw(name.text)) >= 0:
@@ -217,7 +213,7 @@ class ElementReader:
         Words not yet read.
     """
 
-    def __init__(self, reader: Reader, card: Card) -> None:
+    def __init__(self, reader: Any, card: Card) -> None:
         self.reader, self.scope, self.card, self.reporter = reader, reader.scope, card, reader.reporter
         self.name = next(tokens(card))
         self.shown = short(self.name.text)

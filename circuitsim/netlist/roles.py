@@ -190,11 +190,12 @@ def read_roles(deck: Deck) -> tuple[Roles, tuple[Problem, ...]]:
     for directive in deck.directives:
         try:
             collected.take(directive.text)
-        except _Unknown as unknown:
-            warnings.append(Problem("directive", unknown.message, directive.location, unknown.hint))
         except _Wrong as wrong:
-            place = _at(directive.location, wrong.word)
-            errors.append(Problem("directive", wrong.message, place, wrong.hint, wrong.names))
+            place, start = directive.location, directive.location.text.find(wrong.word, directive.location.column - 1)
+            if wrong.word and start >= 0:
+                place = Location(place.file, place.line, start + 1, place.text, place.callers)
+            found = Problem("directive", wrong.message, place, wrong.hint, wrong.names)
+            (warnings if isinstance(wrong, _Unknown) else errors).append(found)
     if errors:
         raise NetlistError(errors)
     return collected.roles(), tuple(warnings)
@@ -269,7 +270,7 @@ class _Collected:
         kind = _PLURAL.get(word.lower(), word.lower())
         if kind not in known:
             hint = similar(kind, known, "use input, output or trainable")
-            raise _Unknown(f"{short(word)!r} is not a directive; the line is ignored", word, hint)
+            raise _Unknown(f"{short(word)!r} is not a directive; the line is ignored", "", hint)
         if not body.strip():
             raise _Wrong(f"{kind} names nothing", word, "name at least one, as in 'input V1'")
         known[kind](body)
@@ -289,7 +290,7 @@ class _Collected:
         )
 
     def _inputs(self, body: str) -> None:
-        for word in _words(body):
+        for word in _WORD.findall(body):
             for k in self._elements(word, (VOLTAGE, CURRENT), "inputs are voltage or current sources"):
                 if (k, "") in self.bounds:
                     raise _Wrong(f"{self.circuit.names[k]} cannot be an input and trainable", word)
@@ -313,7 +314,7 @@ class _Collected:
 
     def _trainable(self, body: str) -> None:
         options, words = {}, []
-        for word in _words(body):
+        for word in _WORD.findall(body):
             name, equals, value = (part.strip() for part in word.partition("="))
             if not equals:
                 words.append(word)
@@ -426,18 +427,8 @@ class _Collected:
         return [k for k, (code, name) in enumerate(zip(kind, self.circuit.names)) if code in kinds and matches(name)]
 
 
-def _words(body: str) -> list[str]:
-    return _WORD.findall(body)
-
-
 def _number(text: str, word: str) -> float:
     try:
         return parse(text)
     except NumberError as error:
         raise _Wrong(str(error), word, error.hint) from None
-
-
-def _at(place: Location, word: str) -> Location:
-    """The place of ``word`` in the line of a directive."""
-    start = place.text.find(word, place.column - 1) if word else -1
-    return place if start < 0 else Location(place.file, place.line, start + 1, place.text, place.callers)
