@@ -7,7 +7,6 @@ first analysis, which fixes the circuit. Other commands get a note, or a warning
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.netlist.cards import WORD, Card, CardError, Piece, Token
@@ -42,15 +41,6 @@ PARAMETERS = {
 """Kind of an element → names of parameters that ``alter`` may set."""
 
 
-class Alteration(NamedTuple):
-    """``alter name parameter = value``."""
-
-    at: Token
-    name: str
-    parameter: str
-    value: float
-
-
 class Script:
     """The commands of a deck's ``.control`` blocks.
 
@@ -60,13 +50,15 @@ class Script:
         Whether an analysis has occurred.
     depth : int
         Nesting depth of open loops and conditions.
+    alterations : list of tuple
+        Place, element, parameter and value of each ``alter name parameter = value``.
     """
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
         self.solved, self.depth = False, 0
         self.values: dict[str, float] = {}
-        self.alterations: list[Alteration] = []
+        self.alterations: list[tuple[Token, str, str, float]] = []
 
     def command(self, card: Card) -> None:
         """Take one line of a block.
@@ -89,8 +81,11 @@ class Script:
             self.warn_or_note(card, word, "in a loop or condition")
         elif word in ANALYSES:
             self.solved = True
+            text = "." + card.text[start:]
             if word in CARDS:
-                self.request(card, start, word)
+                known = {" ".join(other.text.lower().split()) for other in self.reader.requests}
+                if " ".join(text.lower().split()) not in known:
+                    self.reader.requests.append(dotted(card, start, text))
             elif word != "run":
                 self.idle(card, word)
         elif word in OUTPUTS:
@@ -106,7 +101,7 @@ class Script:
             if value is None:
                 return False
             at, parameter = card.at(found.start(4)), (found[2] or found[3] or "").lower()
-            self.alterations.append(Alteration(at, found[1], parameter, value))
+            self.alterations.append((at, found[1], parameter, value))
             return True
         if word == "let" and (found := _LET.match(text, after)):
             value = self.number(card, found.start(2), found[2])
@@ -120,23 +115,13 @@ class Script:
 
     def number(self, card: Card, at: int, text: str) -> float | None:
         """The value of a number, an expression or a variable; None for anything else."""
-        if text[:1] in "{'" and text[-1:] in "}'":
-            at, text = at + 1, text[1:-1]
-        if text.startswith("$"):
-            skipped = 2 if text.startswith("$&") else 1
-            at, text = at + skipped, text[skipped:]
+        inner = text.rstrip("}'")
+        stop = at + len(inner)
         try:
-            code = formula(card, at, Scope(), stop=at + len(text))
+            code = formula(card, stop - len(inner.lstrip("{'$&")), Scope(), stop=stop)
             return float(Evaluator({}).value(code, Environment(self.values)))
         except CardError:
             return None  # a note names the command
-
-    def request(self, card: Card, start: int, word: str) -> None:
-        """Add an analysis card, unless the deck already has the same."""
-        text = "." + card.text[start:]
-        known = {" ".join(other.text.lower().split()) for other in self.reader.requests}
-        if " ".join(text.lower().split()) not in known:
-            self.reader.requests.append(dotted(card, start, text))
 
     def output(self, card: Card, start: int, after: int, word: str) -> None:
         """``print`` and ``plot``: the quantities among their words."""

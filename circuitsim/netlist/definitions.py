@@ -226,27 +226,16 @@ def ends(reader: Reader, card: Card, position: int) -> None:
     if scope.parent is None:
         raise CardError(".ends without its .subckt", card, "remove it", "subcircuit")
     reader.scope = scope.parent
-    if scope.cards is not None:
-        check_amplifier(reader, scope.card, scope.cards)
+    if scope.cards not in (None, AMPLIFIER_CARDS[:-1]):  # the reserved sub-circuit is not read
+        message = f"{AMPLIFIER_NAME} is the bidirectional amplifier and cannot be redefined"
+        hint = "its definition is: " + " | ".join(AMPLIFIER_DEFINITION.splitlines())
+        reader.reporter.error("subcircuit", message, scope.card, hint, [AMPLIFIER_NAME])
     if words and words[0].word != scope.name.lower():
         reader.reporter.warning(
             "subcircuit",
             f".ends {short(words[0].text)} ends the sub-circuit {short(scope.name)}",
             words[0],
             f"write .ends {short(scope.name)}",
-        )
-
-
-def check_amplifier(reader: Reader, card: Card, cards: list[str]) -> None:
-    """Require that a definition of the reserved sub-circuit is the standard one; it is not read."""
-    if cards != AMPLIFIER_CARDS[:-1]:
-        lines = AMPLIFIER_DEFINITION.splitlines()
-        reader.reporter.error(
-            "subcircuit",
-            f"{AMPLIFIER_NAME} is the bidirectional amplifier and cannot be redefined",
-            card,
-            "its definition is: " + " | ".join(lines),
-            [AMPLIFIER_NAME],
         )
 
 
@@ -272,7 +261,7 @@ def table(card: Card, position: int) -> Table:
     form = ".data NAME r1 r2 … then one value for each name in every row"
     if len(words) < 3 or words[0].kind != WORD:
         raise CardError(".data needs a name, columns and values", card.last, form)
-    first = next((k for k, token in enumerate(words) if k and _value(token)), len(words))
+    first = next((k for k, token in enumerate(words) if k and (token.kind == EXPRESSION or token.numeric)), len(words))
     columns, values = words[1:first], words[first:]
     if not columns or not values:
         raise CardError(f".data {short(words[0].text)} needs names of columns, then values", words[0], form)
@@ -281,10 +270,6 @@ def table(card: Card, position: int) -> Table:
             f".data {short(words[0].text)}: {len(values)} values do not fill rows of {len(columns)}", values[-1], form
         )
     return Table(words[0], columns, values)
-
-
-def _value(token: Token) -> bool:
-    return token.kind == EXPRESSION or token.numeric
 
 
 ADVICE = "--lib FILE reads a library, -I DIR or CIRCUITSIM_LIB_PATH name folders to search"

@@ -161,7 +161,11 @@ def _deck(source: Source, files: Files, warning: Problem | None, reading: Readin
 
 
 def _linked(reader: DeckReader, title: str, source: Source, ideal_diodes: bool) -> Deck:
-    reporter, linker = reader.reporter, Linker(reader, ideal_diodes or asks_for_ideal_diodes(reader))
+    reporter, stated = reader.reporter, reader.options.get("diodes")
+    if stated is not None and stated.word not in ("ideal", "models"):
+        message = f"diodes={short(stated.text)} is unknown"
+        reporter.error("syntax", message, stated, "diodes=models or diodes=ideal")
+    linker = Linker(reader, ideal_diodes or (stated is not None and stated.word == "ideal"))
     linker.link()
     linker.note_laws()
     linker.check_unused()
@@ -193,18 +197,6 @@ def _linked(reader: DeckReader, title: str, source: Source, ideal_diodes: bool) 
         elaborator.temperatures.ambient,
         deviations,
     )
-
-
-def asks_for_ideal_diodes(reader: DeckReader) -> bool:
-    """Whether the deck has ``.options diodes=ideal``; the default is ``diodes=models``."""
-    if "diodes" not in reader.options:
-        return False
-    token = reader.options["diodes"]
-    if token.word not in ("ideal", "models"):
-        reader.reporter.error(
-            "syntax", f"diodes={short(token.text)} is unknown", token, "diodes=models or diodes=ideal"
-        )
-    return token.word == "ideal"
 
 
 def declare_stepped(reader: DeckReader) -> None:

@@ -175,11 +175,6 @@ def with_letter(name: str, letter: str) -> str:
     return f"{letter}.{name}" if "." in name else f"{letter}{name}"
 
 
-def plainly(old: str, new: str) -> bool:
-    """Whether the new name only has the element's letter before the old one."""
-    return new[1:].lstrip(".") == old
-
-
 def printable(name: str) -> str:
     """``name`` for a comment."""
     return short("".join(c if c.isprintable() else "?" for c in name).replace(";", ","), 80)
@@ -239,7 +234,9 @@ class _Writer:
         self.nodes, self.names = self.own_nodes.written, self.own_names.written
         self.comments = [f"* node {printable(old)} is written {made}" for old, made in self.own_nodes.changed]
         self.comments += [
-            f"* {printable(old)} is written {made}" for old, made in self.own_names.changed if not plainly(old, made)
+            f"* {printable(old)} is written {made}"
+            for old, made in self.own_names.changed
+            if made[1:].lstrip(".") != old
         ]
 
     def letter(self, k: int) -> str:
