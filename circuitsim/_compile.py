@@ -6,6 +6,10 @@ turn: nested kernels are compiled once per level. Here, a callee contributes its
 the kernel that Python calls is linked from these, optimised and emitted.
 
 This relies on numba's internals, hence `circuitsim._jit.TESTED`.
+
+Lowering does not count references of arrays that the caller keeps alive: compiled code would count atomically every
+array of a tuple at every call and each time its size or a member is read, several microseconds per solve. Numba's
+repeated work per function is done once or on demand: the same code in less time.
 """
 
 from __future__ import annotations
@@ -24,20 +28,221 @@ import numba
 from llvmlite import ir
 from numba import types
 from numba.core import config
+from numba.core import ir as numba_ir
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary, _parse_refprune_flags
 from numba.core.compiler import Compiler
 from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
 from numba.core.environment import lookup_environment
+from numba.core.ir_utils import fixup_var_define_in_scope
+from numba.core.lowering import Lower as NumbaLower
+from numba.core.postproc import PostProcessor, VariableLifetime
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
-from numba.core.typed_passes import NativeLowering
+from numba.core.targetconfig import TargetConfig
+from numba.core.transforms import canonicalize_cfg
+from numba.core.typed_passes import NativeLowering, NopythonRewrites
+from numba.core.types.functions import BaseFunction
+from numba.core.untyped_passes import InlineClosureLikes
 from numba.np import arrayobj
+from numba.np.ufunc.array_exprs import _is_ufunc
 
-from circuitsim import _shortcuts
 from circuitsim._kernel_cache import KernelFiles, made_of
-from circuitsim._lowering import Lower
+from circuitsim._pointers import Pointed
+
+
+class Lower(NumbaLower):
+    """Numba's lowering of a function, without reference counting of borrowed arrays."""
+
+    def init(self) -> None:
+        """Prepare for the first statement."""
+        super().init()
+        self._counting = True
+        self._borrowed = set[str]() if self.func_ir.func_id.is_generator else self._without_references()
+
+    def _without_references(self) -> set[str]:
+        """Variables that need no reference counting: those without arrays, and those whose arrays belong to arguments
+        (or tuples in arguments), which the caller keeps alive."""
+        sources: dict[str, list[Any]] = {}
+        for block in self.blocks.values():
+            for statement in block.find_insts(numba_ir.Assign):
+                sources.setdefault(statement.target.name, []).append(statement.value)
+        found = {name for name in sources if not self._counted(name)}
+        while True:
+            more = {name for name in sources.keys() - found if all(self._borrows(one, found) for one in sources[name])}
+            if not more:
+                return found
+            found |= more
+
+    def _counted(self, name: str) -> bool:
+        return bool(self.context.data_model_manager[self.typeof(name)].contains_nrt_meminfo())
+
+    def _borrows(self, value: Any, borrowed: set[str]) -> bool:
+        """Whether the assigned value borrows its references."""
+        if isinstance(value, numba_ir.Arg):
+            return True
+        if isinstance(value, numba_ir.Var):
+            return value.name in borrowed
+        if not isinstance(value, numba_ir.Expr) or value.op not in ("getattr", "static_getitem", "exhaust_iter"):
+            return False
+        of = self.typeof(value.value.name)
+        if value.op == "static_getitem" and not isinstance(value.index, int):
+            return False
+        return isinstance(of, Pointed) or (isinstance(of, types.BaseTuple) and value.value.name in borrowed)
+
+    def lower_inst(self, inst: Any) -> None:
+        """Lower one statement."""
+        if isinstance(inst, numba_ir.Del) and inst.value in self._borrowed:
+            return
+        self._counting = not (isinstance(inst, numba_ir.Assign) and inst.target.name in self._borrowed)
+        super().lower_inst(inst)
+        self._counting = True
+
+    def incref(self, typ: Any, val: Any) -> None:
+        """Count a reference."""
+        if self._counting:
+            super().incref(typ, val)
+
+    def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
+        """Lower an assignment to a variable."""
+        if name in self._borrowed and name not in self._singly_assigned_vars:
+            self._alloca_var(name, self.typeof(name))
+            self.builder.store(value, self.getvar(name))
+        else:
+            super().storevar(value, name, argidx)
+
+    def lower_expr(self, resty: Any, expr: Any) -> Any:
+        """Lower an expression."""
+        found = self._member(expr) if expr.op in ("getattr", "static_getitem") else None
+        return super().lower_expr(resty, expr) if found is None else found
+
+    def _member(self, expr: Any) -> Any:
+        """Lower an array's size or shape, or a member of a borrowed tuple; None for anything else."""
+        of = self.typeof(expr.value.name)
+        if isinstance(of, types.Array) and expr.op == "getattr" and expr.attr in ("size", "shape"):
+            return self._of_array(of, self.loadvar(expr.value.name), "nitems" if expr.attr == "size" else "shape")
+        if self._counting or not isinstance(of, types.BaseTuple) or expr.value.name not in self._borrowed:
+            return None
+        k = of.fields.index(expr.attr) if expr.op == "getattr" else expr.index
+        if not isinstance(k, int):
+            return None
+        return self.builder.extract_value(self.loadvar(expr.value.name), k if k >= 0 else k + len(of))
+
+    def _of_array(self, of: Any, value: Any, member: str, *k: int) -> Any:
+        place = self.context.data_model_manager[of].get_field_position(member)
+        return self.builder.extract_value(value, [place, *k])
+
+
+_equal_flags = TargetConfig.__eq__
+_call_type = BaseFunction.get_call_type
+_BUILT_IN = ("_operator", "builtins")
+_post_process_generator = PostProcessor.run
+_resolved: dict[tuple[int, Any], tuple[Any, Any]] = {}
+_inline_closures, _rewrite = InlineClosureLikes.run_pass, NopythonRewrites.run_pass
+
+
+def _flags_hash(flags: TargetConfig) -> int:
+    """A hash of compiler flags. Numba's own sorts and hashes all options at each look-up of an overloaded function (an
+    eighth of the compile time); nearly all functions of one kernel have equal flags."""
+    return hash(type(flags))
+
+
+def _same_flags(one: TargetConfig, other: Any) -> bool:
+    """Whether compiler flags are equal; compares only the options that one of them sets (numba compares all)."""
+    if type(other) is not type(one):
+        return _equal_flags(one, other) is True
+    mine, its = one._values, other._values
+    if mine == its:
+        return True
+    set_apart = [name for name in {**mine, **its} if name not in mine or name not in its or mine[name] != its[name]]
+    return all(getattr(one, name) == getattr(other, name) for name in set_apart)
+
+
+def _known_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
+    """The signature of a function for argument types, cached for Python's operators and built-in functions.
+
+    Numba tries all implementations for each expression, again in each typing pass. New implementations create a new
+    function object.
+    """
+    if kws or getattr(function.key[0], "__module__", None) not in _BUILT_IN:
+        return _call_type(function, context, args, kws)
+    key = id(function), args
+    if key not in _resolved:
+        _resolved[key] = function, _call_type(function, context, args, kws)
+    return _resolved[key][1]
+
+
+def _post_process(processor: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
+    """Numba's work after each pass over a function, with lifetimes of variables computed on demand.
+
+    Nine passes compute them; only generators and the last pass use them.
+    """
+    function = processor.func_ir
+    if function.is_generator:
+        _post_process_generator(processor, emit_dels, extend_lifetimes)
+        return
+    function.blocks = canonicalize_cfg(function.blocks)
+    function.variable_lifetime = VariableLifetime(function.blocks)
+    function.generator_info = None
+    if emit_dels:
+        processor._insert_var_dels(extend_lifetimes=extend_lifetimes)
+
+
+def _expressions(state: Any) -> list[Any]:
+    """All assignments of expressions in a function."""
+    return [
+        statement
+        for block in state.func_ir.blocks.values()
+        for statement in block.find_insts(numba_ir.Assign)
+        if isinstance(statement.value, numba_ir.Expr)
+    ]
+
+
+def _inline_closures_if_any(own: Any, state: Any) -> bool:
+    """Numba's pass that inlines closures, list comprehensions, `reduce` and stencils."""
+    if any(one.value.op in ("make_function", "build_list") for one in _expressions(state)) or any(
+        one.value.name in ("reduce", "stencil")
+        for block in state.func_ir.blocks.values()
+        for one in block.find_insts(numba_ir.Assign)
+        if isinstance(one.value, (numba_ir.Global, numba_ir.FreeVar))
+    ):
+        return bool(_inline_closures(own, state))
+    PostProcessor(state.func_ir).run()
+    fixup_var_define_in_scope(state.func_ir.blocks)
+    return True
+
+
+def _rewrite_if_any(own: Any, state: Any) -> bool:
+    """Numba's pass that rewrites whole-array sums and products, arrays of constants and text indices."""
+    if any(isinstance(kind, types.StringLiteral) for kind in state.typemap.values()) or any(
+        _of_whole_arrays(one, state.typemap) for one in _expressions(state)
+    ):
+        return bool(_rewrite(own, state))
+    return False
+
+
+def _of_whole_arrays(statement: Any, kinds: Any) -> bool:
+    """Whether an expression creates a list, or an array by an operator or a universal function."""
+    value = statement.value
+    if value.op == "build_list":
+        return True
+    if value.op == "call":
+        function = kinds.get(value.func.name)
+        return isinstance(function, types.Function) and bool(_is_ufunc(function.typing_key))
+    return value.op in ("unary", "binop") and isinstance(kinds.get(statement.target.name), types.Array)
+
+
+STANDING_IN: tuple[tuple[Any, str, Any], ...] = (
+    (TargetConfig, "__hash__", _flags_hash),
+    (TargetConfig, "__eq__", _same_flags),
+    (BaseFunction, "get_call_type", _known_call_type),
+    (PostProcessor, "run", _post_process),
+    (InlineClosureLikes, "run_pass", _inline_closures_if_any),
+    (NopythonRewrites, "run_pass", _rewrite_if_any),
+)
+"""Replacements for attributes of numba while it compiles parts."""
+
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
 """Prefix of the names of numba's environments (one per function, for its exceptions)."""
@@ -168,7 +373,7 @@ def _index(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
 _STANDING_IN = (
     (arrayobj, "fix_integer_index", _index),
     (NativeLowering, "lowering_class", Lower),
-    *_shortcuts.STANDING_IN,
+    *STANDING_IN,
 )
 """Replacements for attributes of numba while it compiles parts."""
 

@@ -19,7 +19,7 @@ from circuitsim._arrays import to_numpy
 from circuitsim._npz import npz_headers
 from circuitsim.datasets.samples import Samples, arrays_of, read_samples
 from circuitsim.errors import UsageError
-from circuitsim.training.run_directory import RunDirectory
+from circuitsim.training.checkpoint import RunDirectory
 
 BATCH = 500
 """Samples per batch."""

@@ -35,7 +35,7 @@ from circuitsim.newton.steps import CURRENT as AMPERES
 from circuitsim.newton.steps import DISTANCE
 from circuitsim.newton.steps import VOLTAGE as VOLTS
 from circuitsim.points import processors
-from circuitsim.solvers.protocol import Factored
+from circuitsim.solvers.linear import Factored
 
 BLOCK = 16
 """Number of samples in one task: each but the first starts from the previous one; columns of one substitution."""

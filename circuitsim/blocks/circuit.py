@@ -10,9 +10,12 @@ loop (buffers between passive sections) and no device is smooth, each section ha
 section by section.
 
 Circuits with bidirectional amplifiers are solved in the scale with amplifiers as wires. With v = c v' behind amplifiers
-of gain c in all, the energy of a resistor is ½ g (Δv')², and a nudge λ o + ½ κ o² of an output o = c o' is
-c λ o' + ½ c² κ o'² there. So contrastive estimates are gradients of the loss without further factors; Scellier (2024,
-Eq. 51), who nudges by ½ β o'², is short by c². Without amplifiers all c are 1.
+of gain c in all, the energy of a resistor is ½ g (Δv')², and a nudge λ o + ½ κ o² of an output o = c o' is c λ o' + ½
+c² κ o'² there. So contrastive estimates are gradients of the loss without further factors; Scellier (2024, Eq. 51), who
+nudges by ½ β o'², is short by c². Without amplifiers all c are 1.
+
+The coordinate of an adjustable parameter of a device whose bounds are above zero is its natural logarithm (saturation
+currents and resistances span decades), of any other the parameter itself, in its unit.
 """
 
 from __future__ import annotations
@@ -28,8 +31,8 @@ from circuitsim.analysis.batched import batched, with_devices
 from circuitsim.analysis.controlled_batch import no_energy
 from circuitsim.analysis.margins import diode_margins
 from circuitsim.analysis.newton import Smooth, smooth_devices
+from circuitsim.analysis.parameters import quotient
 from circuitsim.analysis.sectioned_batch import SectionedBatch
-from circuitsim.blocks.law_parameters import LawParameters
 from circuitsim.blocks.protocol import Arrays, Nudge, State
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import GROUND, Circuit
@@ -38,9 +41,76 @@ from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import expanded
 from circuitsim.errors import NoEnergyError, UsageError
 from circuitsim.kernels import TERM, kernel
+from circuitsim.models import Device
 from circuitsim.models.smooth import SmoothDevice
-from circuitsim.netlist.roles import Roles
+from circuitsim.netlist.roles import Adjustable, Roles
 from circuitsim.newton.co_content import NODES, WEIGHTS, co_content_differences, responses_of_laws
+
+
+class LawParameters(NamedTuple):
+    """The adjustable parameters of a circuit's devices; `of` makes them.
+
+    Attributes
+    ----------
+    circuit : Circuit
+    rows : tuple of (int, str)
+        The place of the device in the circuit, and the parameter as its model spells it.
+    logarithmic : (p,) bool array
+        Whether a coordinate is a logarithm.
+    low, high : (p,) float arrays
+        Bounds, in the parameters' units.
+    """
+
+    circuit: Circuit
+    rows: tuple[tuple[int, str], ...]
+    logarithmic: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    @classmethod
+    def of(cls, circuit: Circuit, adjustable: Sequence[Adjustable]) -> LawParameters:
+        """Those among what is adjustable."""
+        places = [circuit.device_parameter(item.name) for item in adjustable]
+        bounds = [item[1:3] for item, place in zip(adjustable, places) if place is not None]
+        low, high = np.array(bounds, dtype=np.float64).reshape(-1, 2).T
+        return cls(circuit, tuple(place for place in places if place is not None), low > 0.0, low, high)
+
+    def coordinates(self, values: np.ndarray) -> np.ndarray:
+        """Of values in their units."""
+        return np.where(self.logarithmic, np.log(np.where(self.logarithmic, values, 1.0)), values)
+
+    def start(self) -> np.ndarray:
+        """Coordinates of the circuit's own values."""
+        return self.coordinates(np.array([getattr(self.circuit.devices[device], name) for device, name in self.rows]))
+
+    def numbers(self, coordinates: np.ndarray) -> list[float]:
+        """Values in their units, within their bounds to the last bit."""
+        values = np.where(self.logarithmic, np.exp(np.where(self.logarithmic, coordinates, 0.0)), coordinates)
+        found: list[float] = np.clip(values, self.low, self.high).tolist()
+        return found
+
+    def values(self, coordinates: np.ndarray) -> dict[str, float]:
+        """Values by name (``D1.vfwd``), in their units."""
+        names, values = self.circuit.names, self.numbers(coordinates)
+        return {f"{names[device]}.{name}": value for (device, name), value in zip(self.rows, values)}
+
+    def derivatives(self, devices: Mapping[int, Device], coordinates: np.ndarray) -> list[np.ndarray]:
+        """For each parameter the derivatives by its coordinate: of a smooth device's row, else of its parts' values."""
+        found = []
+        for (device, name), value, logarithmic in zip(self.rows, self.numbers(coordinates), self.logarithmic):
+            slopes = quotient(devices[device], name, value, _numbers, 1.0)
+            assert slopes is not None  # bounds leave a device of the same parts
+            slope = np.array(slopes) * (value if logarithmic else 1.0)
+            found.append(np.where(np.isfinite(slope), slope, 0.0))  # knees at infinity stay there
+        return found
+
+
+def _numbers(device: Device) -> tuple[float, ...]:
+    """What the law of a device is made of."""
+    if isinstance(device, SmoothDevice):
+        return device.row()
+    return tuple(part.value or 0.0 for part in device.expand())
+
 
 KINK = 1e-9
 """A diode whose current and voltage are within this fraction of their scales is at a kink."""
@@ -115,7 +185,7 @@ class CircuitBlock:
     parameters : dict of str to ndarray
         ``conductance`` (S) of the adjustable resistors and ``current`` (A, SPICE sign) of the adjustable sources (over
         the gain of their section), in the order of the circuit's elements; ``law``, the adjustable parameters of
-        devices, in the coordinates of `circuitsim.blocks.law_parameters`; a kind that does not occur is left out.
+        devices, in the coordinates of `circuitsim.blocks.circuit`; a kind that does not occur is left out.
     bounds : dict of str to (ndarray, ndarray)
         Least and largest value of each parameter; `project` clips to them.
 

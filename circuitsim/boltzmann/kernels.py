@@ -14,7 +14,7 @@ import numpy as np
 
 from circuitsim._jit import jit
 from circuitsim._vectors import add, kernel, load, mul, splat, store, zip_high, zip_low
-from circuitsim.layered.fours import load_four, store_four
+from circuitsim.layered.tiles import load_four, store_four
 
 LOG2_E = 1.4426950408889634
 # ln 2 in two parts: k times the first is exact for |k| < 2^20.

@@ -74,7 +74,7 @@ examples:
 
 def _data_sets(args: argparse.Namespace) -> int:
     """One row per data set: name, location, description."""
-    from circuitsim.datasets.colour import COLOUR
+    from circuitsim.datasets.images import COLOUR
     from circuitsim.datasets.remote import REMOTE, data_directory, find
 
     rows: list[tuple[str, Path | None, str]] = [

@@ -15,7 +15,7 @@ from circuitsim.errors import UsageError
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from circuitsim.training.progress import ProgressLine
+    from circuitsim.training.callbacks import ProgressLine
 
 
 INTERRUPTED = 130
@@ -36,7 +36,7 @@ class LateProgress:
         """Show the fraction of the points that is done."""
         due = self._line is None and done < points and self._clock() - self._began > 1.0
         if due and not isinstance(sys.stderr, ErrorsOnly):
-            from circuitsim.training.progress import ProgressLine
+            from circuitsim.training.callbacks import ProgressLine
 
             self._line = ProgressLine(sys.stderr, self._label, self._clock)
         if self._line is not None:

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from circuitsim.datasets.colour import COLOUR, load_colour
-from circuitsim.datasets.images import ImageData, digits, idx_files, mnist, read_idx
+from circuitsim.datasets.images import COLOUR, ImageData, digits, idx_files, load_colour, mnist, read_idx
 from circuitsim.datasets.remote import data_directory, find
 from circuitsim.errors import UsageError
 

@@ -32,7 +32,7 @@ from circuitsim.engine.network import Network
 from circuitsim.engine.nodal import Potentials, Step
 from circuitsim.engine.refinement import LinearPoint, solve_linear
 from circuitsim.errors import ConvergenceError
-from circuitsim.solvers.protocol import Factored
+from circuitsim.solvers.linear import Factored
 
 PLAIN, AGAIN, REFINED = 6, 2, 12
 """Numbers of consecutive plain steps without a new minimum of violations after which they end: at first, after a

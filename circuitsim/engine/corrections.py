@@ -18,7 +18,7 @@ from circuitsim.engine.network import Network, forest_of
 from circuitsim.engine.tree import CLOSES, RESOLUTION, Tree
 from circuitsim.kernels import kernel
 from circuitsim.program.components import block_labels, by_node
-from circuitsim.solvers.protocol import ACCURACY
+from circuitsim.solvers.linear import ACCURACY
 
 LOCAL = 1e-12
 """Tolerance of a current relative to the largest current at its ends."""

@@ -23,7 +23,7 @@ from circuitsim.engine.refinement import LinearPoint, solve_linear
 from circuitsim.errors import ConvergenceError
 from circuitsim.program.components import component_labels
 from circuitsim.program.structure import analyse_arrays
-from circuitsim.solvers.protocol import Factored
+from circuitsim.solvers.linear import Factored
 
 GROUNDING = (1e-9, 1e-12, 1e-6)
 """Conductances to ground of floating components relative to the smallest conductance of the circuit, in turn."""

@@ -15,8 +15,7 @@ from circuitsim.engine.tree import Branches, Tree
 from circuitsim.kernels import MANY
 from circuitsim.program import Structure
 from circuitsim.program.components import block_labels, component_labels
-from circuitsim.solvers.linear import Dense, NodalPattern, Supernodal
-from circuitsim.solvers.protocol import Factored, LinearSolver
+from circuitsim.solvers.linear import Dense, Factored, LinearSolver, NodalPattern, Supernodal
 
 
 class Network(NamedTuple):

@@ -18,8 +18,7 @@ from circuitsim.engine import steps
 from circuitsim.engine.network import Network
 from circuitsim.engine.steps import start
 from circuitsim.kernels import kernel
-from circuitsim.solvers.linear import NodalPattern
-from circuitsim.solvers.protocol import ACCURACY, Factored
+from circuitsim.solvers.linear import ACCURACY, Factored, NodalPattern
 
 CLEAR = 1e-9
 """Currents and voltages above this fraction of the terms they sum are significant."""

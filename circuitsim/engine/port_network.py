@@ -22,7 +22,7 @@ from circuitsim.engine.port_flows import Branches
 from circuitsim.kernels import kernel
 from circuitsim.program.precise import two_sum
 from circuitsim.program.structure import Structure
-from circuitsim.solvers.protocol import Factored, LinearSolver
+from circuitsim.solvers.linear import Factored, LinearSolver
 
 GROUP = 8
 """Number of right-hand sides in one substitution (`circuitsim.solvers.laplacian.solve`)."""

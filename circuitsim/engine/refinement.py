@@ -15,7 +15,7 @@ from circuitsim.engine import tree
 from circuitsim.engine.corrections import Corrections
 from circuitsim.engine.network import Network, representative, spanning_tree
 from circuitsim.engine.tree import Tree
-from circuitsim.solvers.protocol import Factored
+from circuitsim.solvers.linear import Factored
 
 FURTHER = 6
 """Number of corrections after which a small current that still changes counts as rounding."""

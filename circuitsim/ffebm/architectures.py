@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from circuitsim.blocks.protocol import check_named
-from circuitsim.datasets.colour import COLOUR, SIDE
+from circuitsim.datasets.images import COLOUR, SIDE
 from circuitsim.errors import UsageError
 from circuitsim.training.presets import published
 

@@ -1,7 +1,7 @@
 """Deep resistive networks: layers of resistors and diodes that learn, at the speed of memory (Scellier 2024)."""
 
 from circuitsim._moved import at_first_use
-from circuitsim.layered.architecture import Architecture, ResistivePreset, published_models
+from circuitsim.layered.network import Architecture, ResistivePreset, published_models
 
 __all__ = [
     "Architecture",

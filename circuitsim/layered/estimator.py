@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from circuitsim._scikit import ConvergenceWarning
-from circuitsim.layered.architecture import Architecture
 from circuitsim.layered.learner import COMPILED, LayeredLearner, resistive_chain
-from circuitsim.layered.network import DeepResistiveNetwork
+from circuitsim.layered.network import Architecture, DeepResistiveNetwork
 from circuitsim.learning.estimate import Rule
 from circuitsim.training import SGD, EarlyStopping, Exponential
 from circuitsim.training.estimator import Fit, TrainedClassifier, estimator

@@ -29,9 +29,19 @@ from circuitsim._vectors import (
     store,
     sub,
 )
-from circuitsim.layered.fours import add_totals, along, each, load_four, splat_four, store_four
 from circuitsim.layered.layout import BLOCK, LANES, PARTS, WORTH_SHARING
-from circuitsim.layered.tiles import TILE, all_tiles_in_parallel, nonzero_inputs, tile_pass
+from circuitsim.layered.tiles import (
+    TILE,
+    add_totals,
+    all_tiles_in_parallel,
+    along,
+    each,
+    load_four,
+    nonzero_inputs,
+    splat_four,
+    store_four,
+    tile_pass,
+)
 
 NONE, HIDDEN, ALL = 0, 1, 2
 """Which units' moves a sweep measures."""

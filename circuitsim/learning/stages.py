@@ -14,9 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from circuitsim._arrays import Array, clip_into, device, namespace
-from circuitsim.blocks import convolution
-from circuitsim.blocks.convolution import Window
-from circuitsim.blocks.convolutional import gaussian_orthogonal
+from circuitsim.blocks import convolutional
+from circuitsim.blocks.convolutional import Window, gaussian_orthogonal
 from circuitsim.blocks.hopfield import ACTIVATIONS
 from circuitsim.blocks.protocol import check_named
 from circuitsim.errors import UsageError
@@ -296,11 +295,11 @@ class Conv2d(Weighted):
         kernel = xp.reshape(weights, (-1, *weights.shape[2:]))
 
         def pull(cotangent: Array) -> tuple[Array, Array]:
-            gradient = convolution.kernel_gradient(x, cotangent, window)
-            back = convolution.convolve_back(cotangent, kernel, window, x.shape)
+            gradient = convolutional.kernel_gradient(x, cotangent, window)
+            back = convolutional.convolve_back(cotangent, kernel, window, x.shape)
             return xp.reshape(gradient, weights.shape), back
 
-        return self._biased(convolution.convolve(x, kernel, window), pull)
+        return self._biased(convolutional.convolve(x, kernel, window), pull)
 
 
 class MaxPool(Stage):
@@ -310,8 +309,8 @@ class MaxPool(Stage):
 
     def forward(self, x: Array, training: bool = False) -> Output:
         """Half the rows and columns; the arguments are those of `Stage.forward`."""
-        y, switches = convolution.max_pool(x)
-        return y, lambda cotangent: ({}, convolution.unpool(cotangent, switches, x.shape[1:]))
+        y, switches = convolutional.max_pool(x)
+        return y, lambda cotangent: ({}, convolutional.unpool(cotangent, switches, x.shape[1:]))
 
 
 class SoftPool(Stage):
@@ -322,14 +321,14 @@ class SoftPool(Stage):
     def forward(self, x: Array, training: bool = False) -> Output:
         """Half the rows and columns, an odd last one left out; the arguments are those of `Stage.forward`."""
         xp = namespace(x)
-        four = xp.stack(convolution.quarters(x))
+        four = xp.stack(convolutional.quarters(x))
         share = xp.exp(four - xp.max(four, axis=0))
         share = share / xp.sum(share, axis=0)
         y = xp.sum(share * four, axis=0)
 
         def pullback(cotangent: Array) -> tuple[Gradients, Array]:
             back = xp.zeros(x.shape, dtype=cotangent.dtype, device=device(cotangent))
-            for k, part in enumerate(convolution.quarters(back)):
+            for k, part in enumerate(convolutional.quarters(back)):
                 part[...] = share[k] * (1 + four[k] - y) * cotangent
             return {}, back
 

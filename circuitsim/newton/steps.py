@@ -19,12 +19,12 @@ from circuitsim.engine.small.active_set import (
     refactor,
     solve_sample,
     take_conductances,
+    workspace,
 )
 from circuitsim.engine.small.currents import ACCURATE, branch_currents, correct, pendant_nodes
 from circuitsim.engine.small.elimination import substitute
 from circuitsim.engine.small.pointers import kept, pointer
 from circuitsim.engine.small.single import SIGNED, part, take_values, unpack, work_memory
-from circuitsim.engine.small.workspace import workspace
 from circuitsim.engine.steps import begin, contract_diodes, copy, gather, offsets
 from circuitsim.models.curve import point
 from circuitsim.newton.laws import charging, law

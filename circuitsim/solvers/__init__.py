@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from circuitsim.errors import UsageError
-from circuitsim.solvers.solution import Exact, Solution, Solver
+from circuitsim.solvers.linear import Exact, Solution, Solver
 
 METHODS = ("auto", "active-set", "coordinate-descent", "cvxpy:NAME")
 """Values of ``--solver``."""

@@ -16,7 +16,7 @@ import numpy as np
 from circuitsim._jit import jit
 from circuitsim.program import QuadraticProgram
 from circuitsim.program.components import by_node
-from circuitsim.solvers.solution import Solution
+from circuitsim.solvers.linear import Solution
 
 FROZEN = (
     "it is frozen: no single node moves any more, but nodes joined by a conducting diode would lower the energy by "

@@ -1,25 +1,98 @@
-"""Linear systems of the nodal matrix: analyse → factor → solve (`circuitsim.solvers.protocol`), and the choice of a
+"""Linear systems of the nodal matrix: analyse → factor → solve (`circuitsim.solvers.linear`), and the choice of a
 method.
 
 NodalPattern(n, a, b, resistors, …)      topology: orderings, symbolic factorisation, each when first needed
     .solver(g)          → LinearSolver   at given conductances: the decision list is here
         .factor(closed) → Factored       the diodes ``closed`` as shorts, all others absent
             .solve(current)              potentials for injected currents, several columns at once if asked
+
+Besides the supernodal factor (`circuitsim.solvers.laplacian`), there are two methods.
+
+Dense: subtraction-free (GTH) elimination in numpy, the readable form of the compiled kernels. Eliminating node k of a
+network of conductances w joins its neighbours i, j by w_ki w_kj / p_k (star–mesh), where the pivot p_k is the *sum* of
+the conductances at k. Nothing is subtracted, so every number of the factor is accurate to a few ulps whatever the range
+of the conductances (Grassmann, Taksar & Heyman 1985; Alfa, Xue & Ye 2002), and an ideal short is a conductance larger
+than all others.
+
+Conjugate gradients on the network with shorted nodes merged, for graphs whose factors fill in. Factors of graphs
+without small separators (random ones, say) take time cubic in the size. For the same reason such graphs have a small
+diameter, and diagonally preconditioned conjugate gradients (Hestenes & Stiefel 1952) converge in tens of steps whatever
+the size.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from circuitsim.solvers import dense
-from circuitsim.solvers.protocol import ACCURACY, Factored, LinearSolver, unit_of
+from circuitsim._jit import jit
+from circuitsim.errors import ConvergenceError
+from circuitsim.program import QuadraticProgram
+from circuitsim.program.components import component_labels
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from circuitsim.solvers.laplacian import Factor, Symbolic
+
+ACCURACY = 1e-9
+"""Relative residual of a solve by conjugate gradients."""
+
+
+class Factored(Protocol):
+    """The nodal matrix at one set of conducting diodes."""
+
+    @property
+    def closed(self) -> np.ndarray:
+        """Positions of these diodes in the pattern."""
+
+    def solve(self, current: np.ndarray, accuracy: float = ACCURACY) -> np.ndarray:
+        """Potentials, V, with some correct digits; refinement supplies the others.
+
+        Parameters
+        ----------
+        current : (n,) or (n, k) float array
+            Injected currents, A, one column a case.
+        accuracy : float
+            Largest relative residual of iterative methods; direct ones reach about 1e-15.
+
+        Returns
+        -------
+        (n + 1,) or (n + 1, k) float array
+            Potentials, V, that of ground, 0 V, last.
+        """
+
+
+class LinearSolver(Protocol):
+    """A method for the linear circuits of a pattern at given conductances."""
+
+    @property
+    def method_name(self) -> str:
+        """Name shown to users."""
+
+    @property
+    def direct(self) -> bool:
+        """Whether it is direct, so that it always succeeds."""
+
+    @property
+    def order(self) -> np.ndarray:
+        """The nodes (n + 1,) in their order of elimination, ground last."""
+
+    def factor(self, closed: np.ndarray, previous: Factored | None = None) -> Factored:
+        """The nodal matrix with the edges ``closed`` (positions in the pattern) as shorts and all other diodes absent.
+
+        ``previous``, a result for another set, saves work and changes no bits; it cannot be used afterwards.
+        """
+
+
+def unit_of(g: np.ndarray) -> float:
+    """The largest conductance, S, by which the others are scaled."""
+    return float(g.max(initial=0.0)) or 1.0
+
 
 DENSE = 120
 """Maximum number of unknowns for plain numpy, which takes milliseconds, less than loading a compiled kernel."""
@@ -64,20 +137,16 @@ class NodalPattern:
     @cached_property
     def small_diameter(self) -> bool:
         """Whether the graph has a small diameter: no small separators."""
-        from circuitsim.solvers import conjugate
-        from circuitsim.solvers.laplacian.graph import adjacency
+        from circuitsim.solvers.laplacian.symbolic import adjacency
 
         a, b = self.a[: self.resistors], self.b[: self.resistors]
         ptr, idx = adjacency(self.n, a, b)
-        return bool(conjugate.small_diameter(ptr, idx, conjugate.LEVELS, conjugate.WIDEST))
+        return bool(small_diameter(ptr, idx, LEVELS, WIDEST))
 
     def solver(self, g: np.ndarray) -> LinearSolver:
         """The method for conductances ``g`` (r,), S; this and `direct` make the choice."""
-        if self.grounded and self.n >= ITERATIVE:
-            from circuitsim.solvers import conjugate
-
-            if g.min() * EVEN >= g.max() and self.small_diameter:
-                return conjugate.DiagonalSolver(self.n, self.a, self.b, g)
+        if self.grounded and self.n >= ITERATIVE and g.min() * EVEN >= g.max() and self.small_diameter:
+            return DiagonalSolver(self.n, self.a, self.b, g)
         return self.direct(g)
 
     def direct(self, g: np.ndarray) -> Dense | Supernodal:
@@ -87,7 +156,7 @@ class NodalPattern:
 
 @dataclass(frozen=True, eq=False)
 class Dense:
-    """Subtraction-free elimination in numpy (`circuitsim.solvers.dense`)."""
+    """Subtraction-free elimination in numpy (`circuitsim.solvers.linear`)."""
 
     pattern: NodalPattern
     g: np.ndarray
@@ -104,14 +173,14 @@ class Dense:
         pattern, r = self.pattern, self.pattern.resistors
         unit = unit_of(self.g)
         a, b = np.append(pattern.a[:r], pattern.a[closed]), np.append(pattern.b[:r], pattern.b[closed])
-        w = np.append(self.g / unit, np.full(closed.size, dense.SHORT))
-        return DenseFactored(closed, dense.factor(pattern.n, a, b, w), unit)
+        w = np.append(self.g / unit, np.full(closed.size, SHORT))
+        return DenseFactored(closed, factor(pattern.n, a, b, w), unit)
 
     def with_conductances(self, siemens: np.ndarray, previous: Factored | None = None) -> DenseFactored:
         """The nodal matrix with conductances ``siemens`` (d,), S, in place of all diodes."""
         pattern, unit = self.pattern, unit_of(self.g)
         w = np.append(self.g, siemens) / unit
-        return DenseFactored(np.arange(0), dense.factor(pattern.n, pattern.a, pattern.b, w), unit)
+        return DenseFactored(np.arange(0), factor(pattern.n, pattern.a, pattern.b, w), unit)
 
     between = with_conductances
 
@@ -121,12 +190,12 @@ class DenseFactored:
     """`Factored` of `Dense`."""
 
     closed: np.ndarray
-    factor: dense.DenseFactor
+    factor: DenseFactor
     unit: float
 
     def solve(self, current: np.ndarray, accuracy: float = ACCURACY) -> np.ndarray:
         """See `Factored.solve`."""
-        return dense.solve(self.factor, current / self.unit)
+        return solve(self.factor, current / self.unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,3 +279,238 @@ class SupernodalFactored:
         x[:-1] = laplacian.solve(self.factor, current / self.unit)
         x[-1] = 0.0
         return x
+
+
+class Exact(Enum):
+    """Methods that need no approximate solution to start from."""
+
+    ACTIVE_SET = "active-set"
+    """The active-set engine (`circuitsim.engine`)."""
+
+
+class Solution(NamedTuple):
+    """Potentials of a program.
+
+    Attributes
+    ----------
+    x : (n + 1,) float array
+        Super-node voltages, V; x[n] = 0.
+    solver : str
+        Name of the method.
+    info : dict
+        Counts of its work (sweeps, iterations …).
+    slack : float
+        Relative voltage difference allowed at the ends of a conducting diode.
+    stopped : str
+        Termination status of the method, for the message of a failed certificate.
+    current : (d,) float array or None
+        Currents of the diodes, A: the multipliers of the constraints, from methods that have them.
+    """
+
+    x: np.ndarray
+    solver: str
+    info: dict[str, object]
+    slack: float
+    stopped: str = ""
+    current: np.ndarray | None = None
+
+
+class Solver(Protocol):
+    """A method: an immutable value that includes its tolerances."""
+
+    def solve(self, program: QuadraticProgram, start: np.ndarray) -> Solution:
+        """Minimise a feasible, bounded program from the feasible potentials ``start`` (n + 1,), V."""
+        ...
+
+
+SHORT = 1e120
+"""Conductance of an ideal short in a network scaled so that its largest conductance is 1."""
+
+
+class DenseFactor(NamedTuple):
+    """Factor of a grounded Laplacian of n nodes.
+
+    Attributes
+    ----------
+    share : (n, n + 1) float array
+        Row k: the fraction of node k's current that goes to each later node, and (last column) to ground.
+    pivot : (n,) float array
+        Conductance of node k to all later nodes and ground; 0 for the last node of a part not tied to ground.
+    """
+
+    share: np.ndarray
+    pivot: np.ndarray
+
+
+def factor(n: int, a: np.ndarray, b: np.ndarray, w: np.ndarray) -> DenseFactor:
+    """Eliminate the nodes 0…n−1 of the network with edges a–b of conductance w ≥ 0; index n is ground."""
+    mesh = np.zeros((n, n + 1))
+    swap = a > b
+    low, high = np.where(swap, b, a), np.where(swap, a, b)
+    np.add.at(mesh, (low, high), w)
+    pivot = np.zeros(n)
+    for k in range(n):
+        row = mesh[k, k + 1 :]
+        pivot[k] = row.sum()
+        if pivot[k] > 0.0:
+            share = row / pivot[k]
+            # Only the part above the diagonal is read again.
+            mesh[k + 1 :, k + 1 :] += np.multiply.outer(row[:-1], share)
+            mesh[k, k + 1 :] = share
+    return DenseFactor(mesh, pivot)
+
+
+def solve(factored: DenseFactor, current: np.ndarray) -> np.ndarray:
+    """Potentials (n + 1,) or (n + 1, k), ground's 0 last, for the injected ``current`` (n,) or (n, k).
+
+    The last node of a part not tied to ground is held at 0 V and absorbs the part's net current.
+    """
+    share, pivot = factored
+    n = pivot.size
+    flow = np.zeros((n + 1, *current.shape[1:]))
+    flow[:n] = current
+    for k in range(n):
+        flow[k + 1 :] += np.multiply.outer(share[k, k + 1 :], flow[k])
+    x = np.zeros_like(flow)
+    for k in range(n - 1, -1, -1):
+        if pivot[k] > 0.0:
+            x[k] = flow[k] / pivot[k] + share[k, k + 1 :] @ x[k + 1 :]
+    return x
+
+
+NAME = "conjugate gradients scaled by the diagonal"
+LEVELS = 40
+"""Maximum number of levels of a breadth-first search in a graph without small separators."""
+WIDEST = 0.2
+"""Minimum fraction of the nodes in its widest level (in a square mesh of 2,000 nodes it is 3 %)."""
+STEPS = 2000
+"""Maximum number of steps."""
+
+
+@dataclass(frozen=True, eq=False)
+class DiagonalSolver:
+    """Conjugate gradients with a diagonal preconditioner, a `LinearSolver`; attributes as in `NodalPattern`."""
+
+    n: int
+    a: np.ndarray
+    b: np.ndarray
+    g: np.ndarray
+    method_name = NAME
+    direct = False
+
+    @property
+    def order(self) -> np.ndarray:
+        """The identity: nodes keep their numbers."""
+        return np.arange(self.n + 1)
+
+    def factor(self, closed: np.ndarray, previous: Factored | None = None) -> Merged:
+        """See `LinearSolver.factor`; nothing is factored."""
+        if isinstance(previous, Merged) and np.array_equal(previous.closed, closed):
+            return previous
+        a, b, r, unit = self.a, self.b, self.g.size, unit_of(self.g)
+        return merged(self.n, a[:r], b[:r], self.g / unit, (a[closed], b[closed]), closed, unit)
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """A Laplacian with groups of shorted nodes merged, scaled to a unit diagonal: `Factored` of `DiagonalSolver`.
+
+    Attributes
+    ----------
+    closed : int array
+    row : (n + 1,) int array
+        Unknown of each node; k in ground's group.
+    matrix : (k, k) sparse array
+    root : (k,) float array
+        1 / √diagonal.
+    unit : float
+        Largest conductance, S, by which the others are scaled.
+    """
+
+    closed: np.ndarray
+    row: np.ndarray
+    matrix: csr_array
+    root: np.ndarray
+    unit: float
+
+    def solve(self, current: np.ndarray, accuracy: float = ACCURACY) -> np.ndarray:
+        """See `Factored.solve`; ``accuracy`` is that in the norm scaled by the diagonal.
+
+        Raises
+        ------
+        ConvergenceError
+            Not within `STEPS` steps.
+        """
+        if current.ndim == 2:
+            return np.stack([self.solve(column, accuracy) for column in current.T], axis=1)
+        k = self.root.size
+        r = np.bincount(self.row[:-1], current / self.unit, k + 1)[:k] * self.root
+        x, p, square = np.zeros(k), r.copy(), float(r @ r)
+        enough = accuracy * accuracy * square
+        for _ in range(STEPS):
+            if square <= enough:
+                return np.append(x * self.root, 0.0)[self.row]
+            q = self.matrix @ p
+            along = square / float(p @ q)
+            x += along * p
+            r -= along * q
+            before, square = square, float(r @ r)
+            p *= square / before
+            p += r
+        raise ConvergenceError("conjugate gradients did not converge: use a factorisation")
+
+
+def merged(
+    n: int,
+    a: np.ndarray,
+    b: np.ndarray,
+    g: np.ndarray,
+    shorts: tuple[np.ndarray, np.ndarray],
+    closed: np.ndarray,
+    unit: float,
+) -> Merged:
+    """The network of conductances ``g`` between a–b with the ends of ``shorts`` merged; n is ground.
+
+    Every node must have a path of conductances to ground.
+    """
+    from scipy.sparse import coo_array
+
+    group = component_labels(n + 1, *shorts)
+    _, row = np.unique(np.where(group == group[n], n + 1, group), return_inverse=True)
+    k = int(row[n])
+    i, j = row[a], row[b]
+    there = i != j
+    i, j, g = i[there], j[there], g[there]
+    root = 1.0 / np.sqrt((np.bincount(i, g, k + 1) + np.bincount(j, g, k + 1))[:k])
+    inner = (i < k) & (j < k)
+    i, j = i[inner], j[inner]
+    scaled = -g[inner] * root[i] * root[j]
+    diagonal = np.arange(k)
+    entries = np.concatenate([scaled, scaled, np.ones(k)])
+    places = np.concatenate([i, j, diagonal]), np.concatenate([j, i, diagonal])
+    return Merged(closed, row, coo_array((entries, places), shape=(k, k)).tocsr(), root, unit)
+
+
+@jit()
+def small_diameter(ptr, idx, levels, widest):
+    """Whether breadth-first search from node 0 reaches over half of the nodes, within ``levels``, one of them wide."""
+    n = ptr.size - 1
+    seen = np.zeros(n, np.bool_)
+    queue = np.empty(n, np.int64)
+    queue[0] = 0
+    seen[0] = True
+    begin, end, most = 0, 1, 1
+    for _ in range(levels):
+        stop = end
+        for k in range(begin, stop):
+            i = queue[k]
+            for p in range(ptr[i], ptr[i + 1]):
+                if not seen[idx[p]]:
+                    seen[idx[p]] = True
+                    queue[end] = idx[p]
+                    end += 1
+        begin = stop
+        most = max(most, end - stop)
+        if end == stop:
+            return 2 * end > n and most > widest * n
+    return False

@@ -8,7 +8,7 @@ import numpy as np
 
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.program import QuadraticProgram
-from circuitsim.solvers.solution import Solution
+from circuitsim.solvers.linear import Solution
 
 
 class Reference(NamedTuple):

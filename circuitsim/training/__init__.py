@@ -5,8 +5,14 @@ estimator, chains of them, Boltzmann machines) gets optimisers, schedules, histo
 resumption.
 """
 
-from circuitsim.training.callbacks import Callback, EarlyStopping, TensorBoard
-from circuitsim.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
+from circuitsim.training.callbacks import Callback, EarlyStopping, ProgressLine, TensorBoard
+from circuitsim.training.checkpoint import (
+    CheckpointError,
+    RunDirectory,
+    load_checkpoint,
+    save_checkpoint,
+    software_versions,
+)
 from circuitsim.training.history import History
 from circuitsim.training.optimizers import (
     SGD,
@@ -17,8 +23,6 @@ from circuitsim.training.optimizers import (
     Optimizer,
     Schedule,
 )
-from circuitsim.training.progress import ProgressLine
-from circuitsim.training.run_directory import RunDirectory, software_versions
 from circuitsim.training.trainable import FusedTrainable, Trainable
 from circuitsim.training.trainer import Outcome, Trainer, TrainingPlan
 

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.training.callbacks import Callback
+from circuitsim.training.callbacks import Callback, ProgressLine
 from circuitsim.training.checkpoint import (
     CheckpointError,
+    RunDirectory,
     checked,
     copy_into,
     load_checkpoint,
@@ -25,8 +26,6 @@ from circuitsim.training.checkpoint import (
 )
 from circuitsim.training.history import History
 from circuitsim.training.optimizers import SGD, Constant, Optimizer, Schedule
-from circuitsim.training.progress import ProgressLine
-from circuitsim.training.run_directory import RunDirectory
 from circuitsim.training.trainable import Arrays, FusedTrainable
 
 Evaluate = Callable[[np.random.Generator], Mapping[str, float]]

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from circuitsim.datasets import load
-from circuitsim.datasets.colour import load_colour
-from circuitsim.datasets.images import FlipAndCrop
+from circuitsim.datasets.images import FlipAndCrop, load_colour
 from circuitsim.errors import UsageError
 
 RNG = np.random.default_rng(0)

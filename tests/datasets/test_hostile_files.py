@@ -15,8 +15,7 @@ import pytest
 
 from circuitsim._npz import npz_headers, read_npz
 from circuitsim.datasets import load
-from circuitsim.datasets.colour import load_colour
-from circuitsim.datasets.images import read_idx
+from circuitsim.datasets.images import load_colour, read_idx
 from circuitsim.datasets.samples import read_samples
 from circuitsim.errors import CircuitError, UsageError
 from circuitsim.netlist.roles import Roles

@@ -21,19 +21,20 @@ from circuitsim.engine.small.active_set import (
     refactor,
     solve_sample,
     take_conductances,
+    workspace,
+    workspace_size,
 )
 from circuitsim.engine.small.branches import certify, largest, refine, take_tree
 from circuitsim.engine.small.currents import ACCURATE, measure, reach
 from circuitsim.engine.small.elimination import Plan, plan
 from circuitsim.engine.small.pointers import kept, pointer
-from circuitsim.engine.small.workspace import workspace, workspace_size
 from circuitsim.engine.steps import offsets
 
 ARRAYS = 18
 """Arrays of signed integers in a packed circuit: those of a `Plan`, then kind, first and second of the elements."""
 N, REGULAR, ENTRIES, MEMORY, PLACES, MARKS, NUMBERS, SIGNED, HEAD = range(ARRAYS + 1, ARRAYS + 10)
 """Entries of its head, after the start of each array and the end of the last one: n, whether it is regular, entries of
-the factor, start and size of the memory of a `circuitsim.engine.small.workspace.Workspace`; whether resistances may be
+the factor, start and size of the memory of a `circuitsim.engine.small.active_set.Workspace`; whether resistances may be
 negative."""
 
 PROVE = -1

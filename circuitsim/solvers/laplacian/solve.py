@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim._jit import jit
-from circuitsim.solvers.laplacian.factor import Factor
-from circuitsim.solvers.laplacian.tile import (
+from circuitsim.solvers.laplacian.factor import (
     LANES,
+    Factor,
     column_sum,
     pull_four,
     pull_one,
