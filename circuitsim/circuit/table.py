@@ -95,11 +95,8 @@ def checked_value(code: int, name: str, value: float | str | None) -> float:
     if value is None:
         raise TopologyError(f"{name}: {row.name} needs its {row.parameter}{' in ' * bool(row.unit)}{row.unit}")
     number = spice_number(name, row.parameter, value)
-    if not math.isfinite(number):
-        raise TopologyError(f"{name}: the {row.parameter} must be finite, not {number}")
-    if number < row.minimum:
-        wrong = "must be positive" if row.minimum > 0.0 else "must not be negative"
-        raise TopologyError(f"{name}: the {row.parameter} {wrong} ({f'{number:g} {row.unit}'.strip()})")
+    if wrong := row.value.wrong(number):
+        raise TopologyError(f"{name}: {wrong}")
     return number
 
 

@@ -45,15 +45,14 @@ def circle(radius: float) -> Line:
 
 def zigzag(half: float, height: float, teeth: int = 6, pieces: int = 84) -> Line:
     """A resistor's line, in many short pieces for a smooth colour gradient."""
-    x = [-half, *(-half + (k + 0.5) * (2.0 * half / teeth) for k in range(teeth)), half]
-    y = [0.0, *(height * (-1.0) ** k for k in range(teeth)), 0.0]
+    rise = height * 1j
+    corners = [-half + (k + 0.5) * (2.0 * half / teeth) + rise * (-1.0) ** k for k in range(teeth)]
+    corners = [complex(-half), *corners, complex(half)]
     points = []
-    for step in range(pieces + 1):
-        k, part = divmod(step * (len(x) - 1), pieces)
-        share = part / pieces
-        ends = (k, min(k + 1, len(x) - 1))
-        points.append(tuple(c[ends[0]] + (c[ends[1]] - c[ends[0]]) * share for c in (x, y)))
-    return tuple((px, py) for px, py in points)
+    for step in range(pieces):
+        k, part = divmod(step * (teeth + 1), pieces)
+        points.append(corners[k] + (corners[k + 1] - corners[k]) * (part / pieces))
+    return tuple((point.real, point.imag) for point in (*points, corners[-1]))
 
 
 def coil(half: float, loops: int = 4) -> Line:
@@ -71,11 +70,15 @@ def arrow(tail: float, tip: float, barb: float = 0.045) -> tuple[Line, ...]:
     return ((tail, 0.0), (tip, 0.0)), ((tip - barb, barb), (tip, 0.0), (tip - barb, -barb))
 
 
+BOX: Line = ((-0.3, -0.12), (0.3, -0.12), (0.3, 0.12), (-0.3, 0.12), (-0.3, -0.12))
+"""The outline of a nonlinear resistor."""
 RADIUS = 0.17
 """Radius of a source's circle."""
 
 TRIANGLE: Line = ((-0.12, 0.13), (0.12, 0.0), (-0.12, -0.13))
 """A diode's body."""
+DIODE = Symbol(0.12, (((0.12, 0.13), (0.12, -0.13)),), TRIANGLE)
+ZENER = Symbol(0.12, (((0.17, 0.17), (0.12, 0.13), (0.12, -0.13), (0.07, -0.17)),), TRIANGLE)
 
 
 POSITIVE = sys.float_info.min

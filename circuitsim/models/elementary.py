@@ -5,9 +5,9 @@ eliminates all amplifiers of a circuit by a change of coordinates that depends o
 """
 
 from circuitsim.models.base import (
+    DIODE,
     POSITIVE,
     RADIUS,
-    TRIANGLE,
     ElementModel,
     Multiplier,
     Parameter,
@@ -40,7 +40,7 @@ MODELS = (
         "",
         "v ≤ 0",
         "{name} {first} {second}",
-        Symbol(0.12, (((0.12, 0.13), (0.12, -0.13)),), body=TRIANGLE),
+        DIODE,
     ),
     ElementModel(
         "V",

@@ -12,7 +12,7 @@ from abc import abstractmethod
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.models.base import ElementModel, Region, Symbol, arrow, zigzag
+from circuitsim.models.base import BOX, ElementModel, Region, Symbol, arrow, zigzag
 from circuitsim.models.formula_operations import DEPTH, LONGEST, Tape, depth, text_of
 from circuitsim.models.smooth import Limits, SmoothDevice
 
@@ -137,11 +137,7 @@ class FormulaVoltage(OfFormula):
         return text_of(self.tape, f"i({name})" if self.m == 1.0 else f"(i({name})/{self.m!r})")
 
 
-_BOX = Symbol(
-    0.3,
-    (((-0.3, -0.12), (0.3, -0.12), (0.3, 0.12), (-0.3, 0.12), (-0.3, -0.12)), *arrow(-0.2, 0.2)),
-    graded=zigzag(0.3, 0.05),
-)
+_SYMBOL = Symbol(0.3, (BOX, *arrow(-0.2, 0.2)), graded=zigzag(0.3, 0.05))
 
 MODEL = ElementModel(
     "B",
@@ -151,7 +147,7 @@ MODEL = ElementModel(
     "∫ i dv",
     "",
     "{name} {first} {second} I={value}",
-    _BOX,
+    _SYMBOL,
     device=FormulaLaw,
     counts=("m",),
 )
@@ -163,7 +159,7 @@ OF_CURRENT = ElementModel(
     "∫ i dv",
     "",
     "{name} {first} {second} V={value}",
-    _BOX,
+    _SYMBOL,
     device=FormulaVoltage,
     counts=("m",),
 )

@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from circuitsim.models.base import POSITIVE, ROOM, TRIANGLE, ElementModel, Parameter, Region, Symbol
+from circuitsim.models.base import DIODE, POSITIVE, ROOM, ElementModel, Parameter, Region
 from circuitsim.models.smooth import Limits, SmoothDevice, quadrature
 
 BOLTZMANN = 1.38064852e-23 / 1.6021766208e-19
@@ -327,54 +327,9 @@ def _knee(saturation: float, thermal: float, vb: float, bv: float | None, ibv: f
     return max(knee, 3.0 * thermal)
 
 
-_DYNAMIC = frozenset(
-    (
-        "level",
-        "cjo",
-        "cj0",
-        "cj",
-        "fc",
-        "tt",
-        "cjp",
-        "cjsw",
-        "vj",
-        "pb",
-        "php",
-        "vjsw",
-        "m",
-        "mj",
-        "mjsw",
-        "fcs",
-        "kf",
-        "af",
-        "cta",
-        "ctp",
-        "ctc",
-        "tpb",
-        "tphp",
-        "tlevc",
-        "tm1",
-        "tm2",
-        "ttt1",
-        "ttt2",
-        "tt1",
-        "tt2",
-        "cthj",
-        "rth0",
-        "vp",
-        "fv_max",
-        "bv_max",
-        "id_max",
-        "te_max",
-        "pd_max",
-        "vpk",
-        "ipk",
-        "iave",
-        "irms",
-        "diss",
-        "mfg",
-        "type",
-    )
+_DYNAMIC = (
+    "level cjo cj0 cj fc tt cjp cjsw vj pb php vjsw m mj mjsw fcs kf af cta ctp ctc tpb tphp tlevc tm1 tm2 ttt1 ttt2 "
+    "tt1 tt2 cthj rth0 vp fv_max bv_max id_max te_max pd_max vpk ipk iave irms diss mfg type"
 )
 """Parameters of capacitances, charges, noise and ratings; alone they do not make a junction diode."""
 
@@ -386,7 +341,7 @@ MODEL = ElementModel(
     "∫ i dv",
     "",
     "{name} {first} {second} {value}",
-    Symbol(0.12, (((0.12, 0.13), (0.12, -0.13)),), TRIANGLE),
+    DIODE,
     device=JunctionDiode,
     card_type="D",
     parameters=(
@@ -410,7 +365,7 @@ MODEL = ElementModel(
     ),
     counts=("m", "area"),
     thermal=True,
-    idle=_DYNAMIC,
+    idle=frozenset(_DYNAMIC.split()),
     spellings={"m": "mj", "pb": "vj", "cj0": "cjo", "cj": "cjo"},
 )
 JunctionDiode.model = MODEL

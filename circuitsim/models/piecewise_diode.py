@@ -14,14 +14,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
-from circuitsim.models.base import POSITIVE, TRIANGLE, Device, ElementModel, Parameter, Part, Region, Symbol
+from circuitsim.models.base import POSITIVE, ZENER, Device, ElementModel, Parameter, Part, Region
 
 GMIN = 0.0
 """Conductance of an off cell without Roff, S. SPICE programs use 1e-12 S to help their iteration.
 """
 
 OFF, FORWARD, BREAKDOWN = Region("off", False), Region("forward", True), Region("reverse breakdown", True)
+
+
+def segments(minimum: float) -> tuple[Parameter, ...]:
+    """The parameters of the three segments, with the minimum of the resistances beyond the knees, Ω."""
+    return (
+        Parameter("vfwd", "V", 0.0, "forward drop Vfwd", 0.0, trainable=True),
+        Parameter("ron", "Ω", minimum, "forward resistance Ron", 1.0, trainable=True),
+        Parameter("vrev", "V", 0.0, "breakdown voltage Vrev", trainable=True),
+        Parameter("rrev", "Ω", minimum, "breakdown resistance Rrev", trainable=True),
+        Parameter("roff", "Ω", POSITIVE, "off resistance Roff", trainable=True),
+    )
+
+
+def check_slopes(device: Any) -> None:
+    """Refuse resistances beyond a knee that are larger than the one between the knees."""
+    ron, rrev, roff = device.ron, device.rrev, device.roff
+    for name, resistance, knee in (("Ron", ron, device.vfwd), ("Rrev", ron if rrev is None else rrev, device.vrev)):
+        if knee is not None and roff is not None and resistance > roff:
+            raise ValueError(f"{name} ({resistance:g} Ω) must not be above Roff ({roff:g} Ω)")
 
 
 class PiecewiseLinearDiode(Device):
@@ -53,9 +73,7 @@ class PiecewiseLinearDiode(Device):
 
     def check(self) -> None:
         """Refuse slopes that fall, a short, and values out of range."""
-        for name, resistance, knee in (("Ron", self.ron, self.vfwd), ("Rrev", self._rrev, self.vrev)):
-            if knee is not None and resistance * self._goff > 1.0:
-                raise ValueError(f"{name} ({resistance:g} Ω) must not be above Roff ({1.0 / self._goff:g} Ω)")
+        check_slopes(self)
         if self.vfwd + self._vrev == 0.0 == self.ron + self._rrev:
             raise ValueError("without drops and resistances it is a short: write a resistor of 0 Ω")
         if not all(math.isfinite(part.value) for part in self.expand() if part.value is not None):
@@ -153,16 +171,10 @@ MODEL = ElementModel(
     "∫ i dv",
     "",
     "{name} {first} {second} {value}",
-    Symbol(0.12, (((0.17, 0.17), (0.12, 0.13), (0.12, -0.13), (0.07, -0.17)),), TRIANGLE),
+    ZENER,
     device=PiecewiseLinearDiode,
     card_type="D",
-    parameters=(
-        Parameter("vfwd", "V", 0.0, "forward drop Vfwd", 0.0, trainable=True),
-        Parameter("ron", "Ω", 0.0, "forward resistance Ron", 1.0, trainable=True),
-        Parameter("vrev", "V", 0.0, "breakdown voltage Vrev", trainable=True),
-        Parameter("rrev", "Ω", 0.0, "breakdown resistance Rrev", trainable=True),
-        Parameter("roff", "Ω", POSITIVE, "off resistance Roff", trainable=True),
-    ),
+    parameters=segments(0.0),
     counts=("m", "n"),
     dialect="an idealised diode of LTspice; ngspice needs its LTspice mode",
 )

@@ -10,14 +10,22 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.models.base import POSITIVE, TRIANGLE, ElementModel, Parameter, Region, Symbol
+from circuitsim.models.base import POSITIVE, ZENER, ElementModel, Parameter, Region
+from circuitsim.models.piecewise_diode import BREAKDOWN, FORWARD, OFF, check_slopes, segments
 from circuitsim.models.smooth import Limits, WithoutModel
 from circuitsim.units import exact
 
 if TYPE_CHECKING:
     import numpy as np
 
-OFF, FORWARD, BREAKDOWN = Region("off", False), Region("forward", True), Region("reverse breakdown", True)
+
+def ramp(x: Any, rounding: Any) -> tuple[Any, Any]:
+    """max(x, 0) rounded over 0 to ``rounding`` V, and its slope."""
+    if x < 0.0:
+        return 0.0, 0.0
+    if x < rounding:
+        return 0.5 * x * x / rounding, x / rounding
+    return x - 0.5 * rounding, 1.0
 
 
 def junction(p: Any, u: Any) -> tuple[Any, Any]:
@@ -27,16 +35,8 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
     """
     side = 2 if u >= 0.0 else 6
     v = abs(u) / p[11]
-    current, slope = v * p[1], p[1]
-    x = v - p[side]
-    if x >= 0.0:
-        rounding = p[side + 2]
-        if x < rounding:
-            current += 0.5 * p[side + 1] * x * x / rounding
-            slope += p[side + 1] * x / rounding
-        else:
-            current += p[side + 1] * (x - 0.5 * rounding)
-            slope += p[side + 1]
+    beyond, rise = ramp(v - p[side], p[side + 2])
+    current, slope = v * p[1] + p[side + 1] * beyond, p[1] + p[side + 1] * rise
     limit = p[side + 3]
     if limit < math.inf:
         part = math.tanh(current / limit)
@@ -54,17 +54,11 @@ def by_parameters(p: Any, u: Any, out: Any) -> None:
         out[k] = 0.0
     side = 2 if u >= 0.0 else 6
     v = abs(u) / p[11]
-    current, x, rounding = v * p[1], v - p[side], p[side + 2]
-    out[1] = v
-    if 0.0 <= x < rounding:
-        share = x / rounding
-        current += 0.5 * p[side + 1] * x * share
-        out[side], out[side + 1], out[side + 2] = -p[side + 1] * share, 0.5 * x * share, -0.5 * p[side + 1] * share**2
-    elif x >= 0.0:
-        current += p[side + 1] * (x - 0.5 * rounding)
-        out[side], out[side + 1], out[side + 2] = -p[side + 1], x - 0.5 * rounding, -0.5 * p[side + 1]
+    beyond, rise = ramp(v - p[side], p[side + 2])
+    out[1], out[side], out[side + 1], out[side + 2] = v, -p[side + 1] * rise, beyond, -0.5 * p[side + 1] * rise**2
     limit = p[side + 3]
     if limit < math.inf:
+        current = v * p[1] + p[side + 1] * beyond
         part = math.tanh(current / limit)
         left = (1.0 - part) * (1.0 + part)
         for k in range(12):
@@ -121,10 +115,7 @@ class RoundedDiode(WithoutModel):
 
     def check(self) -> None:
         """Refuse slopes that fall."""
-        rrev = self.ron if self.rrev is None else self.rrev
-        for name, resistance, knee in (("Ron", self.ron, self.vfwd), ("Rrev", rrev, self.vrev)):
-            if knee is not None and self.roff is not None and resistance > self.roff:
-                raise ValueError(f"{name} ({resistance:g} Ω) must not be above Roff ({self.roff:g} Ω)")
+        check_slopes(self)
 
     def row(self) -> tuple[float, ...]:
         """See `junction`."""
@@ -177,15 +168,11 @@ MODEL = ElementModel(
     "∫ i dv",
     "",
     "{name} {first} {second} {value}",
-    Symbol(0.12, (((0.17, 0.17), (0.12, 0.13), (0.12, -0.13), (0.07, -0.17)),), TRIANGLE),
+    ZENER,
     device=RoundedDiode,
     card_type="D",
     parameters=(
-        Parameter("vfwd", "V", 0.0, "forward drop Vfwd", 0.0, trainable=True),
-        Parameter("ron", "Ω", POSITIVE, "forward resistance Ron", 1.0, trainable=True),
-        Parameter("vrev", "V", 0.0, "breakdown voltage Vrev", trainable=True),
-        Parameter("rrev", "Ω", POSITIVE, "breakdown resistance Rrev", trainable=True),
-        Parameter("roff", "Ω", POSITIVE, "off resistance Roff", trainable=True),
+        *segments(POSITIVE),
         Parameter("epsilon", "V", 0.0, "width Epsilon of the forward knee", 0.0, trainable=True),
         Parameter("revepsilon", "V", 0.0, "width RevEpsilon of the breakdown knee", 0.0, trainable=True),
         Parameter("ilimit", "A", POSITIVE, "forward limit Ilimit", trainable=True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from circuitsim.models.base import POSITIVE, ElementModel, Parameter, Region, Symbol, zigzag
+from circuitsim.models.base import BOX, POSITIVE, ElementModel, Parameter, Region, Symbol, zigzag
 from circuitsim.models.smooth import Limits, WithoutModel
 from circuitsim.units import exact
 
@@ -90,7 +90,7 @@ MODEL = ElementModel(
     "∫ i dv",
     "",
     "{name} {first} {second} {value}",
-    Symbol(0.3, (((-0.3, -0.12), (0.3, -0.12), (0.3, 0.12), (-0.3, 0.12), (-0.3, -0.12)),), graded=zigzag(0.3, 0.085)),
+    Symbol(0.3, (BOX,), graded=zigzag(0.3, 0.085)),
     device=SinhCell,
     card_type="SINH",
     parameters=(

@@ -6,7 +6,7 @@ import math
 from itertools import groupby, pairwise
 from typing import Any
 
-from circuitsim.models.base import ElementModel, Parameter, Region, Symbol, zigzag
+from circuitsim.models.base import BOX, ElementModel, Parameter, Region, Symbol, zigzag
 from circuitsim.models.smooth import Limits, WithoutModel
 from circuitsim.units import exact
 
@@ -20,16 +20,21 @@ NOTHING = 1e-75
 """Distance from zero, V, that rounding can cause."""
 
 
+def segment(p: Any, u: Any) -> Any:
+    """The place in p of the point at which the segment at a voltage u begins."""
+    k = 2
+    while k < 2 * int(p[1]) - 2 and u >= p[k + 2]:
+        k += 2
+    return k
+
+
 def junction(p: Any, u: Any) -> tuple[Any, Any]:
     """Current (A) and slope (S); p: 0, number of points, then alternating voltages and currents.
 
     The arguments are those of `SmoothDevice.junction`.
     """
-    count = int(p[1])
-    k = 0
-    while k < count - 2 and u >= p[2 * k + 4]:
-        k += 1
-    v, i, w, j = p[2 * k + 2], p[2 * k + 3], p[2 * k + 4], p[2 * k + 5]
+    k = segment(p, u)
+    v, i, w, j = p[k], p[k + 1], p[k + 2], p[k + 3]
     slope = (j - i) / (w - v)
     # From the nearer point: no cancellation near zero volts, which is a point.
     return (i + slope * (u - v) if u - v <= w - u else j + slope * (u - w)), slope
@@ -40,16 +45,12 @@ def by_parameters(p: Any, u: Any, out: Any) -> None:
 
     The arguments are those of `SmoothDevice.by_parameters`.
     """
-    count = int(p[1])
     for k in range(2 * POINTS + 4):
         out[k] = 0.0
-    k = 0
-    while k < count - 2 and u >= p[2 * k + 4]:
-        k += 1
-    v, i, w, j = p[2 * k + 2], p[2 * k + 3], p[2 * k + 4], p[2 * k + 5]
-    slope, share = (j - i) / (w - v), (u - v) / (w - v)
-    out[2 * k + 2], out[2 * k + 3] = -slope * (1.0 - share), 1.0 - share
-    out[2 * k + 4], out[2 * k + 5] = -slope * share, share
+    k = segment(p, u)
+    width = p[k + 2] - p[k]
+    slope, share = (p[k + 3] - p[k + 1]) / width, (u - p[k]) / width
+    out[k], out[k + 1], out[k + 2], out[k + 3] = -slope * (1.0 - share), 1.0 - share, -slope * share, share
 
 
 class Table(WithoutModel):
@@ -151,7 +152,7 @@ MODEL = ElementModel(
     "∫ i dv",
     "",
     "{name} {first} {second} {value}",
-    Symbol(0.3, (((-0.3, -0.12), (0.3, -0.12), (0.3, 0.12), (-0.3, 0.12), (-0.3, -0.12)),), graded=zigzag(0.3, 0.05)),
+    Symbol(0.3, (BOX,), graded=zigzag(0.3, 0.05)),
     device=Table,
     card_type="PWL",
     parameters=tuple(

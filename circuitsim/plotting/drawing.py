@@ -80,7 +80,7 @@ ARROW = _points((-0.055, 0.05), (0.055, 0), (-0.055, -0.05))
 """A filled arrow-head that points along x."""
 
 
-_ZENER = SymbolArrays(0.12, [_points((0.17, 0.17), (0.12, 0.13), (0.12, -0.13), (0.07, -0.17))], TRIANGLE)
+_ZENER = _drawn(base.ZENER)
 
 _CONTACTS = [0.03 * np.array(base.circle(1.0)) + np.array([x, 0.0]) for x in (-0.17, 0.17)]
 
