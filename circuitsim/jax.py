@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -140,65 +140,48 @@ class _Host:
 
     def outputs(self, parameters: Mapping[str, jax.Array], x: jax.Array) -> np.ndarray:
         """(…, outputs)."""
-        own, rows, axes = self._host(parameters, x)
-        shape = np.broadcast_shapes(axes, rows.shape[: len(axes)]) + rows.shape[len(axes) : -1]
+        (axes, given), (full, elements) = self._elements(parameters), self._elements(parameters, x)
         if math.prod(axes) == 1:
-            flat = {name: array.reshape(self.block.parameters[name].shape) for name, array in own.items()}
-            found = self._evaluate(flat, rows).output
+            found = self._evaluate(next(given)[0], np.asarray(x, dtype=np.float64)).output
         else:
-            found = np.concatenate([self._evaluate(p, part).output for p, part in self._elements(own, rows, axes)])
-        return found.reshape(*shape, self.block.n_outputs).astype(x.dtype)
+            found = np.concatenate([self._evaluate(own, rows).output for own, rows in elements])
+        return found.reshape(*full, *x.shape[len(full) : -1], self.block.n_outputs).astype(x.dtype)
 
     def pullback(
         self, parameters: Mapping[str, jax.Array], x: jax.Array, cotangent: jax.Array
     ) -> tuple[Arrays, np.ndarray]:
         """Derivatives with respect to parameters and inputs, for each element of the `jax.vmap` axes."""
-        own, rows, axes = self._host(parameters, x)
-        given = np.asarray(cotangent, dtype=np.float64)
-        full = np.broadcast_shapes(axes, rows.shape[: len(axes)], given.shape[: len(axes)])
-        given = np.broadcast_to(given, full + given.shape[len(axes) :]).reshape(math.prod(full), -1, given.shape[-1])
+        full, elements = self._elements(parameters, x, cotangent)
         pulled = [
-            self._evaluate(p, part).pullback(part_given)
-            for (p, part), part_given in zip(self._elements(own, rows, axes, full), given, strict=True)
+            self._evaluate(own, rows).pullback(given.reshape(-1, given.shape[-1])) for own, rows, given in elements
         ]
-        by_parameter = {
-            name: np.stack([found[name] for found, _ in pulled]).reshape(full + array.shape[len(axes) :])
-            for name, array in own.items()
-        }
-        by_input = np.stack([found for _, found in pulled]).reshape(full + rows.shape[len(axes) :])
-        return (
-            {name: found.astype(parameters[name].dtype) for name, found in by_parameter.items()},
-            by_input.astype(x.dtype),
-        )
 
-    def _host(self, parameters: Mapping[str, jax.Array], x: jax.Array) -> tuple[Arrays, np.ndarray, tuple[int, ...]]:
-        """Arguments in double precision, and the leading axes of the parameters."""
-        own = {name: np.asarray(parameters[name], dtype=np.float64) for name in self.block.parameters}
-        count = {array.ndim - self.block.parameters[name].ndim for name, array in own.items()}
-        axes = np.broadcast_shapes(*(array.shape[: max(count)] for array in own.values()))
-        return own, np.asarray(x, dtype=np.float64), axes
+        def stacked(found: list[np.ndarray], like: jax.Array) -> np.ndarray:
+            return np.stack(found).reshape(*full, *like.shape[len(full) :]).astype(like.dtype)
+
+        by_parameter = {name: stacked([own[name] for own, _ in pulled], like) for name, like in parameters.items()}
+        return by_parameter, stacked([found for _, found in pulled], x)
 
     def _elements(
-        self, own: Arrays, rows: np.ndarray, axes: tuple[int, ...], full: tuple[int, ...] | None = None
-    ) -> Iterator[tuple[Arrays, np.ndarray]]:
-        """Parameters and inputs of each element of the leading axes."""
-        n = len(axes)
-        full = np.broadcast_shapes(axes, rows.shape[:n]) if full is None else full
-        x = np.broadcast_to(rows, full + rows.shape[n:])
-        every = {name: np.broadcast_to(array, full + array.shape[n:]) for name, array in own.items()}
-        for place in np.ndindex(full):
-            yield {name: array[place] for name, array in every.items()}, x[place]
+        self, parameters: Mapping[str, jax.Array], *others: jax.Array
+    ) -> tuple[tuple[int, ...], Iterator[tuple[Any, ...]]]:
+        """The leading axes, and for each of their elements the parameters and the other arguments, in double
+        precision."""
+        names = list(self.block.parameters)
+        every = [np.asarray(array, dtype=np.float64) for array in (*(parameters[name] for name in names), *others)]
+        n = max(array.ndim - own.ndim for array, own in zip(every, self.block.parameters.values()))
+        full = np.broadcast_shapes(*(array.shape[:n] for array in every))
+        whole = [np.broadcast_to(array, full + array.shape[n:]) for array in every]
+        parts = ([array[place] for array in whole] for place in np.ndindex(full))
+        return full, ((dict(zip(names, part)), *part[len(names) :]) for part in parts)
 
     def _evaluate(self, parameters: Arrays, x: np.ndarray) -> Evaluation:
         rows, last = x.reshape(-1, x.shape[-1]), self._last
-        if last is None or not np.array_equal(last.x, rows) or not _equal(last.given, parameters):
+        known = last is not None and all(np.array_equal(last.given[name], own) for name, own in parameters.items())
+        if last is None or not known or not np.array_equal(last.x, rows):
             self._last = last = evaluate(self.block, rows, parameters)
         return last
 
 
 def _listed(shapes: Mapping[str, tuple[int, ...]]) -> str:
     return ", ".join(f"{name} {shape}" for name, shape in shapes.items()) or "none"
-
-
-def _equal(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> bool:
-    return all(np.array_equal(array, other[name]) for name, array in one.items())
