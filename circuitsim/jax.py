@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from circuitsim._layers import Evaluations
 from circuitsim.blocks.protocol import Arrays
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.errors import UsageError
-from circuitsim.learning.function import DifferentiableBlock, Evaluation, circuit_block, evaluate
+from circuitsim.learning.function import DifferentiableBlock, circuit_block
 
 try:
     import jax
@@ -91,7 +92,7 @@ def energy_layer(block: DifferentiableBlock) -> Layer:
     is one element of the generalised Jacobian. Samples without a certified steady state raise an error, which JAX
     reports as a runtime error.
     """
-    host = _Host(block)
+    host = _Host(block, kept=1)
 
     @jax.custom_vjp
     def applied(parameters: Mapping[str, jax.Array], x: jax.Array) -> jax.Array:
@@ -128,23 +129,19 @@ def _restored(block: DifferentiableBlock, parameters: Mapping[str, np.ndarray]) 
     return energy_layer(block)._replace(parameters={name: jnp.asarray(own) for name, own in parameters.items()})
 
 
-class _Host:
-    """Computations of the callbacks. The last evaluation is kept for the backward pass of the same arguments.
+class _Host(Evaluations):
+    """Computations of the callbacks.
 
     `jax.vmap` prepends axes, of length 1 for an unmapped argument.
     """
-
-    def __init__(self, block: DifferentiableBlock) -> None:
-        self.block = block
-        self._last: Evaluation | None = None
 
     def outputs(self, parameters: Mapping[str, jax.Array], x: jax.Array) -> np.ndarray:
         """(…, outputs)."""
         (axes, given), (full, elements) = self._elements(parameters), self._elements(parameters, x)
         if math.prod(axes) == 1:
-            found = self._evaluate(next(given)[0], np.asarray(x, dtype=np.float64)).output
+            found = self.at(np.asarray(x, dtype=np.float64), next(given)[0]).output
         else:
-            found = np.concatenate([self._evaluate(own, rows).output for own, rows in elements])
+            found = np.concatenate([self.at(rows, own).output for own, rows in elements])
         return found.reshape(*full, *x.shape[len(full) : -1], self.block.n_outputs).astype(x.dtype)
 
     def pullback(
@@ -152,9 +149,7 @@ class _Host:
     ) -> tuple[Arrays, np.ndarray]:
         """Derivatives with respect to parameters and inputs, for each element of the `jax.vmap` axes."""
         full, elements = self._elements(parameters, x, cotangent)
-        pulled = [
-            self._evaluate(own, rows).pullback(given.reshape(-1, given.shape[-1])) for own, rows, given in elements
-        ]
+        pulled = [self.at(rows, own).pullback(given.reshape(-1, given.shape[-1])) for own, rows, given in elements]
 
         def stacked(found: list[np.ndarray], like: jax.Array) -> np.ndarray:
             return np.stack(found).reshape(*full, *like.shape[len(full) :]).astype(like.dtype)
@@ -174,13 +169,6 @@ class _Host:
         whole = [np.broadcast_to(array, full + array.shape[n:]) for array in every]
         parts = ([array[place] for array in whole] for place in np.ndindex(full))
         return full, ((dict(zip(names, part)), *part[len(names) :]) for part in parts)
-
-    def _evaluate(self, parameters: Arrays, x: np.ndarray) -> Evaluation:
-        rows, last = x.reshape(-1, x.shape[-1]), self._last
-        known = last is not None and all(np.array_equal(last.given[name], own) for name, own in parameters.items())
-        if last is None or not known or not np.array_equal(last.x, rows):
-            self._last = last = evaluate(self.block, rows, parameters)
-        return last
 
 
 def _listed(shapes: Mapping[str, tuple[int, ...]]) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from circuitsim._layers import Evaluations
 from circuitsim.blocks.circuit import CircuitBlock
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
@@ -32,37 +33,18 @@ if TYPE_CHECKING:
 __all__ = ["CircuitLayer", "EnergyLayer", "steady_state"]
 
 
-class _Pass:
-    """A block and the evaluations of a forward pass, for the backward pass."""
-
-    def __init__(self, block: DifferentiableBlock) -> None:
-        self.block = block
-        self._evaluations: list[Evaluation] = []
-
-    def evaluated(self, x: torch.Tensor, parameters: Sequence[torch.Tensor]) -> Evaluation:
-        """A new evaluation; `torch.func.vmap` makes several per pass."""
-        own = {name: _array(p) for name, p in zip(self.block.parameters, parameters, strict=True)}
-        self._evaluations.append(evaluate(self.block, _array(x), own))
-        return self._evaluations[-1]
-
-    def evaluation(self, x: torch.Tensor, parameters: Sequence[torch.Tensor]) -> Evaluation:
-        """The evaluation of these inputs and parameters."""
-        if len(self._evaluations) == 1:
-            return self._evaluations[0]
-        rows, own = _array(x), [_array(p) for p in parameters]
-        for made in self._evaluations:
-            if np.array_equal(made.x, rows) and all(map(np.array_equal, made.given.values(), own)):
-                return made
-        return self.evaluated(x, parameters)
+def _evaluation(run: Evaluations, x: torch.Tensor, parameters: Sequence[torch.Tensor]) -> Evaluation:
+    """The evaluation of a forward pass at these inputs and parameters; `torch.func.vmap` makes several per pass."""
+    return run.at(_array(x), {name: _array(p) for name, p in zip(run.block.parameters, parameters, strict=True)})
 
 
 class _SteadyState(torch.autograd.Function):
     """Outputs of a block at its steady states, with derivatives by the adjoint method."""
 
     @staticmethod
-    def forward(run: _Pass, x: torch.Tensor, *parameters: torch.Tensor) -> torch.Tensor:
+    def forward(run: Evaluations, x: torch.Tensor, *parameters: torch.Tensor) -> torch.Tensor:
         """Rows of outputs for rows of inputs."""
-        return _tensor(run.evaluated(x, parameters).output, x.dtype, x.device)
+        return _tensor(_evaluation(run, x, parameters).output, x.dtype, x.device)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
@@ -85,9 +67,9 @@ class _Pullback(torch.autograd.Function):
     """Derivatives of Σ cotangent · output with respect to inputs and parameters."""
 
     @staticmethod
-    def forward(run: _Pass, cotangent: torch.Tensor, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def forward(run: Evaluations, cotangent: torch.Tensor, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Inputs first."""
-        parameters, inputs = run.evaluation(tensors[0], tensors[1:]).pullback(_array(cotangent))
+        parameters, inputs = _evaluation(run, tensors[0], tensors[1:]).pullback(_array(cotangent))
         arrays = [inputs, *(parameters[name] for name in run.block.parameters)]
         return tuple(_tensor(a, like.dtype, like.device) for a, like in zip(arrays, tensors, strict=True))
 
@@ -141,11 +123,11 @@ def steady_state(block: DifferentiableBlock, x: torch.Tensor, **parameters: torc
     ConvergenceError
         Samples without a certified steady state.
     """
-    return _applied(_Pass(block), x, parameters)
+    return _applied(Evaluations(block), x, parameters)
 
 
 @torch.compiler.disable
-def _applied(run: _Pass, x: torch.Tensor, parameters: Mapping[str, torch.Tensor]) -> torch.Tensor:
+def _applied(run: Evaluations, x: torch.Tensor, parameters: Mapping[str, torch.Tensor]) -> torch.Tensor:
     """`steady_state`."""
     block = run.block
     unknown = sorted(set(parameters) - set(block.parameters))
@@ -191,7 +173,7 @@ class EnergyLayer(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(…, outputs) for inputs (…, inputs); see `steady_state`."""
         own = {name: getattr(self, attribute) for name, attribute in self._names.items()}
-        return _applied(_Pass(self.block), x, own)
+        return _applied(Evaluations(self.block), x, own)
 
     def evaluate(self, x: torch.Tensor) -> Evaluation:
         """The steady states (potentials, currents, certificates) as numpy arrays, for rows (batch, inputs)."""
