@@ -241,6 +241,11 @@ class DeckWarning(UserWarning):
         return DeckWarning, (self.problems,)
 
 
+def some(names: Sequence[str], most: int = 8) -> str:
+    """The first names, and the number of further ones."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 def similar(name: str, known: Iterable[str], otherwise: str = "", least: float = 0.6) -> str:
     """A hint that names known names similar to an unknown one.
 

@@ -10,13 +10,10 @@ from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import elementary, expanded
 from circuitsim.controlled.stand_in import stand_in
-from circuitsim.errors import Location, NoSteadyStateError, Problem
+from circuitsim.errors import Location, NoSteadyStateError, Problem, some
 from circuitsim.kernels import MANY, keep_memory
 from circuitsim.program import Structure, analyse, check_bounded, feasible_program, quadratic_program
 from circuitsim.program.components import component_labels, strong_labels
-
-SHOWN = 8
-"""Maximum number of names listed in a message."""
 
 
 class Report(NamedTuple):
@@ -166,7 +163,7 @@ def _floating(structure: Structure, part: np.ndarray, circuit: Circuit) -> list[
     problems = []
     for reference in structure.references.tolist():
         nodes = [circuit.node_names[k] for k in np.flatnonzero(part == part[reference]).tolist()]
-        message = f"no path to ground from {_some(nodes)}: voltages are relative to {circuit.node_names[reference]}"
+        message = f"no path to ground from {some(nodes)}: voltages are relative to {circuit.node_names[reference]}"
         problems.append(Problem("floating", message, None, "connect one of these nodes to ground (0)", nodes))
     return problems
 
@@ -193,11 +190,7 @@ def _diode_rings(structure: Structure) -> list[Problem]:
     for members in rings.values():
         names = [circuit.names[k] for k in members]
         nodes = [circuit.node_names[node] for node in sorted({int(end[k]) for k in members for end in (first, second)})]
-        message = f"ideal diodes around a loop short nodes {_some(nodes)}: {_some(names)}"
+        message = f"ideal diodes around a loop short nodes {some(nodes)}: {some(names)}"
         hint = "is a diode the wrong way round? Current passes an ideal diode at 0 V: such a loop is a wire"
         problems.append(Problem("diode-ring", message, _place(circuit, members[0]), hint, [*names, *nodes]))
     return problems
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")

@@ -22,7 +22,6 @@ from circuitsim.analysis.solution_warnings import (
     nonunique_potential,
     same_point,
     several,
-    some,
 )
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
@@ -38,7 +37,7 @@ from circuitsim.controlled.sections import levels
 from circuitsim.controlled.states import CLEAR
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.engine.small.least_norm import WireLoops
-from circuitsim.errors import ConvergenceError, NoOperatingPointError, TopologyError
+from circuitsim.errors import ConvergenceError, NoOperatingPointError, TopologyError, some
 
 CHANGES = 8
 """Maximum number of changes of diode states after refinement."""

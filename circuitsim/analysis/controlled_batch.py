@@ -15,7 +15,7 @@ from circuitsim.analysis.smooth_controlled import SmoothControlled
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
 from circuitsim.circuit.expansion import Expansion
-from circuitsim.errors import CircuitError, NoEnergyError, TopologyError
+from circuitsim.errors import CircuitError, NoEnergyError, TopologyError, some
 
 
 class SmoothDevices(NamedTuple):
@@ -161,9 +161,8 @@ class ControlledBatch:
 def no_energy(circuit: Circuit) -> str:
     """The message for methods that need an energy function."""
     names = [circuit.names[k] for k in circuit.laws]
-    listed = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
     return (
-        f"{listed}: controlled sources have no energy function: use implicit differentiation (method implicit). "
+        f"{some(names)}: controlled sources have no energy function: use implicit differentiation (method implicit). "
         "Equilibrium and frequency propagation need the energies of sections: no smooth devices such as junction "
         "diodes, and controls without a loop (voltages, or currents of voltage sources: buffers between passive "
         "sections). Coupled learning and agnostic propagation need one energy of the whole circuit"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.solution_warnings import listed, some
+from circuitsim.analysis.solution_warnings import listed
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.controlled.blocks import ENTRIES, INVERTED, Block, Inverse, StructureError, blocks, inverses
@@ -26,7 +26,7 @@ from circuitsim.controlled.linear import DENSE, Factor, Pattern, Terms
 from circuitsim.controlled.rational import LARGEST, PORTS, RationalBlock, Read, binary, decimal
 from circuitsim.controlled.regular import all_monotone, all_regular
 from circuitsim.controlled.ties import OnePotential, Ties
-from circuitsim.errors import NoOperatingPointError
+from circuitsim.errors import NoOperatingPointError, some
 
 SMALL = 200
 """Maximum number of unknowns for rational arithmetic, whose numbers then have 3,000 digits."""

@@ -43,7 +43,7 @@ from circuitsim.analysis.newton import (
 )
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.smooth_proof import proof
-from circuitsim.analysis.solution_warnings import several, some
+from circuitsim.analysis.solution_warnings import several
 from circuitsim.analysis.tangent_newton import FIXED
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
@@ -52,7 +52,7 @@ from circuitsim.controlled.blocks import port_values
 from circuitsim.controlled.linear import Pair
 from circuitsim.controlled.rational import IDEAL, LEVEL, RISING
 from circuitsim.controlled.verdict import Uniqueness
-from circuitsim.errors import ConvergenceError, NoOperatingPointError, NoSteadyStateError, Problem
+from circuitsim.errors import ConvergenceError, NoOperatingPointError, NoSteadyStateError, Problem, some
 from circuitsim.models.smooth import SmoothDevice
 
 STEPS = 40

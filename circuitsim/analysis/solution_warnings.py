@@ -12,7 +12,7 @@ import numpy as np
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT
-from circuitsim.errors import Problem
+from circuitsim.errors import Problem, some
 from circuitsim.program import Structure
 from circuitsim.program.components import component_labels
 
@@ -93,11 +93,6 @@ SAME = 1e-7
 def listed(elements: list[str], nodes: list[str]) -> str:
     """Elements, or if there are none, nodes."""
     return some(elements) if elements else f"the nodes {some(nodes)}"
-
-
-def some(names: list[str], shown: int = 8) -> str:
-    """The first names, and the number of further ones."""
-    return ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if len(names) > shown else "")
 
 
 def same_point(a: OperatingPoint, b: OperatingPoint) -> bool:

@@ -12,15 +12,12 @@ import numpy as np
 from circuitsim.circuit import ELEMENTS, Circuit
 from circuitsim.circuit.parameters import parameter
 from circuitsim.circuit.table import checked_value, spice_number
-from circuitsim.errors import UsageError, similar
+from circuitsim.errors import UsageError, similar, some
 from circuitsim.netlist.deck import PARAMETER, TEMPERATURE, TIME, Deck, OutputTimes
 
 if TYPE_CHECKING:
     from circuitsim.netlist.functional import FollowingSources
     from circuitsim.netlist.waveform import Grid
-
-SHOWN = 8
-"""Maximum number of names listed in an error about an unknown one."""
 
 
 class Sort(Enum):
@@ -143,8 +140,7 @@ def _an(noun: str) -> str:
 
 
 def _unknown(name: str, names: Sequence[str]) -> str:
-    some = ", ".join(names[:SHOWN]) + ", …" * (len(names) > SHOWN)
-    hint = similar(name.lower(), map(str.lower, names), f"there are {some}") if names else ""
+    hint = similar(name.lower(), map(str.lower, names), f"there are {some(names)}") if names else ""
     what = f"nothing that can vary is called {name!r}: no element, no parameter of the deck"
     return f"{what}; {hint}" if hint else what
 

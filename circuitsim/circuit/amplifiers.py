@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from circuitsim.circuit.circuit import Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, RESISTOR, VOLTAGE
 from circuitsim.circuit.table import GROUND
-from circuitsim.errors import AmplifierError
+from circuitsim.errors import AmplifierError, some
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,7 +92,7 @@ def _contradiction(circuit: Circuit, k: int, product: float) -> AmplifierError:
     kind, first, second, _ = circuit.columns()
     path = _path(circuit, k)
     name, loop = circuit.names[k], [circuit.names[e] for e in (k, *path)]
-    listed = ", ".join(loop[:8]) + (f" and {len(loop) - 8} more" if len(loop) > 8 else "")
+    listed = some(loop)
     if kind[k] == AMPLIFIER:
         message = f"{name} closes the loop {listed}, whose gains multiply to {product:g} instead of one"
     else:

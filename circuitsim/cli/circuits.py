@@ -15,7 +15,7 @@ from circuitsim.cli import main
 from circuitsim.cli.deck import alone, as_dict, elsewhere, printed, read, report, roles_of, run_together, severity
 from circuitsim.cli.options import command, spice_number
 from circuitsim.cli.output import check_drawing, check_ending, check_target, check_targets, deliver, draw, present, save
-from circuitsim.errors import CircuitError, NetlistError, NoSteadyStateError, Problem, TopologyError, UsageError
+from circuitsim.errors import CircuitError, NetlistError, NoSteadyStateError, Problem, TopologyError, UsageError, some
 from circuitsim.formats import operating_point as forms
 from circuitsim.formats.operating_point import certificate_table
 from circuitsim.formats.result import Result
@@ -385,12 +385,8 @@ def _text(report: Report, deck: Deck, roles: Roles | None) -> list[str]:
     rows.append(("analyses", len(asked), ", ".join(asked) or "none requested: solve computes the operating point"))
     if roles is not None:
         named = roles.inputs, roles.output_names, [a.name for a in roles.trainable]
-        rows += [(what, len(names), _some(names)) for what, names in zip(("inputs", "outputs", "trainable"), named)]
+        rows += [(what, len(names), some(names, 6)) for what, names in zip(("inputs", "outputs", "trainable"), named)]
     return [deck.title, Table.of("structure, , ", rows).text().rstrip()]
-
-
-def _some(names: Sequence[str], shown: int = 6) -> str:
-    return ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if len(names) > shown else "")
 
 
 @command(

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.cli.output import check_targets
-from circuitsim.errors import Problem, UsageError
+from circuitsim.errors import Problem, UsageError, some
 
 if TYPE_CHECKING:
     from circuitsim.netlist.deck import Deck
@@ -87,8 +87,7 @@ def held_switches(deck: Deck) -> list[Problem]:
     names = [circuit.names[k] for k in deck.following.switches]
     if not names:
         return []
-    own = ", ".join(names[:8]) + ", …" * (len(names) > 8)
-    return [Problem("switch", f"{own}: switches keep the states of the operating point here", names=names)]
+    return [Problem("switch", f"{some(names)}: switches keep the states of the operating point here", names=names)]
 
 
 def printed(deck: Deck, kinds: tuple[str, ...], spelled: Callable[[str], str] = str) -> str | None:

@@ -11,6 +11,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from circuitsim._files import atomic_write
 from circuitsim.cli import Parser
 from circuitsim.cli.models import (
@@ -29,8 +31,9 @@ from circuitsim.cli.options import Option, add_option, check_values, command
 from circuitsim.cli.output import check_target, deliver
 from circuitsim.cli.progress import Interrupt, workers_of
 from circuitsim.errors import UsageError
-from circuitsim.formats.columns import csv, table
+from circuitsim.formats.columns import csv
 from circuitsim.formats.strict_json import dumps
+from circuitsim.formats.table import Table
 from circuitsim.points import computed
 from circuitsim.training import Callback, Cosine, ProgressLine, RunDirectory, TensorBoard, Trainer, TrainingPlan
 from circuitsim.training.checkpoint import load_checkpoint
@@ -83,12 +86,14 @@ def run_seeds(options: Options) -> int:
                 break
     done = [one for one in found if one.row]
     if done:
-        names = list(done[0].row)
-        shown = [name for name in names if name.endswith(MEASURES)]
-        rows: list[list[str]] = [[str(one.seed), *(f"{one.row[name]:.6g}" for name in shown)] for one in done]
-        print("\n".join(table(["seed", *shown], [*rows, *_spread(done, shown)])))
+        shown = [name for name in done[0].row if name.endswith(MEASURES)]
+        values = np.array([[one.row[name] for name in shown] for one in done], dtype=float)
+        rows = [(str(one.seed), *row) for one, row in zip(done, values.tolist())]
+        if len(done) > 1:
+            rows += [("mean", *values.mean(axis=0).tolist()), ("deviation", *values.std(axis=0, ddof=1).tolist())]
+        print(Table.of(", ".join(["seed", *shown]), rows).text(), end="")
         if folder is not None:
-            text = csv(["seed", *names], [[str(one.seed), *(one.row[name] for name in names)] for one in done])
+            text = csv(["seed", *done[0].row], [[str(one.seed), *one.row.values()] for one in done])
             atomic_write(folder / "seeds.csv", text.encode())
             print(f"written to {folder}: seeds.csv, a folder for each seed")
     if found[-1].interrupted:
@@ -195,17 +200,6 @@ def _epochs_begun(directory: Any) -> int:
         return 0
     counters = load_checkpoint(directory.checkpoint)[1]["counters"]
     return int(counters["epoch"]) + (counters["batch"] > 0)
-
-
-def _spread(done: list[Finished], shown: list[str]) -> list[list[str]]:
-    """Mean and standard deviation of the columns, for two runs or more."""
-    import numpy as np
-
-    if len(done) < 2:
-        return []
-    values = np.array([[float(one.row[name]) for name in shown] for one in done])
-    mean, deviation = values.mean(axis=0), values.std(axis=0, ddof=1)
-    return [["mean", *(f"{x:.6g}" for x in mean)], ["deviation", *(f"{x:.2g}" for x in deviation)]]
 
 
 def _check_recorded(directory: RunDirectory, options: Mapping[str, Any]) -> None:
@@ -540,18 +534,21 @@ def run_predict(args: argparse.Namespace) -> int:
         print(f"note: no errors are computed: {why}", file=sys.stderr)
     outputs = model.outputs(samples.x)
     evaluation = {} if why else model.evaluate(samples, outputs)
-    values, width = outputs.tolist(), len(model.classes)
-    classes = [model.classes[row.index(max(row[:width]))] for row in values] if width else []
-    header = ["sample", *(["class"] if classes else []), *model.output_names]
-    rows = ([str(k), *classes[k : k + 1], *row] for k, row in enumerate(values))
-    measures = [f"{name.replace('_', ' '):{max(map(len, evaluation))}}  {x:.6g}" for name, x in evaluation.items()]
+    width = len(model.classes)
+    classes = [model.classes[k] for k in outputs[:, :width].argmax(axis=1).tolist()] if width else []
+    columns = {"sample": [str(k) for k in range(len(outputs))], **({"class": classes} if width else {})}
+    found = Table(
+        (*columns, *model.output_names), ("",) * (len(columns) + len(outputs.T)), (*columns.values(), *outputs.T)
+    )
+    longest = max(map(len, evaluation), default=0)
+    measures = "".join(f"{name.replace('_', ' '):{longest}}  {x:.6g}\n" for name, x in evaluation.items())
     if args.format == "json":
-        found = {"schema": 2, "outputs": list(model.output_names), "values": values, "classes": classes or None}
-        deliver(dumps(found | ({"evaluation": evaluation} if evaluation else {})), args.output)
+        content = {"schema": 2, "outputs": list(model.output_names), "values": outputs.tolist()}
+        content |= {"classes": classes or None} | ({"evaluation": evaluation} if evaluation else {})
+        deliver(dumps(content), args.output)
     elif args.format == "csv":
-        deliver(csv(header, rows), args.output)
-        print("".join(f"{line}\n" for line in measures), end="", file=sys.stderr)
+        deliver(found.csv(), args.output)
+        print(measures, end="", file=sys.stderr)
     else:
-        shown = [[cell if isinstance(cell, str) else f"{cell:.6g}" for cell in row] for row in rows]
-        deliver("\n".join([*table(header, shown), *[""] * bool(measures), *measures]) + "\n", args.output)
+        deliver(found.text() + "\n" * bool(measures) + measures, args.output)
     return 0

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 from circuitsim import _bundled
-from circuitsim.errors import Location, NetlistError, Problem, UsageError
+from circuitsim.errors import Location, NetlistError, Problem, UsageError, some
 from circuitsim.netlist import limits
 from circuitsim.units import short
 
@@ -679,8 +679,7 @@ class Reporter:
         if self._errors:
             raise NetlistError(_sorted(self._errors))
         for (kind, message), (at, hint, names) in self._gathered.items():
-            listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-            text = message.replace("%s", listed)
+            text = message.replace("%s", some(names, 5))
             self._put(self._warnings, kind, text, at, hint, names[:20], ())
         self._gathered = {}
         everything = _sorted(self._warnings)

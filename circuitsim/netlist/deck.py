@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
-from circuitsim.errors import DeckWarning, Location, Problem, TopologyError, UsageError
+from circuitsim.errors import DeckWarning, Location, Problem, TopologyError, UsageError, some
 from circuitsim.netlist import limits
 from circuitsim.netlist.deviations import Deviations
 from circuitsim.netlist.waveform import Grid, Waveform
@@ -409,14 +409,8 @@ def warn_of_time(source: object) -> None:
     """Warn, once per deck, of time functions that an operating point ignores."""
     if isinstance(source, Deck) and source.following.waves:
         names = [source.operating_circuit.names[k] for k in source.following.waves]
-        source.warn(
-            Problem(
-                "time",
-                f"the operating point uses the DC values of {_listed(names)}, which vary over time",
-                hint="circuitsim.transient runs a transient analysis",
-                names=names[:20],
-            )
-        )
+        message = f"the operating point uses the DC values of {some(names)}, which vary over time"
+        source.warn(Problem("time", message, hint="circuitsim.transient runs a transient analysis", names=names[:20]))
 
 
 def warn_of_switches(circuit: Circuit) -> None:
@@ -424,16 +418,12 @@ def warn_of_switches(circuit: Circuit) -> None:
     if circuit.dynamics is None or not circuit.dynamics.switches:
         return
     names = [circuit.names[k] for k in circuit.dynamics.switches]
-    message = f"{_listed(names)}: switches keep the states on their cards here"
+    message = f"{some(names)}: switches keep the states on their cards here"
     problem = Problem("switch", message, hint="circuitsim.solve finds their states", names=names[:20])
     if isinstance(circuit, Deck):
         circuit.warn(problem)
     else:
         warnings.warn(DeckWarning([problem]), stacklevel=3)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:8]) + ", …" * (len(names) > 8)
 
 
 EXACT = 22

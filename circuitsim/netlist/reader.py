@@ -16,6 +16,7 @@ import re
 from array import array
 
 from circuitsim.circuit.elements import DIODE
+from circuitsim.errors import some
 from circuitsim.netlist import controlled, definitions, dialect, limits
 from circuitsim.netlist.cards import (
     WINDOW,
@@ -536,10 +537,8 @@ class DeckReader(definitions.Includes):
         parts = []
         for letter, places in self.foreign.items():
             names = [name.text for name in places]
-            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-            parts.append(
-                f"{len(names)} × {dialect.FOREIGN.get(letter, 'part with a model')}: {', '.join(names[:5])}{more}"
-            )
+            what = dialect.FOREIGN.get(letter, "part with a model")
+            parts.append(f"{len(names)} × {what}: {some(names, 5)}")
         message = f"elements that are not supported: {'; '.join(parts)}"
         if len(found) == 1:
             kind = dialect.FOREIGN.get(next(iter(self.foreign)), "part with a model")

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from circuitsim.circuit.elements import VOLTAGE
-from circuitsim.errors import UnboundedError
+from circuitsim.errors import UnboundedError, some
 from circuitsim.program.structure import ROUNDING, QuadraticProgram, Structure, contradiction, excess_of
 
 
@@ -208,11 +208,10 @@ def _cut(structure: Structure, inside: np.ndarray, sign: float) -> UnboundedErro
     across = i[(inside[first[i]] != inside[second[i]]) & (value[i] != 0.0)]
     net = float(np.where(inside[second[across]], value[across], -value[across]).sum())
     names = [circuit.names[k] for k in across.tolist()]
-    shown = ", ".join(nodes[:8]) + (f" and {len(nodes) - 8} more" if len(nodes) > 8 else "")
     direction = "into" if sign > 0 else "out of"
     return UnboundedError(
-        f"no steady state: {', '.join(names[:8])} drive{'s' * (len(names) == 1)} {abs(net):.6g} A {direction} {shown} "
-        "without another DC path; add one (a large resistor to ground, say) or turn a diode",
+        f"no steady state: {', '.join(names[:8])} drive{'s' * (len(names) == 1)} {abs(net):.6g} A {direction} "
+        f"{some(nodes)} without another DC path; add one (a large resistor to ground, say) or turn a diode",
         elements=names,
         nodes=nodes,
     )

@@ -16,8 +16,9 @@ from circuitsim.cli.models import OWN, Options, family_options, optimizer_of, ow
 from circuitsim.cli.options import READING
 from circuitsim.datasets.samples import Samples, is_over_time, read_samples, split
 from circuitsim.errors import CircuitError, ConvergenceError, NoEnergyError, UsageError
-from circuitsim.formats.columns import csv, table
+from circuitsim.formats.columns import table
 from circuitsim.formats.strict_json import dumps as json_text
+from circuitsim.formats.table import Table
 from circuitsim.learning import CrossEntropy, Estimate, GradientProblem, Learner, Loss, Rule, SquaredError
 from circuitsim.learning.estimate import NUDGES
 from circuitsim.learning.rules import rule_named
@@ -510,16 +511,11 @@ def _written(setting: Setting, found: list[Comparison], form: str) -> str:
     title, names = setting.block.circuit.title, list(found[0].gradient)
     if form == "json":
         return json_text({"schema": 2, "title": title, "methods": [c._asdict() for c in found]})
-    header = [*Comparison._fields[:-1], *names]
+    shown = names if form == "csv" else names[:SHOWN]
+    header = (*Comparison._fields[:-1], *shown)
+    columns = tuple(zip(*((*c[:-1], *(c.gradient[name] for name in shown)) for c in found)))
+    compared = Table(header, ("",) * len(header), columns)
     if form == "csv":
-        return csv(header, [[*c[:-1], *c.gradient.values()] for c in found])
-    formats = ("", "", ".6g", ".2e", ".6f", "")
-    lines = [
-        ["" if value is None else format(value, form) for value, form in zip(c, formats)]
-        + [f"{g:.5g}" for g in list(c.gradient.values())[:SHOWN]]
-        for c in found
-    ]
-    header = ["method", "strength", "norm", "rel. error", "cosine", "kinks", *names[:SHOWN]]
+        return compared.csv()
     more = len(names) - SHOWN
-    tail = [f"… and {more} more elements (--compare csv has all)"] if more > 0 else []
-    return "\n".join([title, *table(header, lines), *tail, ""])
+    return f"{title}\n{compared.text()}" + f"… and {more} more elements (--compare csv has all)\n" * (more > 0)
