@@ -164,22 +164,26 @@ class EnergyLayer(torch.nn.Module):
     def __init__(self, block: DifferentiableBlock, device: Any = None, dtype: torch.dtype | None = None) -> None:
         super().__init__()
         self.block = block
-        self._names = {name: name.replace(".", "_") for name in block.parameters}
         dtype = torch.get_default_dtype() if dtype is None else dtype
-        for name, attribute in self._names.items():
-            own = torch.tensor(block.parameters[name], dtype=dtype, device=device)
-            self.register_parameter(attribute, torch.nn.Parameter(own))
+        for name, own in block.parameters.items():
+            parameter = torch.nn.Parameter(torch.tensor(own, dtype=dtype, device=device))
+            self.register_parameter(name.replace(".", "_"), parameter)
+
+    def _own(self) -> dict[str, torch.Tensor]:
+        """The parameters by the block's names."""
+        return {name: getattr(self, name.replace(".", "_")) for name in self.block.parameters}
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return {name: _array(own) for name, own in self._own().items()}
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(…, outputs) for inputs (…, inputs); see `steady_state`."""
-        own = {name: getattr(self, attribute) for name, attribute in self._names.items()}
-        return _applied(Evaluations(self.block), x, own)
+        return _applied(Evaluations(self.block), x, self._own())
 
     def evaluate(self, x: torch.Tensor) -> Evaluation:
         """The steady states (potentials, currents, certificates) as numpy arrays, for rows (batch, inputs)."""
         _require_tensor(x)
-        own = {name: _array(getattr(self, attribute)) for name, attribute in self._names.items()}
-        return evaluate(self.block, _array(x), own)
+        return evaluate(self.block, _array(x), self._arrays())
 
     def kinks(self, x: torch.Tensor) -> torch.Tensor:
         """(batch,) number of units or diodes at degenerate points, where the derivative is not unique, for rows (batch,
@@ -193,11 +197,9 @@ class EnergyLayer(torch.nn.Module):
     @torch.no_grad()
     def project_(self) -> EnergyLayer:
         """Project the parameters onto their bounds, in place; returns the layer."""
-        own = {name: _array(getattr(self, attribute)) for name, attribute in self._names.items()}
-        here = self.block.at(own)
+        here = self.block.at(self._arrays())
         here.project()
-        for name, attribute in self._names.items():
-            parameter = getattr(self, attribute)
+        for name, parameter in self._own().items():
             parameter.copy_(_tensor(here.parameters[name], parameter.dtype, parameter.device))
         return self
 
@@ -253,7 +255,7 @@ class CircuitLayer(EnergyLayer):
     def trained(self) -> Circuit:
         """The circuit with the current parameters, within its bounds."""
         assert isinstance(self.block, CircuitBlock)
-        return self.block.at({name: _array(getattr(self, name)) for name in self._names}).trained()
+        return self.block.at(self._arrays()).trained()
 
 
 def _require_tensor(x: object) -> None:

@@ -8,14 +8,14 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
 from circuitsim._version import __version__
-from circuitsim.cli.options import Command
+from circuitsim.cli.options import Command, add_options, below
 from circuitsim.cli.output import choose_format
-from circuitsim.cli.streams import WHEN, ErrorsOnly, colour_asked, escaping_streams
+from circuitsim.cli.streams import ErrorsOnly, colour_asked, escaping_streams
 from circuitsim.errors import CircuitError, DeckWarning, NetlistError, UsageError
 
 # Command → (its module, its line in the help). The module has a `Command` named run_COMMAND.
@@ -167,57 +167,32 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
         if name == command:
             stated: Command = getattr(import_module(module), f"run_{name.replace('-', '_')}")
             stated.add_to(sub)
-            for inner in (sub, *_below(sub)):
-                _add_common(inner, argparse.SUPPRESS)
+            for inner in (sub, *below(sub)):
+                _add_common(inner, inner=True)
     return parser
 
 
-def _below(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """The parsers of a command's sub-commands."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for inner in action.choices.values():
-                yield from (inner, *_below(inner))
+COMMON = """
+-q, --quiet  only results and errors: no notes, warnings or progress
+-v, --verbose  show notes in full; time and memory at the end
+--color WHEN = auto {auto always never}  colour of messages: auto (on a terminal, unless NO_COLOR is set), \
+always or never
+--debug  show the traceback of an internal error
+"""
+"""Options of every command."""
 
 
-def _add_common(parser: argparse.ArgumentParser, default: object = False) -> None:
+def _add_common(parser: argparse.ArgumentParser, inner: bool = False) -> None:
     """Add the options of every command, which may come before the command, after it or after its sub-command."""
+    add_options(parser, COMMON)
     parser.add_argument(
-        "-q",
-        "--quiet",
-        action="store_true",
-        default=default,
-        help="only results and errors: no notes, warnings or progress",
+        "-V", "--version", action="version", version=f"circuitsim {__version__}", help="print the version"
     )
-    parser.add_argument(
-        "-v",
-        "--verbose",
-        action="store_true",
-        default=default,
-        help="show notes in full; time and memory at the end",
-    )
-    first = default is False
-    parser.add_argument(
-        "-V",
-        "--version",
-        action="version",
-        version=f"circuitsim {__version__}",
-        help="print the version" if first else argparse.SUPPRESS,
-    )
-    parser.add_argument(
-        "--color",
-        choices=WHEN,
-        default="auto" if first else default,
-        help="colour of messages: auto (on a terminal, unless NO_COLOR is set), always or never"
-        if first
-        else argparse.SUPPRESS,
-    )
-    parser.add_argument(
-        "--debug",
-        action="store_true",
-        default=default,
-        help="show the traceback of an internal error" if first else argparse.SUPPRESS,
-    )
+    if inner:
+        for action in parser._actions[-5:]:
+            action.default = argparse.SUPPRESS
+            if action.dest not in ("quiet", "verbose"):
+                action.help = argparse.SUPPRESS
 
 
 def main(argv: Sequence[str] | None = None) -> int:

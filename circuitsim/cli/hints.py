@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from circuitsim._moved import hint
+from circuitsim.cli.options import below
 from circuitsim.errors import similar
 
 _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
@@ -39,10 +40,4 @@ def moved(words: Iterable[str], command: str) -> str | None:
 
 def options_of(parser: argparse.ArgumentParser) -> list[str]:
     """All option strings of a parser and of its sub-parsers."""
-    found: list[str] = []
-    for action in parser._actions:
-        found += action.option_strings
-        if isinstance(action, argparse._SubParsersAction):
-            for sub in action.choices.values():
-                found += options_of(sub)
-    return found
+    return [name for own in (parser, *below(parser)) for action in own._actions for name in action.option_strings]

@@ -9,7 +9,7 @@ import argparse
 import math
 import re
 from argparse import ArgumentTypeError, BooleanOptionalAction
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -381,7 +381,7 @@ def command(
 TYPES: dict[str, Callable[[str], Any]] = {"N": int, "P": float, "T": tolerance, "X": tolerance, "G": gap}
 """Placeholder of a value → its type."""
 
-_LINE = re.compile(r"(!?)(-?-?\w[-\w]*(?:, -\w)?)(?: (\S.*?))?(?: as (\w+))?(?: = (\S+))?(?: \{(.*?)\})?  +(.*)")
+_LINE = re.compile(r"(!?)(-?-?\w[-\w]*(?:, --?\w+)?)(?: (\S.*?))?(?: as (\w+))?(?: = (\S+))?(?: \{(.*?)\})?  +(.*)")
 
 
 def add_options(parser: Any, lines: str, **own: dict[str, Any]) -> None:
@@ -424,3 +424,11 @@ def add_options(parser: Any, lines: str, **own: dict[str, Any]) -> None:
             words = words.format(" or ".join(filter(None, (", ".join(listed[:-1]), listed[-1]))), listed[0])
         first, *others = names.split(", ")
         parser.add_argument(first, *others, help=words, **how | own.get(first.lstrip("-").replace("-", "_"), {}))
+
+
+def below(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """The parsers of a command's sub-commands."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                yield from (inner, *below(inner))

@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 from circuitsim._moved import MOVED
-from circuitsim.cli import COMMANDS, EPILOG, _below, build_parser, main
-from circuitsim.cli.options import READING
+from circuitsim.cli import COMMANDS, EPILOG, build_parser, main
+from circuitsim.cli.options import READING, below
 from circuitsim.cli.output import FORMATS
 from circuitsim.errors import UsageError
 from circuitsim.formats.columns import csv
@@ -32,7 +32,7 @@ PARSERS = [
     parser
     for command in COMMANDS
     for own in [next(a for a in build_parser(command)._actions if isinstance(a, _SubParsersAction)).choices[command]]
-    for parser in (own, *_below(own))
+    for parser in (own, *below(own))
 ]
 OPTIONS = defaultdict[str, list[Action]](list)
 for parser in PARSERS:
