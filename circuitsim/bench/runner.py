@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -34,9 +34,14 @@ from circuitsim.certificate import EQUATIONS, worst_violations
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.errors import CircuitError, UsageError
+from circuitsim.formats import columns
 from circuitsim.kernels import compile_at_once, kernel
+from circuitsim.plotting.curves import Line, plot_lines
 from circuitsim.program import Structure, analyse
 from circuitsim.program.components import component_labels, forest_flow, on_cycles, spanning_forest
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PACKAGES = ("numpy", "scipy", "numba", "cvxpy", "clarabel", "osqp", "piqp", "scs", "daqp", "highspy")
 
@@ -57,10 +62,9 @@ lack of a certificate, which our times include. Every measurement is a process o
 def markdown(rows: list[dict[str, Any]], settings: str) -> str:
     """The report of a run as Markdown."""
     heads = "family", "unknowns", "diodes (conducting)", "ours: cold", "new values", "batch", "error"
-    others = "best of cvxpy, cold", "new values", "ngspice", "off"
+    others = "best of cvxpy: cold", "best: new values", "ngspice", "off"
     lines = ["# circuitsim beside other solvers", "", machine(), settings, ""]
-    lines += ["| " + " | ".join([*heads, *others]) + " |", "|---" * (len(heads) + len(others)) + "|"]
-    lines += ["| " + " | ".join(_cells(case)) + " |" for case in _cases(rows)]
+    lines += columns.markdown([dict(zip((*heads, *others), _cells(case))) for case in _cases(rows)])
     failed = [row for row in rows if "failure" in row]
     lines += ["", NOTES, "", "Failures, never turned into a ratio:" if failed else "No failures.", ""]
     lines += [f"- {row['family']} {row['unknowns']:,}, {row['competitor']}: {row['failure']}" for row in failed]
@@ -117,31 +121,17 @@ def _beside(seconds: float, ours: float) -> str:
     return f"{1e3 * seconds:.3g} ({times(seconds / ours)})"
 
 
-def draw(figure: Any, rows: list[dict[str, Any]]) -> None:
-    """Plot the cold times of every competitor against the number of nodes, one panel per family."""
-    families = sorted({row["family"] for row in rows})
-    names = [OURS, *sorted({row["competitor"] for row in rows} - {OURS})]
-    down = -(-len(families) // 4)
-    figure.set_size_inches(12.8, 2.7 * down)
-    panels = figure.subplots(down, 4, squeeze=False, sharey=True).ravel()
-    for axes, family in itertools.zip_longest(panels, families):
-        if family is None:
-            axes.set_axis_off()
-            continue
-        for name in names:
-            good = [r for r in rows if (r["family"], r["competitor"]) == (family, name) and "failure" not in r]
-            points = sorted((row["nodes"], row["cold"]) for row in good)
-            style = {"color": "black", "linewidth": 2.0, "zorder": 3} if name == OURS else {}
-            axes.plot([x for x, _ in points], [y for _, y in points], marker=".", label=name, **style)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.grid(alpha=0.3)
-        axes.set_title(family, fontsize=9)
-        axes.set_xlabel("nodes", fontsize=8)
-    for axes in panels[::4]:
-        axes.set_ylabel("cold, s")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(6, len(labels)), fontsize=8)
+def draw(rows: list[dict[str, Any]]) -> Figure:
+    """The cold times of every competitor over the number of nodes, one panel per family."""
+    good = sorted((row for row in rows if "failure" not in row), key=lambda row: (row["family"], row["nodes"]))
+    lines = []
+    for k, name in enumerate([OURS, *sorted({row["competitor"] for row in good} - {OURS})]):
+        style = {"marker": ".", "color": f"C{k - 1}"} if k else {"marker": ".", "color": "black", "linewidth": 2.0}
+        own = [row for row in good if row["competitor"] == name]
+        for family, group in itertools.groupby(own, lambda row: row["family"]):
+            nodes, times = zip(*((row["nodes"], row["cold"]) for row in group))
+            lines.append(Line(family, name, nodes, times, style))
+    return plot_lines(lines, {"xscale": "log", "yscale": "log", "xlabel": "nodes", "ylabel": "cold, s"})
 
 
 SLACKS = (1e-12, 1e-10, 1e-9, 1e-8, 1e-6, 1e-4, 1e-2)

@@ -40,8 +40,6 @@ examples:
 )
 def run_bench(args: argparse.Namespace) -> int:
     """Measure what is missing, write report.md and times.png, print the report."""
-    from matplotlib.figure import Figure
-
     from circuitsim._files import atomic_write
     from circuitsim.bench import runner
     from circuitsim.bench.competitors import expand
@@ -65,8 +63,6 @@ def run_bench(args: argparse.Namespace) -> int:
     settings = f"Suite {args.suite}, seed {args.seed}, {spent}"
     text = runner.markdown(rows, settings)
     atomic_write(folder / "report.md", text.encode("utf-8"))
-    figure = Figure(layout="constrained")
-    runner.draw(figure, rows)
-    write(figure, folder / "times.png")
+    write(runner.draw(rows), folder / "times.png")
     print(dumps(rows) if args.format == "json" else text, end="" if args.format == "json" else "\n")
     return 0

@@ -18,8 +18,10 @@ import numpy as np
 from circuitsim._files import atomic_write
 from circuitsim.cli.models import SHARED
 from circuitsim.cli.options import add_stated, check_values, command
-from circuitsim.cli.studies import Comparison, Findings, Key, Line, Paper, Run, Study, beside, markdown, spread
+from circuitsim.cli.studies import Comparison, Findings, Key, Paper, Run, Study, beside, spread
 from circuitsim.errors import UsageError
+from circuitsim.formats.columns import markdown
+from circuitsim.plotting.curves import Line
 from circuitsim.training.presets import published
 
 if TYPE_CHECKING:

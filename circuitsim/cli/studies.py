@@ -21,7 +21,8 @@ from circuitsim.cli.options import Option, options_in
 from circuitsim.cli.progress import Interrupt, workers_of
 from circuitsim.cli.train import train_run
 from circuitsim.errors import UsageError
-from circuitsim.formats.columns import csv
+from circuitsim.formats.columns import csv, markdown
+from circuitsim.plotting.curves import Line, plot_lines
 from circuitsim.training.history import Row
 
 COMPILED = (
@@ -49,16 +50,6 @@ class Run(NamedTuple):
         return 100.0 * self.history[-1]["test_error"]
 
 
-class Line(NamedTuple):
-    """A curve of a picture: its panel, its name, its points, its style (`matplotlib`)."""
-
-    panel: str
-    name: str
-    x: Sequence[float]
-    y: Sequence[float]
-    style: Mapping[str, Any] = {}
-
-
 class Findings(NamedTuple):
     """What a study found: the lines of its page, the rows of its CSV file, the curves and axes of its picture."""
 
@@ -66,30 +57,6 @@ class Findings(NamedTuple):
     rows: list[dict[str, Any]]
     curves: list[Line]
     axes: Mapping[str, Any]
-
-    def draw(self, figure: Any) -> None:
-        """Draw the curves, up to four panels in a row."""
-        from matplotlib.ticker import LogLocator, MaxNLocator
-
-        names = list(dict.fromkeys(line.panel for line in self.curves))
-        across = min(len(names), 4)
-        down = -(-len(names) // across)
-        figure.set_size_inches(max(8.0, 2.75 * across), max(4.6, 1.75 * down))
-        panels = figure.subplots(down, across, squeeze=False).ravel()
-        for axes in panels[len(names) :]:
-            axes.remove()
-        for axes, name in zip(panels, names):
-            for line in self.curves:
-                if line.panel == name:
-                    axes.plot(line.x, line.y, label=line.name, **line.style)
-            axes.set_title(name, fontsize="small")
-            axes.set(**self.axes)
-            if axes.get_yscale() == "log" and axes.get_ylim()[1] < 100.0 * axes.get_ylim()[0]:
-                ticks = LogLocator(subs=(1, 1.5, 2, 3, 4, 6))
-                axes.yaxis.set(major_locator=ticks, major_formatter="{x:g}", minor_formatter="")
-            if "xticks" not in self.axes:
-                axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, nbins=6))
-            axes.legend(frameon=False, fontsize="small")
 
 
 class Comparison(NamedTuple):
@@ -363,20 +330,12 @@ def spread(values: Sequence[float]) -> str:
     return f"{fmean(values):.2f}" + (f" ± {stdev(values):.2f}" if len(values) > 1 else "")
 
 
-def markdown(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A table in Markdown."""
-    cells = [[*rows[0]], ["---"] * len(rows[0]), *(map(str, row.values()) for row in rows)]
-    return ["| " + " | ".join(line) + " |" for line in cells]
-
-
 def deliver(out: str | None, name: str, found: Findings) -> None:
     """Print a page; write it, its table and its picture, each atomically, into a folder."""
     page = "\n".join([*found.page, ""])
     print(page, end="")
     if out is None:
         return
-    from matplotlib.figure import Figure
-
     from circuitsim._files import atomic_write
     from circuitsim.plotting.figure import write
 
@@ -386,7 +345,5 @@ def deliver(out: str | None, name: str, found: Findings) -> None:
     columns = list(dict.fromkeys(column for row in found.rows for column in row))
     table = csv(columns, [[str(row.get(column, "")) for column in columns] for row in found.rows])
     atomic_write(folder / f"{name}.csv", table.encode())
-    figure = Figure(layout="constrained")
-    found.draw(figure)
-    write(figure, folder / f"{name}.png")
+    write(plot_lines(found.curves, found.axes), folder / f"{name}.png")
     print(f"written to {out}: {name}.md, {name}.csv, {name}.png")

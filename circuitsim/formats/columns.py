@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from circuitsim.units import format_quantity
 
@@ -113,6 +113,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
             row[column] = cell
     widths = [max(map(len, column)) for column in zip(header, *body)]
     return ["  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip() for row in [list(header), *body]]
+
+
+def markdown(rows: Sequence[Mapping[str, object]]) -> list[str]:
+    """Lines of a table in Markdown."""
+    cells = [[*rows[0]], ["---"] * len(rows[0]), *(map(str, row.values()) for row in rows)]
+    return ["| " + " | ".join(line) + " |" for line in cells]
 
 
 def _aligned(cells: list[str]) -> list[str]:

@@ -7,7 +7,7 @@ Columns of the same quantity share a panel.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from circuitsim.plotting.figure import (
     grows_by_factors,
     measured,
     name_curves,
+    new_figure,
     plain,
     stacked,
     widen,
@@ -269,6 +270,56 @@ def plot_poles(name: str, poles: np.ndarray) -> Figure:
     measured(axes.xaxis, "real part, 1/s", "")
     measured(axes.yaxis, "imaginary part, 1/s", "")
     gridded(axes)
+    return figure
+
+
+ACROSS = 4
+"""Maximum number of panels in a row of `plot_lines`."""
+
+
+class Line(NamedTuple):
+    """A curve of a picture: its panel, its name, its points, its style (`matplotlib`)."""
+
+    panel: str
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    style: Mapping[str, Any] = {}
+
+
+def plot_lines(lines: Sequence[Line], settings: Mapping[str, Any]) -> Figure:
+    """Curves in panels side by side, with a legend of their names below; names that begin with ``_`` are not shown.
+
+    Parameters
+    ----------
+    lines : sequence of Line
+    settings : mapping
+        Of all axes, as `matplotlib.axes.Axes.set` takes them.
+    """
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    panels = list(dict.fromkeys(line.panel for line in lines))
+    across = min(len(panels), ACROSS)
+    down = -(-len(panels) // across)
+    figure = new_figure(max(8.0, 3.2 * across), max(4.6, 2.4 * down))
+    figure.set_layout_engine("constrained")
+    named: dict[str, Any] = {}
+    for place, panel in enumerate(panels, 1):
+        axes = figure.add_subplot(down, across, place)
+        for line in lines:
+            if line.panel == panel:
+                (drawn,) = axes.plot(line.x, line.y, label=line.name, **line.style)
+                named |= {} if line.name.startswith("_") else {line.name: drawn}
+        axes.set_title(panel, fontsize="small")
+        axes.set(**settings)
+        if axes.get_yscale() == "log" and axes.get_ylim()[1] < 100.0 * axes.get_ylim()[0]:
+            ticks = LogLocator(subs=(1, 1.5, 2, 3, 4, 6))
+            axes.yaxis.set(major_locator=ticks, major_formatter="{x:g}", minor_formatter="")
+        if axes.get_xscale() == "linear" and "xticks" not in settings:
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, nbins=6))
+        gridded(axes)
+    columns = min(6, len(named))
+    figure.legend(named.values(), named, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
     return figure
 
 

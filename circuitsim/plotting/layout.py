@@ -228,7 +228,7 @@ def _within(on_line: np.ndarray, lines: np.ndarray, points: np.ndarray) -> np.nd
     return np.bincount(option[(away[:, 0] * away[:, 1]).sum(1) < 0], minlength=len(on_line))
 
 
-DENSE = 2.0
+LAYERED = 2.0
 """Minimum number of elements per node (excluding ground symbols) for layers."""
 
 SMALLEST = 6
@@ -254,7 +254,7 @@ def layered(part: Part, symbols: bool = True) -> PlacedLayers | None:
     edges, parent = part.edges, part.parent
     core = np.flatnonzero(parent < 0)
     inner = edges[parent[edges[:, 1]] < 0]
-    if core.size < SMALLEST or len(inner) < DENSE * core.size:
+    if core.size < SMALLEST or len(inner) < LAYERED * core.size:
         return None
     layer = _distance(parent.size, inner, part.left)
     if not _fits(layer, core, inner):
@@ -269,13 +269,11 @@ def _distance(n: int, edges: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Graph distance from the vertices ``start``; −1 where not connected."""
     distance = np.full(n, -1, dtype=np.int64)
     distance[start] = 0
-    for hops in range(n):
-        near = distance[edges] == hops
+    hops = 0
+    while (near := distance[edges] == hops).any():
+        hops += 1
         reached = edges[:, ::-1][near]
-        reached = reached[distance[reached] < 0]
-        if not reached.size:
-            break
-        distance[reached] = hops + 1
+        distance[reached[distance[reached] < 0]] = hops
     return distance
 
 

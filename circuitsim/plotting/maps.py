@@ -119,16 +119,19 @@ def plot_drops(found: Any) -> Figure:
 
 def _draw_net(axes: Axes, found: Any, k: int, inside: np.ndarray) -> None:
     """One net: drops in mV."""
+    from scipy.stats import binned_statistic_2d
+
     net, places, drop = found.nets[k], found.places[inside], 1e3 * found.drop[inside]
-    low, high = places.min(axis=0), places.max(axis=0)
-    side = np.maximum(high - low, 1.0)
-    spots = np.array([min(SPOTS, max(1, math.isqrt(len(drop)) // 2), np.unique(x).size) for x in places.T])
-    at = np.minimum(((places - low) / side * spots).astype(np.int64), spots - 1)
-    image = np.full((spots[1], spots[0]), -np.inf)
-    np.maximum.at(image, (at[:, 1], at[:, 0]), drop)
-    image[np.isinf(image)] = np.nan
-    extent = (low[0], low[0] + side[0], low[1], low[1] + side[1])
-    drawn = axes.imshow(image, origin="lower", extent=extent, aspect="auto", cmap="inferno", interpolation="nearest")
+    spots = [min(SPOTS, max(1, math.isqrt(len(drop)) // 2), np.unique(x).size) for x in places.T]
+    image, x, y, _ = binned_statistic_2d(*places.T, drop, "max", spots)
+    drawn = axes.imshow(
+        image.T,
+        origin="lower",
+        extent=(x[0], x[-1], y[0], y[-1]),
+        aspect="auto",
+        cmap="inferno",
+        interpolation="nearest",
+    )
     axes.figure.colorbar(drawn, ax=axes, label="drop, mV")
     circuit = found.point.circuit
     nodes = [circuit.node_index(pad.node) for pad in found.pads if pad.net == k]

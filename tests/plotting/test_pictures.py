@@ -22,6 +22,7 @@ from circuitsim.cli import COMMANDS, main
 from circuitsim.cli.reproduce import TABLE1
 from circuitsim.cli.studies import Run
 from circuitsim.plotting import draw_circuit
+from circuitsim.plotting.curves import plot_lines
 
 NETLISTS = Path(__file__).parents[2] / "netlists"
 GALLERY = Path(__file__).parents[2] / "docs/gallery.md"
@@ -301,11 +302,11 @@ def test_gallery_pictures_of_waveforms_are_not_empty(drawn, name: str) -> None:
 
 @pytest.mark.parametrize(("first", "last"), [(0.9, 0.012), (0.06, 0.033), (0.019, 0.0145)])
 def test_labels_of_a_logarithmic_axis_do_not_overprint(first: float, last: float) -> None:
-    figure = Figure(figsize=(8.0, 4.5))
     errors = enumerate(np.geomspace(first, last, 5), start=1)
     row = {"error": 0.5, "train_seconds": 1.0}
     history = [{"epoch": epoch, "test_error": error, **row} for epoch, error in errors]
-    TABLE1.findings(Namespace(), [Run({"row": "xs", "method": "ep"}, 0, "digits", history, {})]).draw(figure)
+    found = TABLE1.findings(Namespace(), [Run({"row": "xs", "method": "ep"}, 0, "digits", history, {})])
+    figure = plot_lines(found.curves, found.axes)
     (axes,) = figure.axes
     figure.canvas.draw()
     labels = [label.get_window_extent() for label in axes.get_yticklabels(which="both") if label.get_text()]
