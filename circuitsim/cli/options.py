@@ -19,7 +19,7 @@ from circuitsim.units import parse, short
 Run = Callable[[argparse.Namespace], int]
 LARGEST = 10**9
 """Largest whole number, except for a seed: products of two such sizes fit in 64 bits."""
-LEAST = {"seed": 0, "samples": 1, "hidden": 1}
+LEAST = {"seed": 0, "seeds": 1, "samples": 1, "hidden": 1}
 """Least values of options."""
 
 

@@ -113,7 +113,7 @@ SHARE, LIMIT, IMAGES = 1e-3, 400, 500
 """Fraction of each layer's largest value that counts as converged; maximum number of sweeps; test images."""
 
 
-def _convergence(args: argparse.Namespace, key: Key, experiment: Any) -> dict[str, float]:
+def _convergence(args: argparse.Namespace, key: Key, experiment: Any, *rest: object) -> dict[str, float]:
     """Sweeps to convergence of test images: from zero, and nudged by +β from the free state."""
     from circuitsim.hopfield import convergence
 
@@ -578,7 +578,7 @@ def _drop_options(args: argparse.Namespace, key: Key) -> dict[str, Any]:
     return {"model": "circuit", **given, **data}
 
 
-def _drop_measures(args: argparse.Namespace, key: Key, made: Any) -> dict[str, float]:
+def _drop_measures(args: argparse.Namespace, key: Key, made: Any, *rest: object) -> dict[str, float]:
     """The largest current of a diode over 64 samples, A; of ideal diodes also the held-out error of the same
     conductances with the diodes of every other drop."""
     from circuitsim import batched

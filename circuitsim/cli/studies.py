@@ -12,14 +12,14 @@ import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 from circuitsim.cli.models import RUN, SHARED, new_options
 from circuitsim.cli.options import Option, options_in
-from circuitsim.cli.progress import Interrupt, workers_of
-from circuitsim.cli.train import train_run
+from circuitsim.cli.train import Task, train_all
 from circuitsim.errors import UsageError
 from circuitsim.formats.columns import csv, markdown
 from circuitsim.plotting.curves import Line, plot_lines
@@ -135,7 +135,7 @@ class Study(NamedTuple):
     seeds: int = 1
     usual: Mapping[str, str] = {}
     keys: Callable[[Key], bool] | None = None
-    measure: Callable[[argparse.Namespace, Key, Any], dict[str, float]] | None = None
+    measure: Callable[..., dict[str, float]] | None = None
     more: str = ""
     over: str = ""
 
@@ -164,14 +164,42 @@ out DIR  write {self.name}.md, .csv and .png here
 
     def run(self, args: argparse.Namespace) -> int:
         """Train, print the page, and write the requested files."""
+        if args.epochs is not None and args.epochs < 1:
+            raise UsageError(f"--epochs must be at least 1, not {args.epochs}")
+        if args.budget is not None and not 0.0 <= args.budget < math.inf:
+            raise UsageError(f"--budget is a number of minutes (0: show stored runs only), not {args.budget}")
         values = [self._chosen(axis, getattr(args, f"{axis}s")) for axis in self.axes]
         grid = [dict(zip(self.axes, point)) for point in itertools.product(*values)]
         points = [(key, seed) for key in filter(self.keys, grid) for seed in range(args.seeds)]
-        runs, interrupted = trained(self, points, args)
+        runs, interrupted = self._trained(points, args)
         if not runs:
             raise UsageError("no network finished an epoch; give more time with --budget")
         deliver(args.out, self.name, self.findings(args, runs))
         return 130 if interrupted else 0
+
+    def _trained(self, points: Sequence[tuple[Key, int]], args: argparse.Namespace) -> tuple[list[Run], bool]:
+        """The runs that completed an epoch, in the order of the points and seeds, and whether one was interrupted."""
+        end = math.inf if args.budget is None else time.time() + 60.0 * args.budget
+        plain = argparse.Namespace(**{name: value for name, value in vars(args).items() if not callable(value)})
+        folder = None if args.runs is None else Path(args.runs)
+        tasks = [
+            Task(
+                "-".join([self.name, *map(word, key.values()), str(seed)]),
+                new_options({"seed": seed, **self.train(args, key)}),
+                args.epochs,
+                folder,
+                None if self.measure is None else partial(self.measure, plain, key),
+                end,
+            )
+            for key, seed in points
+        ]
+        runs, interrupted = list[Run](), False
+        for k, ((key, seed), found) in enumerate(zip(points, train_all(tasks, args.workers, args.dask)), 1):
+            print(f"{k} of {len(points)} runs done", file=sys.stderr)
+            interrupted = found.interrupted
+            if found.rows:
+                runs.append(Run(key, seed, found.dataset, found.rows, found.made))
+        return runs, interrupted
 
     def _chosen(self, axis: str, text: str) -> list[Any]:
         """The values named in a list, in the order of the grid; numbers as they are given."""
@@ -243,70 +271,6 @@ out DIR  write {self.name}.md, .csv and .png here
                 found.append(Line("", dotted, [0, last], [paper.error] * 2, {"color": f"C{k}", "linestyle": ":"}))
                 dotted = "_"
         return found, {"xlabel": "epochs", "ylabel": "test error, %", "yscale": "log"}
-
-
-class Task(NamedTuple):
-    """One network to train, in any process: the options of the study, when training ends, and the titles shown so far
-    (None: a parallel run, which shows nothing)."""
-
-    study: Study
-    key: Key
-    seed: int
-    args: argparse.Namespace
-    end: float
-    shown: set[str] | None
-
-
-def trained(study: Study, points: Sequence[tuple[Key, int]], args: argparse.Namespace) -> tuple[list[Run], bool]:
-    """The runs that completed an epoch, in the order of the points and seeds, and whether they were interrupted.
-
-    Raises
-    ------
-    UsageError
-        Limits that permit no training.
-    """
-    from circuitsim.points import computed
-
-    for name in ("seeds", "epochs", "samples"):
-        number = getattr(args, name, None)
-        if number is not None and number < 1:
-            raise UsageError(f"--{name} must be at least 1, not {number}")
-    if args.budget is not None and not 0.0 <= args.budget < math.inf:
-        raise UsageError(f"--budget is a number of minutes (0: show stored runs only), not {args.budget}")
-    end = math.inf if args.budget is None else time.time() + 60.0 * args.budget
-    plain = argparse.Namespace(**{name: value for name, value in vars(args).items() if not callable(value)})
-    apart = args.dask is not None or args.workers not in (None, 1)
-    tasks = [Task(study, *point, plain, end, None if apart else set()) for point in points]
-    found: list[Run | None] = []
-    with Interrupt() as stopped, workers_of(args.workers, args.dask) as (workers, given):
-        for result in computed(_train, tasks, workers or 1, given):
-            found.append(result)
-            if apart:
-                print(f"{len(found)} of {len(tasks)} runs done", file=sys.stderr)
-        return [run for run in found if run is not None], stopped()
-
-
-def _train(task: Task) -> Run | None:
-    """Train a network, or continue it; None without a completed epoch."""
-    study, args = task.study, task.args
-    name = "-".join([study.name, *map(word, task.key.values()), str(task.seed)])
-    folder = None if args.runs is None else Path(args.runs)
-    with Interrupt() as stopped:
-
-        def late() -> bool:
-            return stopped() or time.time() >= task.end
-
-        # Stored runs are shown even after the time limit; new ones are not started.
-        if late() and (folder is None or not (folder / name).exists()):
-            return None
-        if task.shown is not None:
-            print(f"{name} begins", file=sys.stderr)
-        given = new_options({"seed": task.seed, **study.train(args, task.key)})
-        made, dataset, history = train_run(name, given, args.epochs, folder, late, task.shown)
-        if not history.rows:
-            return None
-        measures = study.measure(args, task.key, made) if study.measure else {}
-        return Run(task.key, task.seed, dataset, history.rows, measures)
 
 
 # ---------------------------------------------------------------------- pages

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,76 +51,103 @@ MEASURES = ("loss", "error", "accuracy", "likelihood")
 
 
 class Task(NamedTuple):
-    """A run: its options, its folder, titles and notes shown so far (None: a silent run)."""
+    """A model to train, or to continue, in any process.
 
+    Attributes
+    ----------
+    name : str
+        Of the run: its folder in ``folder`` (None: nothing is stored) and its progress line.
+    options : Options
+    epochs : int or None
+        See `train_run`.
+    folder : Path or None
+    after : callable
+        Called in the run's process with the experiment, its history and whether it was interrupted.
+    end : float
+        When training ends (`time.time`).
+    """
+
+    name: str
     options: Options
-    folder: str | None
-    shown: set[str] | None
+    epochs: int | None
+    folder: Path | None
+    after: Callable[[Experiment, History, bool], Any] | None = None
+    end: float = math.inf
 
 
 class Finished(NamedTuple):
-    """The last row of a run's history, empty without one, and whether it was interrupted."""
+    """The data set of a run, the rows of its history, the result of its ``after``, and whether it was interrupted."""
 
-    seed: int
-    row: Row
+    dataset: str
+    rows: list[Row]
+    made: Any
     interrupted: bool
+
+
+def train_all(tasks: Sequence[Task], workers: int | None, dask: str | None) -> Iterator[Finished]:
+    """Train models one after another, or side by side and silently, until one is interrupted."""
+    shown: set[str] | None = set() if dask is None and workers in (None, 1) else None
+    with workers_of(workers, dask) as (processes, given):
+        for finished in computed(partial(_finished, shown), tasks, processes or 1, given):
+            yield finished
+            if finished.interrupted:
+                break
+
+
+def _finished(shown: set[str] | None, task: Task) -> Finished:
+    with Interrupt() as stopped:
+
+        def late() -> bool:
+            return stopped() or time.time() >= task.end
+
+        # Stored runs are shown even after the time limit; new ones are not started.
+        if late() and (task.folder is None or not (task.folder / task.name).exists()):
+            return Finished("", [], None, stopped())
+        made, dataset, history = train_run(task.name, task.options, task.epochs, task.folder, late, shown)
+        after = {} if task.after is None or not history.rows else task.after(made, history, stopped())
+        return Finished(dataset, history.rows, after, stopped())
 
 
 def run_seeds(options: Options) -> int:
     """Train with every seed; 0 when done, 130 when interrupted and saved."""
-    seeds, workers, dask = options.seeds, options.workers, options.dask
-    if seeds < 1:
-        raise UsageError(f"--seeds must be at least 1, not {seeds}")
     folder = None if options.out is None else Path(options.out).resolve()
-    texts: set[str] | None = set() if dask is None and workers in (None, 1) else None
-    tasks = [
-        Task(options.but(seed=seed), None if folder is None else str(folder / f"seed-{seed}"), texts)
-        for seed in range(options.seed, options.seed + seeds)
-    ]
-    for task in tasks:
-        if task.folder is not None:
-            _check_recorded(RunDirectory(task.folder), task.options.recorded())
+    seeds, tasks = range(options.seed, options.seed + options.seeds), []
+    for seed in seeds:
+        name, own = f"seed-{seed}", options.but(seed=seed)
+        after = partial(_kept, None if folder is None else folder / name, not options.no_pictures)
+        tasks.append(Task(name, own, options.epochs, folder, after))
+        if folder is not None:
+            _check_recorded(RunDirectory(folder / name), own.recorded())
     found: list[Finished] = []
-    with workers_of(workers, dask) as (processes, given):
-        for finished in computed(train_seed, tasks, processes or 1, given):
-            found.append(finished)
-            print(f"seed {finished.seed} done ({len(found)} of {seeds})", file=sys.stderr)
-            if finished.interrupted:
-                break
-    done = [one for one in found if one.row]
+    for finished in train_all(tasks, options.workers, options.dask):
+        print(f"seed {seeds[len(found)]} done ({len(found) + 1} of {len(seeds)})", file=sys.stderr)
+        found.append(finished)
+    done = [(str(seed), one.rows[-1]) for seed, one in zip(seeds, found) if one.rows]
     if done:
-        shown = [name for name in done[0].row if name.endswith(MEASURES)]
-        values = np.array([[one.row[name] for name in shown] for one in done], dtype=float)
-        rows = [(str(one.seed), *row) for one, row in zip(done, values.tolist())]
+        names = list(done[0][1])
+        shown = [name for name in names if name.endswith(MEASURES)]
+        values = np.array([[row[name] for name in shown] for _, row in done], dtype=float)
+        rows = [(seed, *numbers) for (seed, _), numbers in zip(done, values.tolist())]
         if len(done) > 1:
             rows += [("mean", *values.mean(axis=0).tolist()), ("deviation", *values.std(axis=0, ddof=1).tolist())]
         print(Table.of(", ".join(["seed", *shown]), rows).text(), end="")
         if folder is not None:
-            text = csv(["seed", *done[0].row], [[str(one.seed), *one.row.values()] for one in done])
+            text = csv(["seed", *names], [[seed, *row.values()] for seed, row in done])
             atomic_write(folder / "seeds.csv", text.encode())
             print(f"written to {folder}: seeds.csv, a folder for each seed")
     if found[-1].interrupted:
-        print(
-            "interrupted: repeat the command to continue" if folder else "interrupted: nothing saved (no --out)",
-            file=sys.stderr,
-        )
+        saved = "repeat the command to continue" if folder else "nothing saved (no --out)"
+        print(f"interrupted: {saved}", file=sys.stderr)
         return 130
     return 0
 
 
-def train_seed(task: Task) -> Finished:
-    """Train with one seed, or continue the run in its folder."""
-    options, folder = task.options, None if task.folder is None else Path(task.folder)
-    name = f"seed-{options.seed}"
-    with Interrupt() as stopped:
-        parent = None if folder is None else folder.parent
-        experiment, _, history = train_run(name, options, options.epochs, parent, stopped, task.shown)
-        interrupted = stopped()
-    if folder is not None and history.rows and not interrupted:
+def _kept(folder: Path | None, pictures: bool, experiment: Experiment, history: History, interrupted: bool) -> None:
+    """Write the model of a finished run, and its pictures."""
+    if folder is not None and not interrupted:
         experiment.save(folder)
-        if not options.no_pictures:
+        if pictures:
             experiment.draw(folder, history)
-    return Finished(options.seed, history.rows[-1] if history.rows else {}, interrupted)
 
 
 def train_run(
