@@ -302,15 +302,7 @@ def resolved_violations(kind, first, second, zeroable, value, v, low, i, drops, 
 
     Fills in the worst absolute and relative violations, in the order of `EQUATIONS`; see `certify` for the arguments.
     """
-    for e in range(kind.size):
-        a, b = first[e], second[e]
-        c = value[e] if kind[e] == CURRENT else i[e]
-        at_node[0, a] += c
-        at_node[0, b] -= c
-        at_node[1, a] = max(at_node[1, a], abs(c))
-        at_node[1, b] = max(at_node[1, b], abs(c))
-    for k in range(at_node.shape[1]):
-        worst[0], relative[0] = update_maximum(worst[0], relative[0], abs(at_node[0, k]), at_node[1, k])
+    worst[0], relative[0], _ = net_currents(first, second, i, at_node)
     gap, gap_scale, most, share = 0.0, 0.0, 0.0, 0.0
     least, holder, looked = np.empty_like(at_node), np.empty(at_node.shape[1], np.int64), False
     for e in range(kind.size):

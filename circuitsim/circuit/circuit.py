@@ -35,7 +35,7 @@ from circuitsim.circuit.table import (
 from circuitsim.errors import TopologyError, UsageError
 from circuitsim.formats import html
 from circuitsim.formats.rich import Picture
-from circuitsim.models import MODELS, Device, zener
+from circuitsim.models import MODELS, Device
 from circuitsim.models.base import IDEAL_TYPE
 
 if TYPE_CHECKING:
@@ -186,12 +186,7 @@ class Circuit(ElementTable):
         resistance : float or str
             In breakdown, Ω.
         """
-        numbers = [spice_number(name, what, x) for what, x in (("voltage", voltage), ("resistance", resistance))]
-        try:
-            device = zener(*numbers)
-        except ValueError as error:
-            raise TopologyError(f"{name}: {error}") from None
-        self.device(name, anode, cathode, device)
+        self.diode(name, anode, cathode, vfwd=0.0, ron=0.0, vrev=voltage, rrev=resistance)
 
     def voltage_source(
         self,

@@ -68,8 +68,13 @@ def present_measured(
         settings["whole"] = settings.get("whole", False) and not args.measure
     present(found, args, tables, more, **settings)
     if values and not args.measure and args.format in ("csv", "raw"):
-        said = ", ".join(f"{name} = {'failed' if value is None else f'{value:g}'}" for name, value in values.items())
-        print(f"measured: {said}", file=sys.stderr)
+        print(f"measured: {_said(values)}", file=sys.stderr)
+
+
+def _said(values: Mapping[str, float | None]) -> str:
+    """Measurements in a line."""
+    words = ("failed" if value is None or value != value else f"{value:g}" for value in values.values())
+    return ", ".join(map("{} = {}".format, values, words))
 
 
 def _measured(deck: Deck, found: Any, own: Sequence[str], asked: Sequence[str]) -> dict[str, float | None]:
@@ -255,10 +260,9 @@ def present_runs(
     present(chosen, args, tables, more, figure=figure, whole=True)
     failed = {failure.row for failure in measured.failures}
     for row in range(len(measured)) if columns and args.format in ("csv", "raw") else ():
-        values = ((name, float(column[row])) for name, column in measured.columns.items())
-        said = ", ".join(f"{name} = {'failed' if value != value else f'{value:g}'}" for name, value in values)
         if row not in failed:
-            print(f"measured at {_place(measured, row)}: {said}", file=sys.stderr)
+            values = {name: float(column[row]) for name, column in measured.columns.items()}
+            print(f"measured at {_place(measured, row)}: {_said(values)}", file=sys.stderr)
 
 
 def check_runs(found: Sweep, what: str) -> None:

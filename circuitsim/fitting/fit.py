@@ -455,25 +455,18 @@ class WaveformFit:
         dict of str to array or None, dict of str to float
             By parameter; means of the loss and of the measurements.
         """
-        total, metrics = np.zeros(self.size.size), dict[str, float]()
-        rows = batch[0].tolist()
-        for sample in rows:
+        total, losses = np.zeros(self.size.size), list[Loss]()
+        for sample in batch[0].tolist():
             result = self.run(sample)
-            loss = self.loss(sample, result)
-            found = waveform_gradient(result, loss.functionals, self.timed.names, loss.weights).gradient
-            total += np.array([found[name] for name in self.timed.names]) / len(rows)
-            for name, value in {"loss": loss.value, **loss.measured}.items():
-                metrics[name] = metrics.get(name, 0.0) + value / len(rows)
-        return {"numbers": total * np.where(self.positive, self.values(), self.size)}, metrics
+            losses.append(self.loss(sample, result))
+            found = waveform_gradient(result, losses[-1].functionals, self.timed.names, losses[-1].weights).gradient
+            total += np.array([found[name] for name in self.timed.names])
+        size = np.where(self.positive, self.values(), self.size)
+        return {"numbers": total / len(losses) * size}, _mean(losses)
 
     def measured(self, samples: Sequence[int]) -> dict[str, float]:
         """Mean loss and measurements of samples, without gradients."""
-        found: dict[str, float] = {}
-        for sample in samples:
-            loss = self.loss(sample, self.run(sample))
-            for name, value in {"loss": loss.value, **loss.measured}.items():
-                found[name] = found.get(name, 0.0) + value / len(samples)
-        return found
+        return _mean([self.loss(sample, self.run(sample)) for sample in samples])
 
     def project(self) -> None:
         """Clip to the bounds."""
@@ -507,13 +500,16 @@ class WaveformFit:
             raise CheckpointError("the deck or the data have changed since the run to resume was begun")
 
 
+def _mean(losses: Sequence[Loss]) -> dict[str, float]:
+    """The mean loss and the mean measurements of samples."""
+    rows = [{"loss": loss.value, **loss.measured} for loss in losses]
+    return {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]}
+
+
 def _of_waves(own: WaveTarget, result: TransientResult) -> Loss:
     """Mean squared deviation from target values."""
     if own.times[-1] > result.stop:
         raise UsageError(f"a target is at {own.times[-1]:g} s, the waveforms end at {result.stop:g} s")
-    from circuitsim.analysis.probes import parse_probes
-    from circuitsim.time_domain.result import columns
-
     functionals: list[Functional] = []
     weights, total, count = [], 0.0, own.wanted
     for name, wanted in own.outputs.items():

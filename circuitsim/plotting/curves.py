@@ -238,9 +238,7 @@ def plot_harmonics(name: str, table: Table) -> Figure:
     figure, panels = stacked(name, 8.0, [2.5, 2.5], True)
     _, _, frequency, amplitude, phase, _ = (np.asarray(column)[1:] for column in table.columns)
     for axes, values, label in zip(panels, (amplitude, phase), ("amplitude", "phase, °")):
-        axes.vlines(frequency, 0.0, values, linewidth=2.0, color=BLUE)
-        axes.plot(frequency, values, "o", markersize=4, color=BLUE)
-        axes.axhline(0.0, color=INK, linewidth=0.8)
+        axes.stem(frequency, values)
         gridded(axes)
         measured(axes.yaxis, label, "")
     measured(axes.xaxis, "frequency", "Hz")

@@ -169,8 +169,9 @@ class Summary:
         """Samples so far."""
         return self.moments.size + self.failures
 
-    def add(self, values: np.ndarray, moments: Moments, failures: int, worst: float) -> None:
-        """Add the quantities (n, q) of the next block."""
+    def add(self, block: Block) -> None:
+        """Add the next block."""
+        values, moments, failures, worst = block
         self.moments = self.moments.plus(moments)
         self.held.append(values[: self.room])
         self.room -= len(self.held[-1])
@@ -266,13 +267,27 @@ class MonteCarlo(Result):
         self.tolerances, self.samples, self.failures = tuple(tolerances), summary.samples, summary.failures
         self.worst = summary.worst
         values = Reader(probes, nominal.circuit).read(nominal)
-        shares, held = summary.moments.contributions(), np.sort(np.concatenate(summary.held), axis=0)
-        self.quantities = tuple(
-            _quantity(
-                str(probe), probe.unit, float(values[q]), q, summary, held[:, q], shares[:, q], spread, confidence
+        moments, held = summary.moments, np.sort(np.concatenate(summary.held), axis=0)
+        quantities = []
+        for q, (probe, share, numbers) in enumerate(zip(probes, moments.contributions().T, held.T)):
+            deviation = float(moments.deviation[q])
+            quantities.append(
+                Quantity(
+                    str(probe),
+                    probe.unit,
+                    float(values[q]),
+                    float(moments.mean[q]),
+                    deviation / math.sqrt(moments.size),
+                    deviation,
+                    float(summary.least[q]),
+                    float(summary.most[q]),
+                    {p: quantile(numbers, p, confidence) for p in QUANTILES},
+                    tuple((spread.variables[v], float(share[v])) for v in np.argsort(-share, kind="stable").tolist()),
+                    max(0.0, 1.0 - float(share.sum())) if deviation else 0.0,
+                    *np.histogram(numbers, BINS),
+                )
             )
-            for q, probe in enumerate(probes)
-        )
+        self.quantities = tuple(quantities)
         self.specifications = tuple(
             (one, proportion(met, self.samples, confidence)) for one, met in zip(summary.specifications, summary.met)
         )
@@ -330,36 +345,6 @@ class MonteCarlo(Result):
     def _proof(self) -> str:
         how = f"intervals of {100 * self.confidence:g} %, seed {self.seed}"
         return f"all samples certified, worst relative violation {self.worst:.1e}; {how}"
-
-
-def _quantity(
-    name: str,
-    unit: str,
-    nominal: float,
-    q: int,
-    summary: Summary,
-    held: np.ndarray,
-    shares: np.ndarray,
-    spread: Spread,
-    confidence: float,
-) -> Quantity:
-    moments = summary.moments
-    order = np.argsort(-shares, kind="stable")
-    deviation = float(moments.deviation[q])
-    return Quantity(
-        name,
-        unit,
-        nominal,
-        float(moments.mean[q]),
-        deviation / math.sqrt(moments.size),
-        deviation,
-        float(summary.least[q]),
-        float(summary.most[q]),
-        {p: quantile(held, p, confidence) for p in QUANTILES},
-        tuple((spread.variables[v], float(shares[v])) for v in order.tolist()),
-        max(0.0, 1.0 - float(shares.sum())) if deviation else 0.0,
-        *np.histogram(held, BINS),
-    )
 
 
 def numbers(q: Quantity) -> dict[str, Any]:
@@ -557,7 +542,7 @@ MOST = 10**9
 """Maximum number of samples."""
 
 
-class _Block(NamedTuple):
+class Block(NamedTuple):
     """The quantities (n, q) of a block, their moments with the variables', failures, the largest residual."""
 
     values: np.ndarray
@@ -654,10 +639,10 @@ def montecarlo(
     blocks = -(-samples // BLOCK)
     size = max(1, min(blocks // TASKS, LARGEST))
     tasks = [range(first, min(first + size, blocks)) for first in range(0, blocks, size)]
-    draw: Callable[[range], list[_Block]] = partial(draw_blocks, job, spread, seed, latin, samples)
+    draw: Callable[[range], list[Block]] = partial(draw_blocks, job, spread, seed, latin, samples)
     found = computed(draw, tasks, workers, executor, journal)
     for block in chain.from_iterable(found):
-        summary.add(block.values, block.moments, block.failures, block.worst)
+        summary.add(block)
         if rows is not None:
             rows(names, block.values)
         if progress is not None:
@@ -683,7 +668,7 @@ def _canonical(quantity: str, circuit: Circuit) -> str:
     return str(found[0])
 
 
-def _encoded(blocks: list[_Block]) -> dict[str, np.ndarray]:
+def _encoded(blocks: list[Block]) -> dict[str, np.ndarray]:
     """The blocks of a task as arrays."""
     arrays = {"failures": np.array([b.failures for b in blocks])}
     arrays["worst"] = np.array([b.worst for b in blocks])
@@ -693,17 +678,17 @@ def _encoded(blocks: list[_Block]) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _decoded(arrays: dict[str, np.ndarray]) -> list[_Block]:
+def _decoded(arrays: dict[str, np.ndarray]) -> list[Block]:
     """The blocks of `_encoded`."""
     blocks = []
     columns = [arrays[name] for name in ("failures", "worst", *Moments._fields)]
     values = np.split(arrays["values"], np.cumsum(arrays["size"][:-1]))
     for own, failures, worst, size, *moments in zip(values, *columns):
-        blocks.append(_Block(own, Moments(int(size), *moments), int(failures), float(worst)))
+        blocks.append(Block(own, Moments(int(size), *moments), int(failures), float(worst)))
     return blocks
 
 
-def draw_blocks(job: bytes, spread: Spread, seed: int, latin: bool, samples: int, blocks: range) -> list[_Block]:
+def draw_blocks(job: bytes, spread: Spread, seed: int, latin: bool, samples: int, blocks: range) -> list[Block]:
     """Compute some blocks of a run, in any process."""
     worker, found = worker_of(job), []
     for block in blocks:
@@ -711,5 +696,5 @@ def draw_blocks(job: bytes, spread: Spread, seed: int, latin: bool, samples: int
         solved = worker.solve(spread.values(x))
         there = ~np.isnan(solved.values).any(axis=1)
         y = solved.values[there]
-        found.append(_Block(y, Moments.of(y, x[there]), solved.failures, solved.worst))
+        found.append(Block(y, Moments.of(y, x[there]), solved.failures, solved.worst))
     return found

@@ -26,7 +26,7 @@ def test_quantiles_are_of_the_first_samples_and_moments_of_all(monkeypatch: pyte
     monkeypatch.setattr(result, "HELD", 0)
     summary, numbers = result.Summary(1, 1, [], []), np.random.default_rng(2).random((300, 1))
     for part in np.array_split(numbers, 7):
-        summary.add(part, Moments.of(part, part), 0, 0.0)
+        summary.add(result.Block(part, Moments.of(part, part), 0, 0.0))
     np.testing.assert_array_equal(np.concatenate(summary.held), numbers[:100])
     assert (summary.least, summary.most, summary.samples) == (numbers.min(), numbers.max(), 300)
 
