@@ -7,7 +7,7 @@ If none is free, positions around the preferred one are tried at increasing dist
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -19,8 +19,8 @@ GAP = 0.015
 LINE = 1.22
 """Height of a line of text as a fraction of its size."""
 
-SYMBOL_COST, WIRE_COST = 30.0, 4.0
-"""Cost of a label over a symbol, and of one over a wire, in steps of preference."""
+LABEL_COST, SYMBOL_COST, WIRE_COST = 1e6, 30.0, 4.0
+"""Costs of a label over another, over a symbol, and over a wire, in steps of preference."""
 
 
 class Text(NamedTuple):
@@ -60,10 +60,6 @@ class Text(NamedTuple):
         cos, sin = math.cos(math.radians(self.angle)), math.sin(math.radians(self.angle))
         return box @ np.array([[cos, sin], [-sin, cos]]) + (self.x, self.y)
 
-    def moved(self, dx: float, dy: float) -> Text:
-        """The same text at another position."""
-        return self._replace(x=self.x + dx, y=self.y + dy)
-
 
 Place = tuple[Text, ...]
 """The texts of one label at one position."""
@@ -102,34 +98,21 @@ class Placer:
         self.wires, self.labels = wires.reshape(-1, 2, 2), np.empty((0, 4, 2))
 
     def place(self, places: Sequence[Place]) -> Place:
-        """Choose the best of these positions and reserve it; if none is free, the nearest free one to the first."""
-        best, least = None, math.inf
+        """Choose the best of these positions and reserve it."""
+        best, least = places[0], math.inf
         for preference, place in enumerate(places):
             if preference >= least:
                 break
             cost = preference + sum(map(self._cost, place))
             if cost < least:
                 best, least = place, cost
-        if best is None:
-            best = next(place for place in self._around(places[0]) if max(map(self._cost, place)) < math.inf)
         self.labels = np.concatenate([self.labels, [text.corners() for text in best]])
         return best
 
-    @staticmethod
-    def _around(place: Place) -> Iterable[Place]:
-        """The same label at increasing distances in all directions."""
-        step = 0.08
-        for ring in range(1, 10_000):
-            for turn in range(8 + 4 * ring):
-                angle = 2.0 * math.pi * turn / (8 + 4 * ring) + math.pi / 2
-                yield tuple(t.moved(step * ring * math.cos(angle), step * ring * math.sin(angle)) for t in place)
-
     def _cost(self, text: Text) -> float:
-        """Cost of a text at its position; infinite where it covers a label."""
-        corners = text.corners()
-        if _covered(corners, self.labels):
-            return math.inf
-        return SYMBOL_COST * _covered(corners, self.symbols) + WIRE_COST * _covered(corners, self.wires)
+        """Cost of a text at its position."""
+        pairs = (LABEL_COST, self.labels), (SYMBOL_COST, self.symbols), (WIRE_COST, self.wires)
+        return sum(cost * _covered(text.corners(), shapes) for cost, shapes in pairs)
 
 
 def _covered(corners: np.ndarray, shapes: np.ndarray) -> int:
