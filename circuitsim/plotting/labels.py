@@ -1,7 +1,6 @@
-"""Label placement: no overlap of labels, and as little as possible with symbols and wires.
+"""Label placement: as little overlap as possible of labels, and with symbols and wires.
 
-Every label has a list of positions in order of preference. Labels are placed greedily, each at its best free position.
-If none is free, positions around the preferred one are tried at increasing distances.
+Every label has a list of positions in order of preference. Labels are placed greedily, each at its best position.
 """
 
 from __future__ import annotations
