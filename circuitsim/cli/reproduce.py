@@ -6,7 +6,6 @@ import argparse
 import io
 import math
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -513,23 +512,6 @@ BORDER, BLOCK, HELD_OUT = 2, 3, 2000
 """Pixels cropped around MNIST images, side of the averaged squares (8 × 8 of them), and number of test images."""
 
 
-class DropStudy(Study):
-    """The study with the files that its runs need."""
-
-    def run(self, args: argparse.Namespace) -> int:
-        """Write the files, train, print the page, and write the requested files."""
-        with tempfile.TemporaryDirectory() as scratch:
-            args.decks = scratch if args.runs is None else args.runs
-            Path(args.decks).mkdir(parents=True, exist_ok=True)
-            if args.dataset == "mnist":
-                _write_mnist(args)
-            return Study.run(self._replace(name=_drop_name(args)), args)
-
-
-def _drop_name(args: argparse.Namespace) -> str:
-    return "forward-drop" if args.dataset == "digits" else f"forward-drop-{args.dataset}"
-
-
 def deck(drop: float, folder: Path) -> str:
     """A file of the deck with diodes of this forward drop, V."""
     from circuitsim._bundled import netlists
@@ -543,8 +525,8 @@ def deck(drop: float, folder: Path) -> str:
     return str(path)
 
 
-def _write_mnist(args: argparse.Namespace) -> None:
-    """Write files of randomly chosen training images, and of test images, for the 128 inputs of the deck."""
+def _mnist(args: argparse.Namespace) -> dict[str, str]:
+    """Files of randomly chosen training images, and of test images, for the 128 inputs of the deck."""
     from circuitsim.datasets import load
 
     images = load("mnist", args.data_dir)
@@ -558,24 +540,22 @@ def _write_mnist(args: argparse.Namespace) -> None:
     for name, (pixels, labels) in sets.items():
         file = io.BytesIO()
         np.savez(file, x=features(pixels, images.shape[0]), y=labels)
-        atomic_write(Path(args.decks) / f"mnist-{name}.npz", file.getvalue())
+        atomic_write(args.folder / f"mnist-{name}.npz", file.getvalue())
+    return {"data": str(args.folder / "mnist-train.npz"), "test": str(args.folder / "mnist-test.npz")}
 
 
 def features(pixels: Any, side: int) -> Any:
     """Means of squares of pixels, 0 … 1, and their negatives (samples, 128), from images (samples, side²) of bytes."""
-    inner = pixels.reshape(-1, side, side)[:, BORDER : side - BORDER, BORDER : side - BORDER] / 255.0
-    count = (side - 2 * BORDER) // BLOCK
+    inner = pixels.reshape(-1, side, side)[:, BORDER:-BORDER, BORDER:-BORDER] / 255.0
+    count = inner.shape[1] // BLOCK
     means = inner.reshape(-1, count, BLOCK, count, BLOCK).mean(axis=(2, 4)).reshape(len(pixels), -1)
     return np.concatenate([means, -means], axis=1)
 
 
 def _drop_options(args: argparse.Namespace, key: Key) -> dict[str, Any]:
-    folder = Path(args.decks)
-    data: dict[str, Any] = {"data": "digits", "split": 0.25}
-    if args.dataset == "mnist":
-        data = {"data": str(folder / "mnist-train.npz"), "test": str(folder / "mnist-test.npz")}
-    given = {"deck": deck(key["drop"], folder), "gain": key["gain"], "scatter": 0.3, "method": "implicit", "batch": 16}
-    return {"model": "circuit", **given, **data}
+    given = {"gain": key["gain"], "scatter": 0.3, "method": "implicit", "batch": 16}
+    data = _mnist(args) if args.dataset == "mnist" else {"data": "digits", "split": 0.25}
+    return {"model": "circuit", "deck": deck(key["drop"], args.folder), **given, **data}
 
 
 def _drop_measures(args: argparse.Namespace, key: Key, made: Any, *rest: object) -> dict[str, float]:
@@ -611,7 +591,7 @@ def _drop_cells(runs: list[Run], every: list[Run]) -> dict[str, str]:
     }
 
 
-FORWARD_DROP = DropStudy(
+FORWARD_DROP = Study(
     "forward-drop",
     "Accuracy against the diodes' forward drop",
     f"`netlists/{DECK}` with its 20 diodes between free nodes as junction diodes of several forward drops at 1 A, V "

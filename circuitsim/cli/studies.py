@@ -10,6 +10,7 @@ import argparse
 import itertools
 import math
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -105,7 +106,8 @@ class Study(NamedTuple):
     axes : mapping of str to tuple
         Axis → its values; ``--<axis>s`` chooses some of them, or other numbers where they are floats.
     train : callable
-        ``train(args, key)``: options of ``circuitsim train`` for a point of the grid.
+        ``train(args, key)``: options of ``circuitsim train`` for a point of the grid, whose files go to
+        ``args.folder``.
     cells : callable
         ``cells(runs, all_runs)``: the columns of a row, for all seeds of a point.
     paper : callable
@@ -171,7 +173,10 @@ out DIR  write {self.name}.md, .csv and .png here
         values = [self._chosen(axis, getattr(args, f"{axis}s")) for axis in self.axes]
         grid = [dict(zip(self.axes, point)) for point in itertools.product(*values)]
         points = [(key, seed) for key in filter(self.keys, grid) for seed in range(args.seeds)]
-        runs, interrupted = self._trained(points, args)
+        with tempfile.TemporaryDirectory() as scratch:
+            args.folder = Path(args.runs or scratch)
+            args.folder.mkdir(parents=True, exist_ok=True)
+            runs, interrupted = self._trained(points, args)
         if not runs:
             raise UsageError("no network finished an epoch; give more time with --budget")
         deliver(args.out, self.name, self.findings(args, runs))
@@ -181,13 +186,12 @@ out DIR  write {self.name}.md, .csv and .png here
         """The runs that completed an epoch, in the order of the points and seeds, and whether one was interrupted."""
         end = math.inf if args.budget is None else time.time() + 60.0 * args.budget
         plain = argparse.Namespace(**{name: value for name, value in vars(args).items() if not callable(value)})
-        folder = None if args.runs is None else Path(args.runs)
         tasks = [
             Task(
                 "-".join([self.name, *map(word, key.values()), str(seed)]),
                 new_options({"seed": seed, **self.train(args, key)}),
                 args.epochs,
-                folder,
+                args.folder if args.runs else None,
                 None if self.measure is None else partial(self.measure, plain, key),
                 end,
             )

@@ -47,5 +47,5 @@ def test_a_small_run_on_files_of_mnists_form(tmp_path: Path, capsys: pytest.Capt
     assert "--samples takes 1 to 200" in capsys.readouterr().err
     assert main([*command, "200"]) == 0
     assert "Trained here on mnist-train." in capsys.readouterr().out
-    *_, row = csv.DictReader((tmp_path / "out" / "forward-drop-mnist.csv").read_text().splitlines())
+    *_, row = csv.DictReader((tmp_path / "out" / "forward-drop.csv").read_text().splitlines())
     assert float(row["test_error"]) < 0.8
