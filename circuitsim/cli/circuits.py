@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from circuitsim import report as parts
 from circuitsim.cli import main
 from circuitsim.cli.deck import alone, as_dict, elsewhere, printed, read, report, roles_of, run_together, severity
-from circuitsim.cli.options import command, spice_number
+from circuitsim.cli.options import command
 from circuitsim.cli.output import check_drawing, check_ending, check_target, check_targets, deliver, draw, present, save
 from circuitsim.errors import CircuitError, NetlistError, NoSteadyStateError, Problem, TopologyError, UsageError, some
 from circuitsim.formats import operating_point as forms
@@ -547,7 +547,7 @@ def _plain(error: CircuitError) -> str:
     return escape(str(error))
 
 
-def _of_run(path: str, capacitance: str | None) -> str:
+def _of_run(path: str, capacitance: float | None) -> str:
     """The report of a training run."""
     import json
 
@@ -579,12 +579,12 @@ def _of_run(path: str, capacitance: str | None) -> str:
     return parts.page(f"Run {os.path.normpath(path)}: {options.get('model')}", body)
 
 
-def _settling(deck: Deck, options: Mapping[str, Any], capacitance: str) -> str:
+def _settling(deck: Deck, options: Mapping[str, Any], capacitance: float) -> str:
     """Settling times and energies over the samples that a deck was trained with."""
     from circuitsim.datasets.samples import read_samples
     from circuitsim.time_domain import StepCircuit, settling_energy
 
-    step = StepCircuit.of_deck(deck, spice_number("--capacitance", capacitance))
+    step = StepCircuit.of_deck(deck, capacitance)
     samples = read_samples(options["data"], read_roles(deck)[0].require(), options["classes"], targets=False)
     found = settling_energy(step, float(options["gain"]) * samples.x)
     return parts.analysis("Settling time and energy", found)

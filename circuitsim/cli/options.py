@@ -299,6 +299,11 @@ def tolerance(text: str) -> float:
     return bounded(text, lambda value: 0.0 < value < 1.0, "not between 0 and 1")
 
 
+def time(text: str) -> float:
+    """A time of a run: a positive SPICE number."""
+    return bounded(text, lambda value: value > 0.0, "not a positive time, such as 10m")
+
+
 def gap(text: str) -> float:
     """The value of ``--gap``: a SPICE number that is not negative."""
     return bounded(text, lambda value: value >= 0.0, "less than 0")
@@ -378,7 +383,8 @@ def command(
     return lambda run: Command(options, epilog, run, settings)
 
 
-TYPES: dict[str, Callable[[str], Any]] = {"N": int, "P": float, "T": tolerance, "X": tolerance, "G": gap}
+TYPES: dict[str, Callable[[str], Any]] = {"N": int, "P": float, "T": tolerance, "X": tolerance, "G": gap, "TIME": time}
+TYPES |= dict.fromkeys(("HERTZ", "F"), Kind.NUMBER.read)
 """Placeholder of a value → its type."""
 
 _LINE = re.compile(r"(!?)(-?-?\w[-\w]*(?:, --?\w+)?)(?: (\S.*?))?(?: as (\w+))?(?: = (\S+))?(?: \{(.*?)\})?  +(.*)")

@@ -419,7 +419,7 @@ def run_tran(args: argparse.Namespace) -> int:
     if args.steady:
         return run_steady(args, deck, probes)
     vary = varied(args.vary) or steps_of(deck)
-    step, stop = positive_time("--step", args.step), positive_time("--stop", args.stop)
+    step, stop = args.step, args.stop
     if vary and args.fourier:
         raise UsageError("--fourier is for one run: leave out --vary and .step")
     if vary and fourier_requested(deck):
@@ -486,7 +486,7 @@ def run_steady(args: argparse.Namespace, deck: Deck, probes: Sequence[Probe | Fo
 
     note_steps(deck, "--steady")
     harmonics = harmonics_requested(args, deck, None)
-    initial, period = initial_values(args.initial), positive_time("--period", args.period)
+    initial, period = initial_values(args.initial), args.period
     points = 1001 if args.points is None else args.points
     with LateProgress("steady") as line:
         found = steady_state(
@@ -514,16 +514,6 @@ def tell_method(args: argparse.Namespace, found: TransientResult) -> None:
 def _measurable(deck: Deck, found: TransientResult, wanted: Sequence[str], names: Mapping[str, float]) -> list[str]:
     """The measurements that need only the completed part of a run."""
     return answerable(found.circuit, (float(found.times[0]), found.stop), warner(deck), wanted, names)[0]
-
-
-def positive_time(option: str, text: str | None) -> float | None:
-    """A time option's value, s."""
-    if text is None:
-        return None
-    value = spice_number(option, text)
-    if not value > 0.0:
-        raise UsageError(f"{option} {text}: a positive time is needed, for instance 10m")
-    return value
 
 
 def initial_values(pairs: list[str]) -> dict[str, float] | None:
@@ -669,8 +659,7 @@ def _frequencies(args: argparse.Namespace) -> np.ndarray | None:
         if args.points is not None or args.linear:
             raise UsageError("--points and --linear need --from and --to")
         return None
-    first, last = spice_number("--from", args.first), spice_number("--to", args.last)
-    points = DEFAULT.points if args.points is None else args.points
+    first, last, points = args.first, args.last, DEFAULT.points if args.points is None else args.points
     if points < 1 or last < first or first < 0.0 or (first == 0.0 and not args.linear):
         raise UsageError("--from must be below --to, and above 0 unless --linear; --points must be at least 1")
     spacing = Spacing.LINEAR if args.linear else Spacing.DECADE
