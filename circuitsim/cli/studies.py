@@ -199,9 +199,9 @@ out DIR  write {self.name}.md, .csv and .png here
         ]
         runs, interrupted = list[Run](), False
         for k, ((key, seed), found) in enumerate(zip(points, train_all(tasks, args.workers, args.dask)), 1):
-            print(f"{k} of {len(points)} runs done", file=sys.stderr)
             interrupted = found.interrupted
             if found.rows:
+                print(f"{k} of {len(points)} runs done", file=sys.stderr)
                 runs.append(Run(key, seed, found.dataset, found.rows, found.made))
         return runs, interrupted
 
