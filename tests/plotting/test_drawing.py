@@ -224,3 +224,9 @@ def test_symbols_of_a_dense_circuit_would_overprint() -> None:
     cells = [f"R{k}_{j} a{k} b{j} 1k" for k in range(10) for j in range(10)]
     whole, part = arrange(loads("\n".join(["bars", *rows, *cells, ""]))), arrange(loads("\n".join(["bars", *rows[:4]])))
     assert whole is not None and not whole.labels and part is not None and part.labels
+
+
+def test_two_layers_with_two_elements_a_node_are_drawn_in_layers() -> None:
+    cells = [f"R{k}_{j} a{k} b{j} 1k" for k in range(4) for j in range(5)]
+    drawing = arrange(loads("\n".join(["layers", *(f"V{k} a{k} 0 1" for k in range(4)), *cells, ""])))
+    assert drawing is not None and len({round(dot.x, 6) for dot in drawing.dots}) == 2
