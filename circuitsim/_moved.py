@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -59,7 +60,9 @@ def at_first_use(module: str, **homes: str) -> Any:
 
     def found(name: str) -> Any:
         if name in homes:
-            return getattr(import_module(homes[name]), name)
+            value = getattr(import_module(homes[name]), name)
+            setattr(sys.modules[module], name, value)  # found without this function from now on
+            return value
         raise AttributeError(hint(f"{module}.{name}") or f"module {module!r} has no attribute {name!r}")
 
     return found

@@ -112,14 +112,6 @@ def outside(inside, ohms, live, chord):
     return count
 
 
-def largest(relative):
-    """The largest of 7 residuals."""
-    error = 0.0
-    for k in range(7):
-        error = max(error, relative[k])
-    return error
-
-
 LOCAL = 1e-12
 """Tolerance of a current relative to the largest current at its ends."""
 OVERALL = 1e-22

@@ -323,3 +323,11 @@ def measure(plan, space, kind, first, second, value, closed, ohms, v, current, w
         worst,
         relative,
     )
+
+
+def largest(relative):
+    """The largest of 7 residuals."""
+    error = 0.0
+    for k in range(7):
+        error = max(error, relative[k])
+    return error

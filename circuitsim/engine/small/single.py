@@ -24,8 +24,8 @@ from circuitsim.engine.small.active_set import (
     workspace,
     workspace_size,
 )
-from circuitsim.engine.small.branches import certify, largest, refine, take_tree
-from circuitsim.engine.small.currents import ACCURATE, measure, reach
+from circuitsim.engine.small.branches import certify, refine, take_tree
+from circuitsim.engine.small.currents import ACCURATE, largest, measure, reach
 from circuitsim.engine.small.elimination import Plan, plan
 from circuitsim.engine.small.pointers import kept, pointer
 from circuitsim.engine.steps import offsets
