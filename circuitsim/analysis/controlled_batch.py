@@ -104,7 +104,7 @@ class ControlledBatch:
             point = found = self.ready.solve(column)
         else:
             circuit, expansion, smooth = self.devices
-            found = SmoothControlled(expansion, self.ready, self.ready.tolerance).certified(circuit, smooth, column)
+            found = SmoothControlled(circuit, smooth, expansion, self.ready, self.ready.tolerance).first(column, None)
             assert found.elementary is not None
             point = found.elementary
         return point.voltages, point.currents, found.certificate.worst

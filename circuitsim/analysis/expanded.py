@@ -173,7 +173,7 @@ class PreparedExpanded:
                 return collapsed(circuit, self.expansion, self.inner.solve(changed, inner), self.tolerance)
             column = self._column(changed)
             if self.controlled is not None:
-                return self.controlled.solve(circuit, smooth, column, start)
+                return replace(self.controlled, circuit=circuit, smooth=smooth).solve(column, start)
             near = None if start is None or inner is None else smooth.start(start, inner)
             return self._smooth_point(circuit, smooth, column, near)
         except NoSteadyStateError as error:
@@ -195,7 +195,7 @@ class PreparedExpanded:
             if smooth is None:
                 return collapsed(self.circuit, self.expansion, self.inner.solve(column, inner), self.tolerance)
             if self.controlled is not None:
-                return self.controlled.certified(self.circuit, smooth, column, start)
+                return self.controlled.first(column, start)
             near = None if start is None or inner is None else smooth.start(start, inner)
             return self._smooth_point(self.circuit, smooth, column, near, few=True)
         except NoSteadyStateError as error:
@@ -283,5 +283,5 @@ def prepared_expanded(circuit: Circuit, solver: str, tolerance: float) -> Prepar
         from circuitsim.analysis.smooth_controlled import SmoothControlled
 
         assert not isinstance(inner, (Prepared, PreparedAmplified))
-        beside = SmoothControlled(expansion, inner, tolerance)
+        beside = SmoothControlled(circuit, smooth, expansion, inner, tolerance)
     return PreparedExpanded(circuit, expansion, inner, solver, tolerance, smooth, beside)

@@ -82,8 +82,10 @@ class Waves(NamedTuple):
         S.
     load : (d,) float array
         ρ, Ω.
+    smooth : Smooth
+        The smooth devices.
     device : (d,) int array
-        The smooth device of each port; −1 for an ideal diode.
+        The one of each port; −1 for an ideal diode.
     point : callable
         The circuit's state, given z (d,), V, and the ports whose wave is positive (d,).
     """
@@ -91,12 +93,13 @@ class Waves(NamedTuple):
     constant: np.ndarray
     scattering: np.ndarray
     load: np.ndarray
+    smooth: Smooth
     device: np.ndarray
     point: Callable[[np.ndarray, np.ndarray], OperatingPoint]
 
-    def curve(self, smooth: Smooth, wave: np.ndarray, guess: np.ndarray) -> _Curves:
+    def curve(self, wave: np.ndarray, guess: np.ndarray) -> _Curves:
         """The points of all curves at these waves, V (d,); ``guess``: nearby junction voltages of the devices, V."""
-        count, inside = smooth.slope.size, self.device >= 0
+        smooth, count, inside = self.smooth, self.smooth.slope.size, self.device >= 0
         own = self.device[inside]
         v, slope = np.minimum(wave, 0.0), (wave < 0.0).astype(float)
         at, line, series = np.zeros(count), np.ones(count), smooth.rows[:, 0]
@@ -106,10 +109,10 @@ class Waves(NamedTuple):
         slope[inside] = 1.0 / (1.0 + self.load[inside] * state.points[3][own])
         return _Curves(v, slope, state)
 
-    def newton(self, smooth: Smooth, wave: np.ndarray) -> tuple[np.ndarray, State] | None:
+    def newton(self, wave: np.ndarray) -> tuple[np.ndarray, State] | None:
         """The waves and the points of the devices' curves, by Newton's method with step halving; None without
         convergence."""
-        at = self.curve(smooth, wave, np.zeros(smooth.slope.size))
+        at = self.curve(wave, np.zeros(self.smooth.slope.size))
         residual = self._residual(wave, at.v)
         for _ in range(STEPS):
             matrix = np.eye(wave.size) - self.scattering * (2.0 * at.slope - 1.0)
@@ -120,7 +123,7 @@ class Waves(NamedTuple):
             size, share = float(np.abs(residual).max()), 1.0
             for _ in range(SHORTER):
                 new = wave + share * step
-                there = self.curve(smooth, new, at.state.junctions)
+                there = self.curve(new, at.state.junctions)
                 moved = self._residual(new, there.v)
                 if np.isfinite(moved).all() and np.abs(moved).max() <= (1.0 - 0.1 * share) * size:
                     break
@@ -136,7 +139,7 @@ class Waves(NamedTuple):
     def _residual(self, wave: np.ndarray, v: np.ndarray) -> np.ndarray:
         return np.asarray(wave - self.constant - self.scattering @ (2.0 * v - wave))
 
-    def starts(self, smooth: Smooth, count: int) -> Iterator[Start]:
+    def starts(self, count: int) -> Iterator[Start]:
         """The solutions found from ``count`` starts, or from as many farther ones, as initial guesses for the certified
         iteration."""
         random = np.random.default_rng(0)
@@ -149,12 +152,12 @@ class Waves(NamedTuple):
             spread = scale * 10.0 ** random.uniform(-2.0 + 3.5 * far, 1.5 + 3.5 * far)
             wave = spread * random.standard_normal(self.load.size) * (k > 0)
             with np.errstate(all="ignore"):
-                found = self.newton(smooth, wave)
+                found = self.newton(wave)
             if found is not None and not any(np.abs(found[0] - w).max() <= SAME * np.abs(w).max() for w in known):
                 wave, state = found
                 known.append(wave)
                 with np.errstate(all="ignore"):
-                    point = self.point(2.0 * self.curve(smooth, wave, state.junctions).v - wave, wave > 0.0)
+                    point = self.point(2.0 * self.curve(wave, state.junctions).v - wave, wave > 0.0)
                 yield Start(point, state.points[0], state.points[1])
 
 
@@ -199,6 +202,10 @@ class SmoothControlled:
 
     Attributes
     ----------
+    circuit : Circuit
+        With the values to solve for.
+    smooth : Smooth
+        Its smooth devices.
     expansion : Expansion
         The circuit of elementary elements.
     inner : PreparedControlled
@@ -206,20 +213,18 @@ class SmoothControlled:
     tolerance : float
     """
 
+    circuit: Circuit
+    smooth: Smooth
     expansion: Expansion
     inner: PreparedControlled
     tolerance: float
     _proven: dict[bytes, bool] = field(default_factory=dict)
 
-    def solve(
-        self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: OperatingPoint | None
-    ) -> OperatingPoint:
+    def solve(self, column: np.ndarray, start: OperatingPoint | None) -> OperatingPoint:
         """The operating point with its verdict.
 
         Parameters
         ----------
-        circuit : Circuit
-            With the values to solve for.
         column : (m,) float array
             Values of the elementary elements.
         start : OperatingPoint, optional
@@ -230,54 +235,47 @@ class SmoothControlled:
         NoOperatingPointError
             None was found, or the equations are singular.
         """
-        search = _Search(self, circuit, smooth)
-        if self._one(circuit, smooth, column):
-            point = search.first(column, start)
+        if self._one(column):
+            point = self.first(column, start)
             point.uniqueness = Uniqueness.UNIQUE
             return point
         if start is None:
-            point, jumped = search.first(column, None), False
+            point, jumped = self.first(column, None), False
         else:
-            point, jumped = search.followed(_values(start, column), column, start, HALVINGS)
+            point, jumped = self.followed(_values(start, column), column, start, HALVINGS)
         other = point.other
         if other is None:
-            other = search.second(column, point, STARTS if start is None else FEW)
+            other = self.second(column, point, STARTS if start is None else FEW)
         point.other, point.uniqueness = other, Uniqueness.UNKNOWN if other is None else Uniqueness.SEVERAL
         if other is not None:
             point.warnings = (*point.warnings, several(point, other))
         if jumped:
-            point.warnings = (*point.warnings, _jump(circuit, smooth))
+            point.warnings = (*point.warnings, _jump(self.circuit, self.smooth))
         return point
 
-    def certified(
-        self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: OperatingPoint | None = None
-    ) -> OperatingPoint:
-        """A certified operating point without a verdict, reached from an initial guess; see `solve`."""
-        return _Search(self, circuit, smooth).first(column, start)
-
-    def _one(self, circuit: Circuit, smooth: Smooth, column: np.ndarray) -> bool:
+    def _one(self, column: np.ndarray) -> bool:
         """Whether there is provably at most one operating point for any sources and curves."""
-        value = self._open(circuit, smooth, column)
+        smooth, value = self.smooth, self._open(column)
         kind = self.expansion.circuit.arrays().kind
         key = np.where((kind == VOLTAGE) | (kind == CURRENT), 0.0, value).tobytes()
         if key not in self._proven:
             self._proven.clear()
             made = _with_diodes(self.expansion.circuit, smooth, value)
-            own = {int(at): _curve(circuit, k) for at, k in zip(smooth.slope, smooth.elements.tolist())}
+            own = {int(at): _curve(self.circuit, k) for at, k in zip(smooth.slope, smooth.elements.tolist())}
             curves = [own.get(k, IDEAL) for k in np.flatnonzero(made.arrays().kind == DIODE).tolist()]
             self._proven[key] = always_one(made, np.array(curves))
         return self._proven[key]
 
-    def _open(self, circuit: Circuit, smooth: Smooth, column: np.ndarray) -> np.ndarray:
+    def _open(self, column: np.ndarray) -> np.ndarray:
         """Values of the elementary elements with an ideal diode and a resistance in place of each smooth device."""
-        value = column.copy()
-        series = np.array([_resistance(circuit, k) for k in smooth.elements.tolist()])
-        value[smooth.slope], value[smooth.touch], value[smooth.rest] = np.nan, series, 0.0
+        smooth, value = self.smooth, column.copy()
+        value[smooth.slope], value[smooth.touch], value[smooth.rest] = np.nan, smooth.rows[:, 0], 0.0
         return value
 
-    def waves(self, circuit: Circuit, smooth: Smooth, column: np.ndarray) -> Waves | None:
+    def waves(self, column: np.ndarray) -> Waves | None:
         """The wave equation at the ports; None where the ports are singular or too many."""
-        made = _with_diodes(self.expansion.circuit, smooth, self._open(circuit, smooth, column))
+        smooth = self.smooth
+        made = _with_diodes(self.expansion.circuit, smooth, self._open(column))
         place = {int(k): d for d, k in enumerate(smooth.slope)}
         with np.errstate(all="ignore"):
             ports = loaded_ports(made, MOST)
@@ -292,47 +290,7 @@ class SmoothControlled:
 
         v, i = port_values(eq, np.arange(eq.diode.size), response)
         device = np.array([place.get(int(k), -1) for k in eq.diode])
-        return Waves(v[:, 0] + i[:, 0], v[:, 1:] + i[:, 1:], eq.load, device, point)
-
-
-def _resistance(circuit: Circuit, k: int) -> float:
-    """The resistance in series with a device's junction, Ω."""
-    device = circuit.devices[k]
-    assert isinstance(device, SmoothDevice)
-    return device.row()[0]
-
-
-def _curve(circuit: Circuit, k: int) -> int:
-    """Whether a device's curve increases strictly, or has flat segments."""
-    device = circuit.devices[k]
-    assert isinstance(device, SmoothDevice)
-    return RISING if device.rises() else LEVEL
-
-
-def _with_diodes(elementary: Circuit, smooth: Smooth, value: np.ndarray) -> Circuit:
-    """The circuit with an ideal diode and a resistance in series in place of each smooth device."""
-    kind, first, second, numbers = elementary.columns()
-    kind, numbers = kind[:], numbers[:]
-    for slope, touch in zip(smooth.slope.tolist(), smooth.touch.tolist()):
-        kind[slope], kind[touch] = DIODE, RESISTOR
-    for k, number in enumerate(value.tolist()):
-        numbers[k] = number
-    names, nodes = [str(n) for n in elementary.names], [str(n) for n in elementary.node_names]
-    return Circuit.from_columns("", (kind, first[:], second[:], numbers), names, nodes, laws=dict(elementary.laws))
-
-
-def _values(start: OperatingPoint, column: np.ndarray) -> np.ndarray:
-    """Values of the elementary elements at an initial guess; those of now where they are unknown."""
-    if start.elementary is None or len(start.elementary.circuit) != column.size:
-        return column
-    return start.elementary.circuit.arrays().value
-
-
-class _Search:
-    """Operating points of one circuit by Newton's method."""
-
-    def __init__(self, ready: SmoothControlled, circuit: Circuit, smooth: Smooth) -> None:
-        self.ready, self.circuit, self.smooth = ready, circuit, smooth
+        return Waves(v[:, 0] + i[:, 0], v[:, 1:] + i[:, 1:], eq.load, smooth, device, point)
 
     @np.errstate(over="ignore", invalid="ignore")
     def newton(
@@ -344,9 +302,7 @@ class _Search:
         for noise in (0.0, NOISE):
             solve = partial(self._step, noise=noise)
             try:
-                found = iterate(
-                    solve, self.ready.expansion.circuit, self.smooth, value, start, self.ready.tolerance, options
-                )
+                found = iterate(solve, self.expansion.circuit, self.smooth, value, start, self.tolerance, options)
             except (ConvergenceError, NoSteadyStateError):
                 return None  # a failure of the linearised circuit says nothing about the circuit itself
             if np.abs(found.voltage).max() > FARTHEST:
@@ -360,22 +316,22 @@ class _Search:
     def _certified(self, found: Found, sure: bool) -> OperatingPoint | None:
         """The operating point of the last step; None if it fails its certificate, is an artefact of the rounding of
         values, or a piecewise-linear device is off its characteristic."""
-        ready, value = self.ready, found.point.circuit.arrays().value
-        arrays = ready.expansion.circuit.arrays()._replace(value=value)
-        certificate = proof(found, arrays, self.smooth, ready.tolerance, ready.inner.laws)
+        value = found.point.circuit.arrays().value
+        arrays = self.expansion.circuit.arrays()._replace(value=value)
+        certificate = proof(found, arrays, self.smooth, self.tolerance, self.inner.laws)
         far = np.abs(found.point.voltages).max() > FAR
         if not certificate.certified or ((sure or far) and not self._determined(found)):
             return None
         try:
-            return assembled(self.circuit, ready.expansion, self.smooth, found, ready.tolerance, certificate)
+            return assembled(self.circuit, self.expansion, self.smooth, found, self.tolerance, certificate)
         except ConvergenceError:
             return None
 
     def _determined(self, found: Found) -> bool:
         """Whether the last step is determined beyond rounding of values and of currents at a device's ends."""
-        if own_distance(self.smooth, found.voltage, found.current, found.state)[1] > self.ready.tolerance:
+        if own_distance(self.smooth, found.voltage, found.current, found.state)[1] > self.tolerance:
             return False
-        system = self.ready.inner.system(found.point.circuit.arrays())
+        system = self.inner.system(found.point.circuit.arrays())
         x = unknowns(system.eq, found.point)
         try:
             return system.tied(system.states(found.point.currents), quick=True).determined(x)
@@ -385,12 +341,12 @@ class _Search:
     def _step(self, column: np.ndarray, before: OperatingPoint | None, noise: float) -> OperatingPoint:
         """The linearised circuit, without search where `FALLBACKS` limit resistances. Voltages and currents below the
         fraction ``noise`` of the largest are zero."""
-        return self.ready.inner.near(column, before, not (column[self.smooth.slope] > FALLBACKS[-1]).any(), noise)
+        return self.inner.near(column, before, not (column[self.smooth.slope] > FALLBACKS[-1]).any(), noise)
 
     def _least(self, column: np.ndarray) -> float:
         """Minimum conductance of tangents, S, where only blocking junctions determine the potential of a winding."""
         own = np.isin(np.arange(column.size), self.smooth.slope)
-        ohms = column[(self.ready.expansion.circuit.arrays().kind == RESISTOR) & (column > 0.0) & ~own]
+        ohms = column[(self.expansion.circuit.arrays().kind == RESISTOR) & (column > 0.0) & ~own]
         return max(min(TIED / float(ohms.min(initial=np.inf)), WEAKEST), OPEN)
 
     def first(self, column: np.ndarray, start: OperatingPoint | None) -> OperatingPoint:
@@ -445,7 +401,7 @@ class _Search:
         elementary = point.elementary
         assert elementary is not None
         try:
-            other = self.ready.inner.solve(elementary.circuit.arrays().value).other
+            other = self.inner.solve(elementary.circuit.arrays().value).other
         except (ConvergenceError, NoSteadyStateError):
             return []
         if other is None:
@@ -456,15 +412,15 @@ class _Search:
     def _start(self, point: OperatingPoint) -> Start:
         """Newton's start at an operating point."""
         elementary = point.elementary
-        if elementary is not None and len(elementary.circuit) != len(self.ready.expansion.circuit):
+        if elementary is not None and len(elementary.circuit) != len(self.expansion.circuit):
             elementary = None  # with other parameters its devices have other parts
         places = self.smooth.elements
         return Start(elementary, point.drops[places], point.currents[places])
 
     def _starts(self, column: np.ndarray, count: int = STARTS) -> Iterator[Start]:
         """Solutions at the ports; none where these are singular or too many."""
-        waves = self.ready.waves(self.circuit, self.smooth, column)
-        return iter(()) if waves is None else waves.starts(self.smooth, count)
+        waves = self.waves(column)
+        return iter(()) if waves is None else waves.starts(count)
 
     def _apart(self, one: OperatingPoint, other: OperatingPoint) -> bool:
         """Whether two operating points differ beyond rounding: their midpoint is not an operating point."""
@@ -501,7 +457,7 @@ class _Search:
     def _resistances(self, column: np.ndarray, point: OperatingPoint, conductance: np.ndarray) -> np.ndarray:
         """See `circuitsim.analysis.newton.PortResistance`: from the factors of the step; if not positive, the
         resistance of the tangent."""
-        inner, smooth = self.ready.inner, self.smooth
+        inner, smooth = self.inner, self.smooth
         arrays = inner.circuit.with_column(column).arrays()
         system = inner.system(arrays)
         ends = arrays.first[smooth.rest] - 1, arrays.second[smooth.rest] - 1
@@ -519,6 +475,32 @@ class _Search:
             rest = 1.0 / (answer[ends[0], at] - answer[ends[1], at]) - conductance
             resistance = 1.0 / np.maximum(rest, FIXED * conductance)
         return np.where((rest > -FIXED * conductance) & np.isfinite(resistance), resistance, 1.0 / conductance)
+
+
+def _curve(circuit: Circuit, k: int) -> int:
+    """Whether a device's curve increases strictly, or has flat segments."""
+    device = circuit.devices[k]
+    assert isinstance(device, SmoothDevice)
+    return RISING if device.rises() else LEVEL
+
+
+def _with_diodes(elementary: Circuit, smooth: Smooth, value: np.ndarray) -> Circuit:
+    """The circuit with an ideal diode and a resistance in series in place of each smooth device."""
+    kind, first, second, numbers = elementary.columns()
+    kind, numbers = kind[:], numbers[:]
+    for slope, touch in zip(smooth.slope.tolist(), smooth.touch.tolist()):
+        kind[slope], kind[touch] = DIODE, RESISTOR
+    for k, number in enumerate(value.tolist()):
+        numbers[k] = number
+    names, nodes = [str(n) for n in elementary.names], [str(n) for n in elementary.node_names]
+    return Circuit.from_columns("", (kind, first[:], second[:], numbers), names, nodes, laws=dict(elementary.laws))
+
+
+def _values(start: OperatingPoint, column: np.ndarray) -> np.ndarray:
+    """Values of the elementary elements at an initial guess; those of now where they are unknown."""
+    if start.elementary is None or len(start.elementary.circuit) != column.size:
+        return column
+    return start.elementary.circuit.arrays().value
 
 
 def _jump(circuit: Circuit, smooth: Smooth) -> Problem:
