@@ -13,7 +13,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
 from circuitsim.controlled.equations import term_values
 from circuitsim.controlled.law_arrays import LawArrays
-from circuitsim.controlled.linear import Scaled, Terms
+from circuitsim.controlled.linear import Terms, scaled
 from circuitsim.engine.small.pointers import Pinned
 
 KEPT = 64
@@ -87,8 +87,7 @@ class Made:
         made, value, (_, _, _, _, *structure), self.length = self._matrix, column.copy(), self._terms, length
         value[made.slope] = 1.0
         made.value[:] = term_values(value, *structure)
-        scaled = Scaled.of(self._terms._replace(value=made.value).dense())
-        made.matrix[:], made.left[:], made.right[:] = scaled
+        made.matrix[:], made.left[:], made.right[:] = scaled(self._terms._replace(value=made.value).dense())
 
 
 class StageMatrices:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from copy import copy
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -133,54 +133,58 @@ class Pair(NamedTuple):
     low: np.ndarray
 
 
-def scales(matrix: csr_matrix) -> tuple[np.ndarray, np.ndarray]:
-    """Powers of two for rows and columns that scale the largest entries to about one."""
-    size = matrix.shape[0]
-    rows = np.repeat(np.arange(size), np.diff(matrix.indptr))
-    left, right = np.ones(size), np.ones(size)
-    data = np.abs(matrix.data)
+def scaled(matrix: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+    """A matrix, dense or sparse, with rows and columns scaled by powers of two to largest entries of about one, and
+    these (size,)."""
+    from scipy.sparse import diags
+
+    dense = isinstance(matrix, np.ndarray)
+    row, column = matrix.nonzero() if dense else matrix.tocoo().coords
+    entry, (left, right) = np.abs(matrix[row, column] if dense else matrix.tocoo().data), np.ones((2, matrix.shape[0]))
     for _ in range(3):
-        now = data * left[rows] * right[matrix.indices]
-        high = np.zeros(size)
-        np.maximum.at(high, rows, now)
-        left /= np.sqrt(np.where(high > 0.0, high, 1.0))
-        now = data * left[rows] * right[matrix.indices]
-        high = np.zeros(size)
-        np.maximum.at(high, matrix.indices, now)
-        right /= np.sqrt(np.where(high > 0.0, high, 1.0))
-    return np.exp2(np.round(np.log2(left))), np.exp2(np.round(np.log2(right)))
+        for own, at in ((left, row), (right, column)):
+            high = np.zeros(own.size)
+            np.maximum.at(high, at, entry * left[row] * right[column])
+            own /= np.sqrt(np.where(high > 0.0, high, 1.0))
+    left, right = (np.exp2(np.round(np.log2(own))) for own in (left, right))
+    return matrix * left[:, None] * right if dense else (diags(left) @ matrix @ diags(right)).tocsc(), left, right
 
 
-class Scaled(NamedTuple):
-    """A dense matrix (size, size) with rows and columns scaled by powers of two (size,)."""
+def factored(matrix: Any) -> SuperLU | DenseLU:
+    """LU factors of a matrix scaled before.
 
-    matrix: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
+    Raises
+    ------
+    ArithmeticError
+        It is singular, or beyond the range of doubles.
+    """
+    from scipy.sparse.csgraph import structural_rank
+    from scipy.sparse.linalg import splu
 
-    @classmethod
-    def of(cls, matrix: np.ndarray) -> Scaled:
-        """With largest entries of about one."""
-        size, left, right = np.abs(matrix), np.ones(matrix.shape[0]), np.ones(matrix.shape[0])
-        for _ in range(3):
-            high = size.max(axis=1, initial=0.0)
-            high = np.sqrt(np.where(high > 0.0, high, 1.0))
-            left, size = left / high, size / high[:, None]
-            high = size.max(axis=0, initial=0.0)
-            high = np.sqrt(np.where(high > 0.0, high, 1.0))
-            right, size = right / high, size / high
-        left, right = np.exp2(np.round(np.log2(left))), np.exp2(np.round(np.log2(right)))
-        return cls(matrix * left[:, None] * right, left, right)
+    dense = isinstance(matrix, np.ndarray)
+    if not np.isfinite(matrix if dense else matrix.data).all():
+        raise ArithmeticError("beyond the range of doubles")
+    if dense:
+        return DenseLU(matrix)
+    matrix.eliminate_zeros()
+    if structural_rank(matrix) < matrix.shape[0]:
+        raise ArithmeticError("singular")  # SuperLU may abort the process here
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return splu(matrix)
+        except RuntimeError as error:
+            raise ArithmeticError("singular") from error
 
 
-class _DenseLU:
+class DenseLU:
     """LU factors of a dense matrix, with the interface of `scipy.sparse.linalg.SuperLU`."""
 
     def __init__(self, matrix: np.ndarray) -> None:
-        from scipy.linalg import lapack
+        from scipy.linalg import get_lapack_funcs
 
-        self._lapack = lapack
-        self._lu, self._pivot, info = lapack.dgetrf(matrix, overwrite_a=True)
+        getrf, self._getrs = get_lapack_funcs(("getrf", "getrs"), (matrix,))
+        self._lu, self._pivot, info = getrf(matrix, overwrite_a=True)
         if info != 0:
             raise ArithmeticError("singular")
 
@@ -195,7 +199,7 @@ class _DenseLU:
             for k in range(right.shape[1]):
                 found[:, k] = self.solve(right[:, k], trans)
             return found
-        return np.asarray(self._lapack.dgetrs(self._lu, self._pivot, right, trans=int(trans == "T"))[0])
+        return np.asarray(self._getrs(self._lu, self._pivot, right, trans=int(trans == "T"))[0])
 
 
 class Factor:
@@ -216,33 +220,10 @@ class Factor:
 
     def __init__(self, terms: Terms, quick: bool = False) -> None:
         self.terms = terms
-        self.lu: SuperLU | _DenseLU
-        if quick and terms.ends.size - 1 <= DENSE:
-            matrix, self.left, self.right = Scaled.of(terms.dense())
-            if not np.isfinite(matrix).all():
-                raise ArithmeticError("beyond the range of doubles")
-            self.lu = _DenseLU(matrix)
-        else:
-            self._sparse(terms.matrix())
-
-    def _sparse(self, matrix: csr_matrix) -> None:
-        from scipy.sparse import diags
-        from scipy.sparse.csgraph import structural_rank
-        from scipy.sparse.linalg import splu
-
-        self.left, self.right = scales(matrix)
-        scaled = (diags(self.left) @ matrix @ diags(self.right)).tocsc()
-        scaled.eliminate_zeros()
-        if not np.isfinite(scaled.data).all():
-            raise ArithmeticError("beyond the range of doubles")
-        if structural_rank(scaled) < scaled.shape[0]:
-            raise ArithmeticError("singular")  # SuperLU may abort the process here
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                self.lu = splu(scaled)
-            except RuntimeError as error:
-                raise ArithmeticError("singular") from error
+        matrix, self.left, self.right = scaled(
+            terms.dense() if quick and terms.ends.size <= DENSE + 1 else terms.matrix()
+        )
+        self.lu = factored(matrix)
 
     def rough(self, right: np.ndarray) -> np.ndarray:
         """The solution in double precision; columns are right-hand sides."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from circuitsim.controlled.blocks import Inverse, p_matrix
 from circuitsim.controlled.equations import Equations, RawBlock
-from circuitsim.controlled.linear import Terms
+from circuitsim.controlled.linear import Terms, factored, scaled
 from circuitsim.controlled.matrices import EPS, in_watts
 from circuitsim.controlled.rational import LARGEST as BLOCK
 from circuitsim.controlled.rational import RationalBlock, Read, binary, decimal
@@ -74,20 +74,15 @@ def _decided(exact: Callable[[Read], RationalBlock], curves: list[int]) -> bool:
 
 def _well_conditioned(terms: Terms, block: RawBlock) -> bool:
     """Whether the estimated condition number (Higham & Tisseur 2000) of a large block is far from singular."""
-    from scipy.sparse import csc_matrix, diags
-    from scipy.sparse.linalg import LinearOperator, onenormest, splu
+    from scipy.sparse.linalg import LinearOperator, onenormest
 
-    from circuitsim.controlled.linear import scales
-
-    matrix = terms.matrix()[block.rows][:, block.columns].tocsr()
-    left, right = scales(matrix)
-    scaled = csc_matrix(diags(left) @ matrix @ diags(right))
+    matrix, _, _ = scaled(terms.matrix()[block.rows][:, block.columns])
     try:
-        lu = splu(scaled)
-    except RuntimeError:
+        lu = factored(matrix)
+    except ArithmeticError:
         return False
-    inverse = LinearOperator(scaled.shape, matvec=lu.solve, rmatvec=lambda x: lu.solve(x, trans="T"))
-    condition = onenormest(inverse) * abs(scaled).sum(axis=0).max()
+    inverse = LinearOperator(matrix.shape, matvec=lu.solve, rmatvec=lambda x: lu.solve(x, trans="T"))
+    condition = onenormest(inverse) * abs(matrix).sum(axis=0).max()
     return bool(condition * EPS < POOR)
 
 

@@ -20,7 +20,6 @@ For a singular matrix the null vector is lost, for any right-hand side.
 
 from __future__ import annotations
 
-import warnings
 from array import array
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
@@ -37,7 +36,7 @@ from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RES
 from circuitsim.circuit.expansion import Expansion, expanded
 from circuitsim.circuit.laws import Law, Quantity
 from circuitsim.controlled.equations import equations, references
-from circuitsim.controlled.linear import Scaled, scales
+from circuitsim.controlled.linear import factored, scaled
 from circuitsim.errors import UsageError
 from circuitsim.models.junction_diode import charge, junction
 from circuitsim.models.smooth import SmoothDevice
@@ -606,34 +605,12 @@ def _factored(
     matrix: csc_matrix | np.ndarray,
 ) -> tuple[Callable[[Pairs], Pairs] | None, np.ndarray, np.ndarray]:
     """A solver in doubles, None where a pivot is zero or overflows, and the scales of rows and columns."""
-    from scipy.linalg import lapack
-    from scipy.sparse import diags
-    from scipy.sparse.csgraph import structural_rank
-    from scipy.sparse.linalg import MatrixRankWarning, splu
-
-    if isinstance(matrix, np.ndarray):
-        scaled, left, right = Scaled.of(matrix)
-        lu, pivot, info = lapack.zgetrf(scaled) if np.isfinite(scaled).all() else (None, None, 1)
-        solve = (lambda b: lapack.zgetrs(lu, pivot, b)[0]) if info == 0 else None
-        return _scaled(solve, left, right), left, right
-    left, right = scales(matrix.tocsr())
-    scaled = (diags(left) @ matrix @ diags(right)).tocsc()
-    scaled.eliminate_zeros()
-    if not np.isfinite(scaled.data).all() or structural_rank(scaled) < scaled.shape[0]:
-        return None, left, right  # SuperLU may abort the process here
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", MatrixRankWarning)
-        try:
-            return _scaled(splu(scaled).solve, left, right), left, right
-        except (RuntimeError, MatrixRankWarning):
-            return None, left, right
-
-
-def _scaled(
-    solve: Callable[[np.ndarray], np.ndarray] | None, left: np.ndarray, right: np.ndarray
-) -> Callable[[Pairs], Pairs] | None:
-    """A solver for a matrix, from that of the matrix with scaled rows and columns."""
-    return None if solve is None else lambda b: Pairs.of(right * solve(left * b.high))
+    matrix, left, right = scaled(matrix)
+    try:
+        solve = factored(matrix).solve
+    except ArithmeticError:
+        return None, left, right
+    return lambda b: Pairs.of(right * solve(left * b.high)), left, right
 
 
 __all__ = [
