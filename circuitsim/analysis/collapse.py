@@ -3,8 +3,6 @@ characteristics."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from circuitsim.analysis.newton import NOTHING, Found, Smooth
@@ -39,41 +37,9 @@ def assembled(
             f"currents and voltages are certified with smooth devices as tangents, not with their own currents (worst "
             f"{certificate.worst:.1e}): the values span more than double precision holds"
         )
-    parts = _parts(circuit, expansion, found.point, tolerance)
-    parts.currents[smooth.elements], parts.drops[smooth.elements] = found.current, found.voltage
-    extreme = implausible_currents(circuit, smooth.elements, parts.currents, parts.drops)
-    parts = parts._replace(warnings=(*parts.warnings, *extreme))
-    result = parts.point(circuit, certificate, {**found.point.solver, "newton_steps": found.steps})
-    result.elementary = found.point
-    result.regions = parts.regions | smooth_regions(circuit, smooth, found.state.junctions)
+    result = _whole(circuit, expansion, found.point, tolerance, certificate, (smooth, found))
     result.junctions = dict(zip(smooth.elements.tolist(), found.state.junctions.tolist()))
     return result
-
-
-class _Parts(NamedTuple):
-    """Data of an operating point for a circuit with devices, from its elementary elements; see `OperatingPoint`."""
-
-    voltages: np.ndarray
-    currents: np.ndarray
-    drops: np.ndarray
-    unique: np.ndarray
-    regions: dict[int, Region]
-    intervals: dict[str, tuple[float | None, float | None]]
-    warnings: tuple[Problem, ...]
-
-    def point(self, circuit: Circuit, certificate: Certificate, solver: dict[str, object]) -> OperatingPoint:
-        """The operating point."""
-        return OperatingPoint(
-            circuit,
-            self.voltages,
-            self.currents,
-            self.intervals,
-            self.unique,
-            certificate,
-            solver,
-            self.warnings,
-            self.drops,
-        )
 
 
 def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tolerance: float) -> OperatingPoint:
@@ -84,23 +50,28 @@ def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tol
     ConvergenceError
         A device whose voltage and current are off its characteristic by more than the tolerance.
     """
-    parts = _parts(circuit, expansion, point, tolerance)
-    result = parts.point(circuit, point.certificate, point.solver)
-    result.regions, result.elementary, result._device_parts = parts.regions, point, expansion.parts
-    result.uniqueness = point.uniqueness
+    result = _whole(circuit, expansion, point, tolerance, point.certificate)
+    result._device_parts, result.uniqueness = expansion.parts, point.uniqueness
     if point.other is not None:
         result.other = collapsed(circuit, expansion, point.other, tolerance)
     return result
 
 
-def _parts(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tolerance: float) -> _Parts:
-    """See `collapsed`."""
+def _whole(
+    circuit: Circuit,
+    expansion: Expansion,
+    point: OperatingPoint,
+    tolerance: float,
+    certificate: Certificate,
+    newton: tuple[Smooth, Found] | None = None,
+) -> OperatingPoint:
+    """See `collapsed`; smooth devices have the values of Newton's method."""
     m, n_nodes, devices = len(circuit), len(circuit.node_names), circuit.devices
     voltages, currents, unique = point.voltages[:n_nodes].copy(), point.currents[:m].copy(), point.unique[:m].copy()
     drops, regions, exact = point.drops[:m].copy(), dict[int, Region](), dict[int, Device]()
     for k, device in devices.items():
         unique[k] = point.unique[list(expansion.parts[k])].all()
-        if not isinstance(device, SmoothDevice):  # those have the values of Newton's method
+        if not isinstance(device, SmoothDevice):
             exact[k] = device
     least = NOTHING if len(exact) < len(devices) else SMALLEST
     around = ROUNDED * float(np.abs(point.currents).max(initial=0.0)) if circuit.laws and exact else 0.0
@@ -113,8 +84,16 @@ def _parts(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tolera
         largest = max(around, *map(abs, amperes))
         _hold(circuit.names[k], device, (a, b), (float(currents[k]), largest), tolerance, least)
     intervals = {name: ends for name, ends in point.intervals.items() if name not in expansion.hidden}
-    warnings = (*circuit.notes, *(_original(warning, expansion) for warning in point.warnings))
-    return _Parts(voltages, currents, drops, unique, regions, intervals, warnings)
+    warnings, solver = [*circuit.notes, *(_original(warning, expansion) for warning in point.warnings)], point.solver
+    if newton is not None:
+        smooth, found = newton
+        currents[smooth.elements], drops[smooth.elements] = found.current, found.voltage
+        warnings += implausible_currents(circuit, smooth.elements, currents, drops)
+        regions |= smooth_regions(circuit, smooth, found.state.junctions)
+        solver = {**solver, "newton_steps": found.steps}
+    result = OperatingPoint(circuit, voltages, currents, intervals, unique, certificate, solver, tuple(warnings), drops)
+    result.regions, result.elementary = regions, point
+    return result
 
 
 def _hold(
