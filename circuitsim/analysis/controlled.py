@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -92,38 +93,36 @@ class PreparedControlled:
         ConvergenceError
             None passes its certificate.
         """
-        circuit = self._with(values)
-        arrays = circuit.arrays()
-        system = self.system(arrays)
-        right, near = system.sources.of(arrays.value), None if start is None else start.currents
+        at, near = self._at(self._with(values)), None if start is None else start.currents
+        system = at.system
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
             any_one = self.any_one and (start is not None or (system.ties.some and system.monotone))
             if any_one or system.regular:
-                found = _certified(system, circuit, right, system.states(near), self.tolerance)
+                found = at.certified(system.states(near))
                 if found is not None:
                     if not any_one:
                         found.solver["blocks"] = len(system.raw)
                         found.uniqueness = Uniqueness.UNIQUE
                     return found
             if self.levels is not None and not system.arbitrary:
-                states = sectioned(circuit, self.laws, self.levels, self._convex)
+                states = sectioned(at.circuit, self.laws, self.levels, self._convex)
                 if states is not None:
-                    found = _certified(system, circuit, right, system.states(states[1]), self.tolerance)
+                    found = at.certified(system.states(states[1]))
                     if found is not None:
-                        return _completed(system, circuit, found, states[0])
-            driven = system.driven(circuit.arrays().value)
+                        return at.completed(found, states[0])
+            driven = system.driven(at.value)
             if driven is not None:
                 raise driven
             before = None if start is None else unknowns(system.eq, start)
             verdict = verdict and not (self.any_one and start)
-            outcome, points = _searched(system, circuit.arrays().value, before, verdict), list[OperatingPoint | None]()
+            outcome, points = at.searched(before, verdict), list[OperatingPoint | None]()
             if not outcome.choices:
                 raise _none(system, outcome)
             for choice in outcome.choices:
                 if verdict or not any(points):
-                    points.append(_point(system, circuit, right, choice, self.tolerance, not verdict))
-            clear = verdict and all(_determined(system, right, choice) for choice in outcome.choices)
-        return _judged(system, circuit, outcome, points, clear)
+                    points.append(at.point(choice, not verdict))
+            clear = verdict and all(map(at.determined, outcome.choices))
+        return at.judged(outcome, points, clear)
 
     def near(
         self, column: np.ndarray, start: OperatingPoint | None = None, search: bool = True, noise: float = 0.0
@@ -134,11 +133,9 @@ class PreparedControlled:
         certificate may fail, as a step of Newton's method needs none. Voltages and currents below the fraction
         ``noise`` of the largest are zero.
         """
-        circuit = self.circuit.with_column(column)
-        system = self.system(circuit.arrays())
-        right, near = system.sources.of(circuit.arrays().value), None if start is None else start.currents
+        at, near = self._at(self.circuit.with_column(column)), None if start is None else start.currents
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-            found = _changed(system, circuit, right, system.states(near), self.tolerance, noise=noise)
+            found = at.changed(at.system.states(near), noise=noise)
         if found is None and not search:
             raise ConvergenceError("no operating point was found near the start")
         return self.solve(column, start, verdict=False) if found is None else found
@@ -160,6 +157,10 @@ class PreparedControlled:
         if isinstance(values, Mapping):
             return self.circuit.with_values(values)
         return self.circuit if values is None else self.circuit.with_column(self.circuit.column(values))
+
+    def _at(self, circuit: Circuit) -> _Values:
+        system = self.system(circuit.arrays())
+        return _Values(circuit, system, system.sources.of(circuit.arrays().value), self.tolerance)
 
     def system(self, arrays: CircuitArrays) -> ControlledSystem:
         """Equations for these values; the previous ones are reused where only sources changed."""
@@ -217,32 +218,170 @@ def prepared_controlled(circuit: Circuit, tolerance: float) -> PreparedControlle
     return PreparedControlled(circuit, tolerance)
 
 
-def _searched(system: ControlledSystem, value: np.ndarray, start: np.ndarray | None, verdict: bool) -> Outcome:
-    """Result of the search; for a ``verdict`` on a small circuit in rational arithmetic.
+class _Values(NamedTuple):
+    """A circuit at given values: its equations, their right-hand side, and the tolerance of certificates."""
 
-    Values are then doubles, or the decimals that these represent: proofs hold for both.
-    """
-    if not (verdict and system.decidable):
-        return Search(system.eq, system.order(), system.sources.of(value), start, not system.arbitrary).run()
-    found = _decided(system, value, start, binary)
-    if all(x != x or binary(x) == decimal(x) for x in value.tolist()):
+    circuit: Circuit
+    system: ControlledSystem
+    right: np.ndarray
+    tolerance: float
+
+    @property
+    def value(self) -> np.ndarray:
+        """The values (m,) of all elements."""
+        return self.circuit.arrays().value
+
+    def searched(self, start: np.ndarray | None, verdict: bool) -> Outcome:
+        """Result of the search; for a ``verdict`` on a small circuit in rational arithmetic.
+
+        Values are then doubles, or the decimals that these represent: proofs hold for both.
+        """
+        system = self.system
+        if not (verdict and system.decidable):
+            return Search(system.eq, system.order(), self.right, start, not system.arbitrary).run()
+        found = self.decided(start, binary)
+        if all(x != x or binary(x) == decimal(x) for x in self.value.tolist()):
+            return found
+        if found.proven and len(found.choices) < 2:
+            other = self.decided(start, decimal)
+            same = other.proven and len(other.choices) == len(found.choices)
+            return (found if found.choices else other)._replace(proven=same)
         return found
-    if found.proven and len(found.choices) < 2:
-        other = _decided(system, value, start, decimal)
-        same = other.proven and len(other.choices) == len(found.choices)
-        return (found if found.choices else other)._replace(proven=same)
-    return found
 
+    def decided(self, start: np.ndarray | None, read: Read) -> Outcome:
+        """Result of the search in rational arithmetic: block by block, and where a block leaves an indeterminacy that
+        later ones may resolve, for all blocks at once."""
+        system = self.system
+        right = np.array(system.sources.exact(self.value, read))
+        found = Search(system.eq, system.order(read), right, start, not system.arbitrary).run()
+        if found.proven or system.arbitrary or system.eq.size > LARGEST or system.eq.diode.size > PORTS:
+            return found
+        whole = Search(system.eq, system.order(read, whole=True), right, start).run()
+        return whole if whole.proven or not found.choices else found
 
-def _decided(system: ControlledSystem, value: np.ndarray, start: np.ndarray | None, read: Read) -> Outcome:
-    """Result of the search in rational arithmetic: block by block, and where a block leaves an indeterminacy that later
-    ones may resolve, for all blocks at once."""
-    right = np.array(system.sources.exact(value, read))
-    found = Search(system.eq, system.order(read), right, start, not system.arbitrary).run()
-    if found.proven or system.arbitrary or system.eq.size > LARGEST or system.eq.diode.size > PORTS:
-        return found
-    whole = Search(system.eq, system.order(read, whole=True), right, start).run()
-    return whole if whole.proven or not found.choices else found
+    def point(self, choice: Choice, quick: bool) -> OperatingPoint | None:
+        """The refined operating point of a choice of states; None where its certificate fails."""
+        if choice.x.dtype == object:
+            high = choice.x.astype(float)
+            low = np.array([float(x - Fraction(h)) for x, h in zip(choice.x.tolist(), high.tolist())])
+            point = self.measured(Pair(high, low), choice.conducting)
+            if point.certificate.certified:
+                return point
+        return self.certified(choice.conducting, quick)
+
+    def measured(self, x: Pair, conducting: np.ndarray, noise: float = 0.0) -> OperatingPoint:
+        """The operating point of unknowns; voltages and currents below the fraction ``noise`` of the largest are zero,
+        or below `NOISE` where only that passes a certificate."""
+        for share in (noise, NOISE):
+            point = measured(self.system, self.circuit, x, conducting, (self.tolerance, share))
+            if point.certificate.certified:
+                break
+        return point
+
+    def certified(self, conducting: np.ndarray, quick: bool = True) -> OperatingPoint | None:
+        """The result of `changed` if it is certified."""
+        found = self.changed(conducting, quick)
+        return found if found is not None and found.certificate.certified else None
+
+    def changed(self, conducting: np.ndarray, quick: bool = True, noise: float = 0.0) -> OperatingPoint | None:
+        """An operating point, by changing all wrong diode states at once, first those of ``conducting`` (d,); None
+        where that does not terminate. See `measured`."""
+        system, eq, inner = self.system, self.system.eq, self.circuit.arrays().n_nodes - 1
+        every = np.arange(eq.diode.size)
+
+        def wrong_in(x: np.ndarray, clear: float) -> tuple[np.ndarray, bool]:
+            """Diodes whose current or voltage has the wrong sign; whether one exceeds this fraction of the largest, or
+            of the largest potential."""
+            v, i = port_values(eq, every, x)
+            wrong, size = np.where(conducting, i < 0.0, v > 0.0), np.abs(np.where(conducting, i, v))
+            scale = max(np.abs(x[:inner]).max(), size.max(initial=0.0))
+            return wrong, bool((size[wrong] > clear * scale).any())
+
+        for _ in range(CHANGES):
+            try:
+                factor = system.tied(conducting, quick)
+                rough = factor.rough(self.right)
+                wrong, clear = wrong_in(rough, CLEAR)
+                if not clear:
+                    x = factor.solve(self.right, rough)
+                    wrong, clear = wrong_in(x.high, NOISE)
+            except ArithmeticError:
+                return None
+            if not clear:
+                v = np.abs(port_values(eq, every, x.high)[0])
+                if (v[conducting] > SHORTED * np.abs(x.high[:inner]).max()).any():
+                    return None  # a voltage source shorted by conducting diodes
+                point = self.measured(x, conducting, noise)
+                if point.certificate.certified or not wrong.any():
+                    return point
+            conducting = conducting ^ wrong
+        return None
+
+    def determined(self, choice: Choice) -> bool:
+        """Whether the potentials and currents of a choice are determined beyond the rounding of values."""
+        if not choice.determined:
+            return True  # by their signs
+        try:
+            factor = self.system.factor(choice.conducting)
+            return factor.determined(factor.solve(self.right).high)
+        except ArithmeticError:
+            return False  # singular: existence and position of a solution depend on rounding
+
+    def completed(self, point: OperatingPoint, states: OperatingPoint) -> OperatingPoint:
+        """An operating point found from its sections, with what these leave open."""
+        # The potential of a part not tied to ground is relative to its reference; that of a part tied by controlled
+        # currents alone is not.
+        references = {self.circuit.node_names[k] for k in self.system.eq.pinned.tolist()}
+        floating = [problem for problem in states.warnings if problem.kind == "floating"]
+        loose = [problem for problem in floating if problem.names[0] not in references]
+        point.intervals, point.warnings = states.intervals, (*point.warnings, *loose)
+        if states.intervals:
+            point.warnings = (*point.warnings, nonunique_potential(list(states.intervals)))
+        self.share(point)
+        single = not (states.intervals or loose) and bool(states.unique.all() and point.unique.all())
+        point.uniqueness = Uniqueness.UNIQUE if single else Uniqueness.UNKNOWN
+        return point
+
+    def share(self, point: OperatingPoint) -> None:
+        """Choose the currents of least norm in loops of diodes, shorts and voltage sources, where these are certified,
+        and mark those that are not unique."""
+        system, arrays, currents = self.system, self.circuit.arrays(), point.currents.copy()
+        loops = WireLoops.of(arrays, system.ties.wires(point.drops))
+        if loops.elements.size:
+            assert point.low is not None
+            currents[loops.elements] = loops.least_norm(currents[loops.elements])
+            state = point.voltages, currents, point.drops
+            certificate = certify_controlled(arrays, system.laws, *state, point.certificate.tolerance, point.low)
+            if certificate.certified:
+                point.currents, point.certificate = currents, certificate
+        point.unique = system.ties.unique(point.currents, point.drops)
+        if not point.unique.all():
+            point.warnings = (*point.warnings, nonunique_currents(self.circuit, point.unique))
+
+    def judged(self, outcome: Outcome, points: list[OperatingPoint | None], clear: bool) -> OperatingPoint:
+        """The first certified operating point with its verdict; another one counts if rounding moves none."""
+        good = [point for point in points if point is not None]
+        if not good:
+            raise ConvergenceError(
+                "the search ended at an operating point whose certificate fails: the values span more than double "
+                "precision; scale them, or use a larger --tolerance"
+            )
+        point, system = good[0], self.system
+        point.solver["blocks"] = len(system.raw)
+        if clear and outcome.proven and len(outcome.choices) == 1:
+            point.uniqueness = Uniqueness.UNIQUE
+        else:
+            point.uniqueness = Uniqueness.UNKNOWN
+            for one in good:
+                self.share(one)
+            if clear and len(good) > 1 and (outcome.choices[0].x.dtype == object or not same_point(*good)):
+                point.uniqueness, point.other = Uniqueness.SEVERAL, good[1]
+                point.warnings = (*point.warnings, several(point, good[1]))
+        if system.arbitrary:
+            point.warnings = (*point.warnings, floating_control([self.circuit.names[k] for k in system.arbitrary]))
+        if outcome.choices[0].jumped and points[0] is not None:
+            point.warnings = (*point.warnings, jump(_diodes(system, outcome.choices[0].jumped)))
+        return point
 
 
 def unknowns(eq: Equations, point: OperatingPoint) -> np.ndarray:
@@ -273,158 +412,6 @@ def _none(system: ControlledSystem, outcome: Outcome) -> NoOperatingPointError:
     if given:
         text = f"{text} for the {given} that the rest of the circuit sets"
     return NoOperatingPointError(text, elements, nodes, outcome.proven)
-
-
-def _point(
-    system: ControlledSystem, circuit: Circuit, right: np.ndarray, choice: Choice, tolerance: float, quick: bool
-) -> OperatingPoint | None:
-    """The refined operating point of a choice of states; None where its certificate fails."""
-    if choice.x.dtype == object:
-        high = choice.x.astype(float)
-        low = np.array([float(x - Fraction(h)) for x, h in zip(choice.x.tolist(), high.tolist())])
-        point = _measured(system, circuit, Pair(high, low), choice.conducting, tolerance)
-        if point.certificate.certified:
-            return point
-    return _certified(system, circuit, right, choice.conducting, tolerance, quick)
-
-
-def _measured(
-    system: ControlledSystem, circuit: Circuit, x: Pair, conducting: np.ndarray, tolerance: float, noise: float = 0.0
-) -> OperatingPoint:
-    """The operating point of unknowns; voltages and currents below the fraction ``noise`` of the largest are zero, or
-    below `NOISE` where only that passes a certificate."""
-    point = measured(system, circuit, x, conducting, (tolerance, noise))
-    return point if point.certificate.certified else measured(system, circuit, x, conducting, (tolerance, NOISE))
-
-
-def _certified(
-    system: ControlledSystem,
-    circuit: Circuit,
-    right: np.ndarray,
-    conducting: np.ndarray,
-    tolerance: float,
-    quick: bool = True,
-) -> OperatingPoint | None:
-    """The result of `_changed` if it is certified."""
-    found = _changed(system, circuit, right, conducting, tolerance, quick)
-    return found if found is not None and found.certificate.certified else None
-
-
-def _changed(
-    system: ControlledSystem,
-    circuit: Circuit,
-    right: np.ndarray,
-    conducting: np.ndarray,
-    tolerance: float,
-    quick: bool = True,
-    noise: float = 0.0,
-) -> OperatingPoint | None:
-    """An operating point, by changing all wrong diode states at once, first those of ``conducting`` (d,); None where
-    that does not terminate. See `_measured`."""
-    eq, inner = system.eq, circuit.arrays().n_nodes - 1
-    every = np.arange(eq.diode.size)
-
-    def wrong_in(x: np.ndarray, clear: float) -> tuple[np.ndarray, bool]:
-        """Diodes whose current or voltage has the wrong sign; whether one exceeds this fraction of the largest, or of
-        the largest potential."""
-        v, i = port_values(eq, every, x)
-        wrong, size = np.where(conducting, i < 0.0, v > 0.0), np.abs(np.where(conducting, i, v))
-        scale = max(np.abs(x[:inner]).max(), size.max(initial=0.0))
-        return wrong, bool((size[wrong] > clear * scale).any())
-
-    for _ in range(CHANGES):
-        try:
-            factor = system.tied(conducting, quick)
-            rough = factor.rough(right)
-            wrong, clear = wrong_in(rough, CLEAR)
-            if not clear:
-                x = factor.solve(right, rough)
-                wrong, clear = wrong_in(x.high, NOISE)
-        except ArithmeticError:
-            return None
-        if not clear:
-            v = np.abs(port_values(eq, every, x.high)[0])
-            if (v[conducting] > SHORTED * np.abs(x.high[:inner]).max()).any():
-                return None  # a voltage source shorted by conducting diodes
-            point = _measured(system, circuit, x, conducting, tolerance, noise)
-            if point.certificate.certified or not wrong.any():
-                return point
-        conducting = conducting ^ wrong
-    return None
-
-
-def _determined(system: ControlledSystem, right: np.ndarray, choice: Choice) -> bool:
-    """Whether the potentials and currents of a choice are determined beyond the rounding of values."""
-    if not choice.determined:
-        return True  # by their signs
-    try:
-        factor = system.factor(choice.conducting)
-        return factor.determined(factor.solve(right).high)
-    except ArithmeticError:
-        return False  # singular: existence and position of a solution depend on rounding
-
-
-def _completed(
-    system: ControlledSystem, circuit: Circuit, point: OperatingPoint, states: OperatingPoint
-) -> OperatingPoint:
-    """An operating point found from its sections, with what these leave open."""
-    # The potential of a part not tied to ground is relative to its reference; that of a part tied by controlled
-    # currents alone is not.
-    references = {circuit.node_names[k] for k in system.eq.pinned.tolist()}
-    floating = [problem for problem in states.warnings if problem.kind == "floating"]
-    loose = [problem for problem in floating if problem.names[0] not in references]
-    point.intervals, point.warnings = states.intervals, (*point.warnings, *loose)
-    if states.intervals:
-        point.warnings = (*point.warnings, nonunique_potential(list(states.intervals)))
-    _share(system, circuit, point)
-    single = not (states.intervals or loose) and bool(states.unique.all() and point.unique.all())
-    point.uniqueness = Uniqueness.UNIQUE if single else Uniqueness.UNKNOWN
-    return point
-
-
-def _share(system: ControlledSystem, circuit: Circuit, point: OperatingPoint) -> None:
-    """Choose the currents of least norm in loops of diodes, shorts and voltage sources, where these are certified, and
-    mark those that are not unique."""
-    arrays, currents = circuit.arrays(), point.currents.copy()
-    loops = WireLoops.of(arrays, system.ties.wires(point.drops))
-    if loops.elements.size:
-        assert point.low is not None
-        currents[loops.elements] = loops.least_norm(currents[loops.elements])
-        state = point.voltages, currents, point.drops
-        certificate = certify_controlled(arrays, system.laws, *state, point.certificate.tolerance, point.low)
-        if certificate.certified:
-            point.currents, point.certificate = currents, certificate
-    point.unique = system.ties.unique(point.currents, point.drops)
-    if not point.unique.all():
-        point.warnings = (*point.warnings, nonunique_currents(circuit, point.unique))
-
-
-def _judged(
-    system: ControlledSystem, circuit: Circuit, outcome: Outcome, points: list[OperatingPoint | None], clear: bool
-) -> OperatingPoint:
-    """The first certified operating point with its verdict; another one counts if rounding moves none (``clear``)."""
-    good = [point for point in points if point is not None]
-    if not good:
-        raise ConvergenceError(
-            "the search ended at an operating point whose certificate fails: the values span more than double "
-            "precision; scale them, or use a larger --tolerance"
-        )
-    point = good[0]
-    point.solver["blocks"] = len(system.raw)
-    if clear and outcome.proven and len(outcome.choices) == 1:
-        point.uniqueness = Uniqueness.UNIQUE
-    else:
-        point.uniqueness = Uniqueness.UNKNOWN
-        for one in good:
-            _share(system, circuit, one)
-        if clear and len(good) > 1 and (outcome.choices[0].x.dtype == object or not same_point(*good)):
-            point.uniqueness, point.other = Uniqueness.SEVERAL, good[1]
-            point.warnings = (*point.warnings, several(point, good[1]))
-    if system.arbitrary:
-        point.warnings = (*point.warnings, floating_control([circuit.names[k] for k in system.arbitrary]))
-    if outcome.choices[0].jumped and points[0] is not None:
-        point.warnings = (*point.warnings, jump(_diodes(system, outcome.choices[0].jumped)))
-    return point
 
 
 __all__ = ["PreparedControlled", "always_one", "loaded_ports", "prepared_controlled", "unknowns"]
