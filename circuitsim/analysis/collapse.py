@@ -7,7 +7,8 @@ import numpy as np
 
 from circuitsim.analysis.newton import NOTHING, Found, Smooth
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.smooth_small import smooth_regions
+from circuitsim.analysis.small_circuit import Deferred, DeferredPoint, Part
+from circuitsim.analysis.smooth_small import Solved
 from circuitsim.analysis.solution_warnings import BY_KIND, implausible_currents
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import Circuit
@@ -57,6 +58,48 @@ def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tol
     return result
 
 
+class SmoothPoint(DeferredPoint):
+    """An operating point of a circuit whose devices are all smooth."""
+
+    more = ("regions", "junctions", "elementary", "_device_parts")
+    unique, solver, warnings, drops, regions, junctions = Part(), Part(), Part(), Part(), Part(), Part()
+
+    def __init__(self, circuit: Circuit, expansion: Expansion, smooth: Smooth, solved: Solved) -> None:
+        self._named, self.solved, self._smooth, self._expansion = circuit, solved, smooth, expansion
+        self.elementary, self._device_parts, self.intervals = solved.point, expansion.parts, {}
+
+    @Deferred
+    def circuit(self) -> Circuit:
+        own = self._named.arrays().value
+        value = self.solved.point._out[: own.size]
+        return self._named.with_column(np.where(own == own, value, own))
+
+    @Deferred
+    def voltages(self) -> np.ndarray:
+        return self.solved.point.voltages[: len(self._named.node_names)]
+
+    @Deferred
+    def currents(self) -> np.ndarray:
+        own = self.solved.point.currents[: len(self._named)].copy()
+        own[self._smooth.elements] = self.solved.found().current
+        own.setflags(write=False)
+        return own
+
+    @Deferred
+    def certificate(self) -> Certificate:
+        """That of the elementary circuit, in which the devices are sources, with their distances from their curves."""
+        made, found = self.solved.point.certificate, self.solved.found()
+        off = np.abs(np.array([found.voltage, found.current]) - found.state.points[:2])
+        relative = {**made.relative, "devices": float(found.distance.max())}
+        return made._replace(relative=relative, device_gap=float(off[0] @ off[1]))
+
+    @property
+    def whole(self) -> OperatingPoint:
+        """With all attributes."""
+        tolerance, found = self.certificate.tolerance, self.solved.found()
+        return assembled(self.circuit, self._expansion, self._smooth, found, tolerance, self.certificate)
+
+
 def _whole(
     circuit: Circuit,
     expansion: Expansion,
@@ -89,7 +132,10 @@ def _whole(
         smooth, found = newton
         currents[smooth.elements], drops[smooth.elements] = found.current, found.voltage
         warnings += implausible_currents(circuit, smooth.elements, currents, drops)
-        regions |= smooth_regions(circuit, smooth, found.state.junctions)
+        for k, volts in zip(smooth.elements.tolist(), found.state.junctions.tolist()):
+            device = devices[k]
+            assert isinstance(device, SmoothDevice)
+            regions[k] = device.region_at(volts)
         solver = {**solver, "newton_steps": found.steps}
     result = OperatingPoint(circuit, voltages, currents, intervals, unique, certificate, solver, tuple(warnings), drops)
     result.regions, result.elementary = regions, point

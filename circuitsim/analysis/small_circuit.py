@@ -221,6 +221,17 @@ class Deferred:
         return found
 
 
+class Part:
+    """An attribute of an operating point; the first access of one takes them all from its ``whole``."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, point: Any, owner: type) -> Any:
+        point.__dict__ = vars(point.whole) | vars(point)
+        return getattr(point, self._name)
+
+
 class DeferredPoint(OperatingPoint):
     """An operating point whose attributes are computed on first access."""
 

@@ -7,18 +7,11 @@ from functools import cached_property
 import numpy as np
 
 from circuitsim.analysis.newton import Found, Smooth, Start, State, project
-from circuitsim.analysis.small_circuit import Deferred, DeferredPoint, LazyOperatingPoint, SmallCircuitSolver
-from circuitsim.analysis.solution_warnings import implausible_currents
-from circuitsim.certificate import Certificate
-from circuitsim.circuit import Circuit
-from circuitsim.circuit.expansion import Expansion
+from circuitsim.analysis.small_circuit import LazyOperatingPoint, SmallCircuitSolver
 from circuitsim.circuit.table import read_only
 from circuitsim.engine.small.active_set import FEW
 from circuitsim.engine.small.single import NO_GUESS
-from circuitsim.errors import Problem
 from circuitsim.kernels import TERM, kernel
-from circuitsim.models import Region
-from circuitsim.models.smooth import SmoothDevice
 from circuitsim.newton.steps import CURRENT, DISTANCE, INNER, KEPT, NEAR, NO_DEVICE, TOUCH, VOLTAGE, newton_once
 
 
@@ -115,83 +108,4 @@ class Solved:
         return Found(self.point, own[VOLTAGE], own[CURRENT], state, own[DISTANCE], self.steps)
 
 
-class SmoothPoint(DeferredPoint):
-    """An operating point of a circuit whose devices are all smooth."""
-
-    more = ("regions", "junctions", "elementary", "_device_parts")
-
-    def __init__(self, circuit: Circuit, expansion: Expansion, smooth: Smooth, solved: Solved) -> None:
-        self._named, self.solved, self._smooth = circuit, solved, smooth
-        self.elementary, self._device_parts, self.intervals = solved.point, expansion.parts, {}
-
-    @Deferred
-    def circuit(self) -> Circuit:
-        own = self._named.arrays().value
-        value = self.solved.point._out[: own.size]
-        return self._named.with_column(np.where(own == own, value, own))
-
-    @Deferred
-    def voltages(self) -> np.ndarray:
-        return self.solved.point.voltages[: len(self._named.node_names)]
-
-    @Deferred
-    def currents(self) -> np.ndarray:
-        return self._own(self.solved.point.currents, self.solved.own[CURRENT])
-
-    @Deferred
-    def drops(self) -> np.ndarray:
-        """Branch voltages, V (m,)."""
-        return self._own(self.solved.point.drops, self.solved.own[VOLTAGE])
-
-    @Deferred
-    def unique(self) -> np.ndarray:
-        unique = self.solved.point.unique[: len(self._named)].copy()
-        parts = np.array([list(self._device_parts[k]) for k in self._smooth.elements.tolist()])
-        unique[self._smooth.elements] = self.solved.point.unique[parts].all(axis=1)
-        unique.setflags(write=False)
-        return unique
-
-    @Deferred
-    def certificate(self) -> Certificate:
-        """That of the elementary circuit, in which the devices are sources, with their distances from their curves."""
-        made, own = self.solved.point.certificate, self.solved.own
-        off = np.abs(own[VOLTAGE : CURRENT + 1] - own[NEAR + 1 : NEAR + 3])
-        relative = {**made.relative, "devices": float(own[DISTANCE].max())}
-        return made._replace(relative=relative, device_gap=float(off[0] @ off[1]))
-
-    @Deferred
-    def solver(self) -> dict[str, object]:
-        return {**self.solved.point.solver, "newton_steps": self.solved.steps}
-
-    @Deferred
-    def warnings(self) -> tuple[Problem, ...]:
-        extreme = implausible_currents(self._named, self._smooth.elements, self.currents, self.drops)
-        return (*self._named.notes, *self.solved.point.warnings, *extreme)
-
-    @Deferred
-    def regions(self) -> dict[int, Region]:
-        return smooth_regions(self._named, self._smooth, self.solved.own[NEAR])
-
-    @Deferred
-    def junctions(self) -> dict[int, float]:
-        return dict(zip(self._smooth.elements.tolist(), self.solved.own[NEAR].tolist()))
-
-    def _own(self, elementary: np.ndarray, devices: np.ndarray) -> np.ndarray:
-        """The entries of the circuit's own elements."""
-        own = elementary[: len(self._named)].copy()
-        own[self._smooth.elements] = devices
-        own.setflags(write=False)
-        return own
-
-
-def smooth_regions(circuit: Circuit, smooth: Smooth, junctions: np.ndarray) -> dict[int, Region]:
-    """The region of each smooth device on its characteristic, by element, from the junction voltages, V."""
-    found = {}
-    for k, volts in zip(smooth.elements.tolist(), junctions.tolist()):
-        device = circuit.devices[k]
-        assert isinstance(device, SmoothDevice)
-        found[k] = device.region_at(volts)
-    return found
-
-
-__all__ = ["SmallNewton", "SmoothPoint", "Solved", "smooth_regions"]
+__all__ = ["SmallNewton", "Solved"]

@@ -15,7 +15,7 @@ import math
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.expanded import PreparedExpanded
 from circuitsim.analysis.newton import Found, Smooth, State
 from circuitsim.analysis.operating_point import OperatingPoint, Status
-from circuitsim.analysis.small_circuit import Deferred
+from circuitsim.analysis.small_circuit import Deferred, Part
 from circuitsim.analysis.smooth_proof import proof
 from circuitsim.analysis.solve import prepared_as_it_is
 from circuitsim.analysis.stage_equations import MEASURED
@@ -304,17 +304,6 @@ class _Potentials(NamedTuple):
     drops: np.ndarray
 
 
-class _Part:
-    """An attribute of a stage's operating point; the first access of one computes them all."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, point: StagePoint, owner: type) -> Any:
-        point.__dict__ = vars(point.whole) | vars(point)
-        return getattr(point, self._name)
-
-
 class StagePoint(OperatingPoint):
     """The operating point of a stage.
 
@@ -326,8 +315,8 @@ class StagePoint(OperatingPoint):
     """
 
     status = Status.SOLVED
-    circuit, unique, intervals, solver, warnings = _Part(), _Part(), _Part(), _Part(), _Part()
-    voltages, currents, drops, regions, junctions, elementary = _Part(), _Part(), _Part(), _Part(), _Part(), _Part()
+    circuit, unique, intervals, solver, warnings = Part(), Part(), Part(), Part(), Part()
+    voltages, currents, drops, regions, junctions, elementary = Part(), Part(), Part(), Part(), Part(), Part()
 
     def __init__(self, stages: StagesAtOnce, made: Made, filled: tuple[np.ndarray, ...], place: int) -> None:
         self._stages, self.made, self._filled, self._place = stages, made, filled, place
