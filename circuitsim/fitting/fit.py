@@ -270,6 +270,9 @@ def _waves(
     groups: dict[str, list[tuple[int, list[str]]]] = {}
     for line, row in rows:
         groups.setdefault("" if sample is None else row[sample], []).append((line, row))
+    for own in groups.values():
+        if not any(row[k] for _, row in own for k in outputs):
+            raise UsageError(f"{path}:{own[0][0]}: a sample without a target value")
     return [_wave(path, own, at, columns, outputs) for own in groups.values()]
 
 
@@ -292,7 +295,12 @@ def _wave(
 
 
 def _quantity(path: Path, name: str, deck: Deck) -> str:
-    probes = parse_probes(name, deck.operating_circuit)
+    if name in deck:
+        raise UsageError(f"{path}:1: {name} is no input of the circuit: write '*! input {name}', or --inputs {name}")
+    try:
+        probes = parse_probes(name, deck.operating_circuit)
+    except UsageError as error:
+        raise UsageError(f"{path}:1: {error}") from None
     if len(probes) != 1 or not isinstance(probes[0], Probe) or probes[0].kind not in ("v", "i"):
         raise UsageError(f"{path}:1: {name!r} is neither time, sample, an input source nor one voltage or current")
     return str(probes[0])

@@ -425,6 +425,10 @@ def compare(options: Options, given: set[str]) -> str:
     ConvergenceError
         A sample without a certified operating point.
     """
+    if options.data is not None and is_over_time(options.data):
+        raise UsageError(
+            "--compare: not for waveforms (data with a column time or measurement), whose gradient is exact"
+        )
     setting = setting_of(options)
     report(setting.warnings)
     count = options.batch if "batch" in given else SAMPLES
