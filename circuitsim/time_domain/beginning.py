@@ -14,6 +14,7 @@ from circuitsim.analysis.solve import solve
 from circuitsim.analysis.switching import Switching, fixed_controls, operated
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, VOLTAGE
+from circuitsim.circuit.waveforms import Waveform
 from circuitsim.errors import UsageError
 
 
@@ -50,7 +51,7 @@ class Start(NamedTuple):
 
 def start(
     circuit: Circuit,
-    values: Mapping[str, float],
+    waves: Mapping[int, Waveform],
     switching: Switching,
     stores: np.ndarray,
     initial: Mapping[str, float] | None,
@@ -61,8 +62,8 @@ def start(
     Parameters
     ----------
     circuit : Circuit
-    values : mapping of str to float
-        Of sources at time 0, V, A.
+    waves : mapping of int to Waveform
+        Of sources, by position; all others keep their values.
     switching : Switching
     stores : (m,) bool array
         Elements that have initial values.
@@ -77,6 +78,7 @@ def start(
     kind = circuit.arrays().kind
     closed = np.array([switch.closed for switch in switching.switches], dtype=bool)
     if initial is None:
+        values = {circuit.names[k]: wave.value(0.0) for k, wave in waves.items() if kind[k] in (VOLTAGE, CURRENT)}
         point, closed = operating_point_of(holding(circuit, held), values, switching, closed)
         level = np.where(kind == CAPACITOR, point.drops[: kind.size], point.currents[: kind.size])
         return Start(Beginning.HELD if held else Beginning.OPERATING_POINT, point, closed, dict(held), level)

@@ -11,9 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.switching import Switching
-from circuitsim.circuit.elements import CURRENT as CURRENT_SOURCE
-from circuitsim.circuit.elements import VOLTAGE as VOLTAGE_SOURCE
 from circuitsim.circuit.waveforms import Waveform
 from circuitsim.engine.small.pointers import Pinned
 from circuitsim.errors import ConvergenceError, InfeasibleError, NoOperatingPointError, UnboundedError
@@ -161,18 +158,11 @@ class ExactRun:
     def begin(self, initial: Mapping[str, float] | None, held: Mapping[str, float]) -> None:
         """The state and the mode at time 0."""
         problem = self.problem
-        circuit, role = problem.circuit, problem.parts.role
-        kind, names = circuit.arrays().kind, circuit.names
-        values = {
-            names[k]: wave.value(0.0)
-            for k, wave in zip(problem.sources.tolist(), problem.waveforms)
-            if kind[k] in (VOLTAGE_SOURCE, CURRENT_SOURCE)
-        }
-        switching = Switching(problem.switched, problem.switches, tuple(names[k] for k in problem.switched))
+        role, waves = problem.parts.role, dict(zip(problem.sources.tolist(), problem.waveforms))
         stores = (role == Role.CAPACITOR) | (role == Role.INDUCTOR) | (role == Role.WINDING)
-        self.began = start(circuit, values, switching, stores, initial, held)
+        self.began = start(problem.circuit, waves, problem.switching, stores, initial, held)
         level, diodes, point = np.zeros(role.size), np.zeros(problem.diodes.size, dtype=bool), self.began.point
-        level[: kind.size] = self.began.level
+        level[: len(problem.circuit)] = self.began.level
         if point is not None:
             diodes = point.currents[problem.diodes] > 0.0
         x = problem.states_of(level)[problem.storing]
@@ -195,8 +185,8 @@ class ExactRun:
         self.schedule = Pinned(schedule(problem.waveforms, 0.0, self.stop))
 
     # ------------------------------------------------------------------ the loop
-    def go(self, progress: Callable[[float, float], bool | None] | None) -> None:
-        """Run to the end; compute what the compiled loop lacks."""
+    def go(self, progress: Callable[[float, float], bool | None] | None) -> float:
+        """Run to the end; compute what the compiled loop lacks. Returns the time reached, s."""
         supply = {
             MODE: self._mode,
             WINDOW: self._window,
@@ -230,15 +220,15 @@ class ExactRun:
                 break
             supply[code]()
             if progress is not None and progress(float(state.number[TIME]), self.stop):
-                self.stop = float(state.number[TIME])
-                break
+                return self.end_here()
         self.put_away()
+        return self.stop
 
-    def end_here(self) -> bool:
-        """End the run at the time reached, after an error; returns whether that is after time 0."""
+    def end_here(self) -> float:
+        """End the run at the time reached, s."""
         self.stop = float(self.state.number[TIME])
         self.put_away()
-        return self.stop > 0.0
+        return self.stop
 
     def _ahead(self) -> float:
         """Estimated work until the end, extrapolated; 0 before there is enough of it."""
@@ -361,7 +351,7 @@ class ExactRun:
                 self._jump(0.0)
                 return
         d, now = self.problem.diodes.size, self._now()
-        chatter = self.problem.named_switches(self.state.sign[d:] < 0.0)
+        chatter = self.problem.switching.named(self.state.sign[d:] < 0.0)
         if chatter:
             raise ConvergenceError(f"after {now} {chatter} would open and close endlessly: add a hysteresis")
         raise ConvergenceError(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.switching import Switch, Switching
+from circuitsim.analysis.switching import Switch, switching_of
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.waveforms import Waveform, check_cycles
@@ -172,13 +172,12 @@ class Implicit:
             )
         self.circuit, self.accuracy, self.between, self._longest = circuit, accuracy, BETWEEN * accuracy, longest
         self.companion = Companion(circuit, couplings, tolerance)
-        places = np.array([circuit.element_index(name) for name in switches], dtype=np.int64)
-        self.switching = Switching(places, tuple(switches.values()), tuple(switches))
+        self.switching = switching_of(circuit, switches)
         self.sources = {circuit.element_index(name): wave for name, wave in waveforms.items()}
         for k in self.sources:
             if kind[k] not in (VOLTAGE, CURRENT):
                 raise UsageError(f"{circuit.names[k]} is not a source; only sources have waveforms")
-        self._moved = np.concatenate([np.array([*self.sources], dtype=np.int64), places])
+        self._moved = np.concatenate([np.array([*self.sources], dtype=np.int64), self.switching.places])
         degree = np.bincount(np.concatenate(circuit.arrays()[1:3]), minlength=1)
         degree[[0, *controlling(circuit, [])]] = 2
         # A source without current only drives switches.

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from circuitsim.circuit.elements import CURRENT, VOLTAGE
-from circuitsim.errors import CircuitError, ConvergenceError, Problem, UsageError
+from circuitsim.errors import ConvergenceError, Problem, UsageError
 from circuitsim.time_domain.beginning import Start, start
 from circuitsim.time_domain.implicit import FLOOR, Implicit
 from circuitsim.time_domain.implicit_ledger import ImplicitCertificate
 from circuitsim.time_domain.implicit_step import dense
 from circuitsim.time_domain.loop_currents import least_norm
 from circuitsim.time_domain.regeneration import PARASITICS
-from circuitsim.time_domain.result import Segments, TransientResult
+from circuitsim.time_domain.result import Segments, TransientResult, up_to_end
 
 BALANCE = 10.0
 """Largest imbalance of energies, relative to the accuracy."""
@@ -95,35 +94,17 @@ def _run(
     progress: Callable[[float, float], bool | None] | None,
 ) -> ImplicitResult | None:
     """A run; None if it fails its certificate with an energy tolerance of ``balance``."""
-    begun = beginning(run, initial, held)
+    begun = start(run.circuit, run.sources, run.switching, run.companion.elements, initial, held)
     x = run.companion.starting(begun.level, begun.point)
 
     def certified(times: np.ndarray) -> ImplicitResult | None:
         found = run.ledger.certificate(tolerance, balance)
         return ImplicitResult(run, times, found, begun) if found.certified else None
 
-    try:
-        stop = run.run(x, begun.closed, float(times[-1]), progress)
-    except CircuitError as error:
-        if run.reached is not None and run.reached.time > times[0]:
-            cut = np.append(times[times < run.reached.time], run.reached.time)
-            error.partial_result = certified(cut)
-        raise
-    if stop < times[-1]:
-        if stop <= times[0]:
-            raise UsageError(f"the run was ended at {stop:g} s, before its first output time of {times[0]:g} s")
-        times = np.append(times[times < stop], stop)
-    return certified(times)
+    def reached() -> float:
+        return 0.0 if run.reached is None else run.reached.time
 
-
-def beginning(run: Implicit, initial: Mapping[str, float] | None, held: Mapping[str, float]) -> Start:
-    """Initial conditions of a run."""
-    circuit, kind = run.circuit, run.circuit.arrays().kind
-    values = {
-        circuit.names[k]: run.sources[k].value(0.0) if k in run.sources else float(circuit.arrays().value[k])
-        for k in np.flatnonzero(np.isin(kind, (VOLTAGE, CURRENT))).tolist()
-    }
-    return start(circuit, values, run.switching, run.companion.elements, initial, held)
+    return up_to_end(lambda: run.run(x, begun.closed, float(times[-1]), progress), reached, times, certified)
 
 
 class ImplicitResult(TransientResult):
@@ -162,6 +143,7 @@ class ImplicitResult(TransientResult):
         self.events, self.energies, self.certificate = tuple(run.events), run.ledger.energies(), certificate
         self.accuracy, self.steps = run.accuracy, len(run.step_starts)
         self.run, self.begun, self._resolution = run, begun, BALANCE * run.accuracy
+        self._changing = (*run.companion.diode_names, *run.switching.names)
         self._starts = np.array([step.time for step in run.step_starts if step.time < self.stop])
         self._begins = self._starts + [2.0 * run.step_starts[n].instant for n in range(self._starts.size)]
         self.difference = self._error()
@@ -257,14 +239,7 @@ class ImplicitResult(TransientResult):
         """Start times of intervals in which all waveforms are smooth (n,), s; 0 is the first."""
         return self._starts
 
-    def conduction(self) -> list[tuple[str, list[tuple[float, float]]]]:
-        """For each diode and switch its name and the intervals of time, s, in which it conducts."""
+    def _states(self) -> tuple[np.ndarray, np.ndarray]:
         changes = [step for step in self.run.step_starts if step.fresh]
-        names = [*self.run.companion.diode_names, *self.run.switching.names]
-        sets = np.array([np.concatenate(step.conduction) for step in changes], dtype=np.int8)
-        step = np.diff(sets.reshape(len(changes), len(names)), axis=0, prepend=0, append=0)
-        ends = np.append([step.time for step in changes], self.stop)
-        return [
-            (name, list(zip(ends[step[:, k] > 0].tolist(), ends[step[:, k] < 0].tolist())))
-            for k, name in enumerate(names)
-        ]
+        sets = [np.concatenate(step.conduction) for step in changes]
+        return np.array([step.time for step in changes]), np.array(sets).reshape(len(sets), len(self._changing))

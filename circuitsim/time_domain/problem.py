@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from circuitsim.analysis.switching import Switch
+from circuitsim.analysis.switching import Switch, switching_of
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.couplings import ideal_windings, mutual_inductances
 from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
@@ -51,6 +51,7 @@ class Problem:
         The circuit's elements; `parts` also has a current source of 0 A between the control nodes of each switch.
     diodes, sources, storing, resistors, switched : int arrays
         Elements.
+    switching : Switching
     switches : tuple of Switch
     waveforms : list of Waveform
         Of `sources`, then the constant 1 for thresholds.
@@ -74,8 +75,8 @@ class Problem:
         self.circuit = circuit = expansion.circuit
         self.couplings = couplings
         self.own = _parts(circuit, couplings)
-        self.switched = np.array([circuit.element_index(name) for name in switches], dtype=np.int64)
-        self.switches = tuple(switches.values())
+        self.switching = switching_of(circuit, switches)
+        self.switched, self.switches, _ = self.switching
         self.own.role[self.switched] = Role.RESISTOR
         self.parts, self.control = _with_controls(circuit, self.own, self.switched, self.switches)
         role = self.own.role
@@ -136,10 +137,6 @@ class Problem:
         on, off = np.array([[s.on, s.off] for s in self.switches]).reshape(-1, 2).T
         return np.where(closed, on, off)
 
-    def named_switches(self, chosen: np.ndarray) -> str:
-        """Names of the switches in a mask (switches,)."""
-        return ", ".join(self.circuit.names[k] for k in self.switched[chosen])
-
     def states(self, time: float) -> tuple[np.ndarray, np.ndarray]:
         """States of all sources at a time, and their sizes: (s,) each."""
         found = [wave.states(np.array([time])) for wave in self.waveforms]
@@ -174,7 +171,7 @@ class Problem:
             self.diodes,
             self.sources,
             own.role[self.sources] == Role.VOLTAGE,
-            [circuit.names[k] for k in self.switched],
+            self.switching.names,
             inductance,
             own.value[capacitors],
             self.levels,

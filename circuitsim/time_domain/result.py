@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from itertools import islice
+from itertools import count, islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from circuitsim.time_domain.decay_series import ORDER
 from circuitsim.time_domain.decays import evaluate_decays
 from circuitsim.time_domain.library import Library, Modes, products
 from circuitsim.time_domain.roots import POINTS
+from circuitsim.time_domain.terminals import Paths, along, paths_to
 from circuitsim.units import format_quantity
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from circuitsim.time_domain.proof import TransientCertificate
     from circuitsim.time_domain.terminals import Terminals
 
+
+R = TypeVar("R")
 
 DRAWN = 2_001
 """Minimum number of times in a picture, which shows what happens between the output times."""
@@ -381,13 +384,16 @@ class TransientResult(Result):
     def conduction(self) -> list[tuple[str, list[tuple[float, float]]]]:
         """For each diode and switch its name and the intervals of time, s, in which it conducts, if longer than the
         rounding of event times."""
-        start = self._segments.start
-        sets = self._segments.conducting(np.arange(start.size)).astype(np.int8)
-        step = np.diff(sets, axis=0, prepend=0, append=0)
-        ends = np.append(start, self.stop)
-        spans = [zip(ends[step[:, k] > 0].tolist(), ends[step[:, k] < 0].tolist()) for k in range(len(self._changing))]
-        least = 4.0 * np.spacing(self.stop)
+        starts, sets = self._states()
+        step = np.diff(sets.astype(np.int8), axis=0, prepend=0, append=0).T
+        ends, least = np.append(starts, self.stop), 4.0 * np.spacing(self.stop)
+        spans = [zip(ends[own > 0].tolist(), ends[own < 0].tolist()) for own in step]
         return [(name, [s for s in own if s[1] - s[0] > least]) for name, own in zip(self._changing, spans)]
+
+    def _states(self) -> tuple[np.ndarray, np.ndarray]:
+        """Times (n,), s, and which diodes and switches conduct from then on (n, d)."""
+        start = self._segments.start
+        return start, self._segments.conducting(np.arange(start.size))
 
     def tables(self) -> dict[str, Table]:
         """``waveforms``: time, v(node), i(element); ``events``: time, error, changed, energy_lost."""
@@ -460,34 +466,53 @@ class TransientResult(Result):
             An unknown node.
         """
         start, end = self.circuit.node_index(first), self.circuit.node_index(second)
-        if end not in self._ways:
-            self._ways[end] = self._ways_to(end)
-        ways, found = self._ways[end], []
-        if start not in ways:
+        if end not in self._paths:
+            ends = (own.tolist() for own in self.circuit.arrays()[1:3])
+            self._paths[end] = paths_to(end, zip(count(), *ends))
+        if start not in self._paths[end]:
             raise UsageError(f"no elements lead from {first} to {second}: their voltage is not determined")
-        while start != end:
-            start, k, sign = ways[start]
-            found.append((k, sign))
-        return found
+        return along(self._paths[end], start)
 
     @cached_property
-    def _ways(self) -> dict[int, dict[int, tuple[int, int, float]]]:
-        """Results of `_ways_to`, by end."""
+    def _paths(self) -> dict[int, Paths]:
+        """Paths to each node that was asked for."""
         return {}
 
-    def _ways_to(self, end: int) -> dict[int, tuple[int, int, float]]:
-        """For each node connected to ``end``: the next node on the path, the element, and its sign."""
-        arrays, around = self.circuit.arrays(), dict[int, list[tuple[int, int, float]]]()
-        for k, (a, b) in enumerate(zip(arrays.first.tolist(), arrays.second.tolist())):
-            around.setdefault(a, []).append((b, k, -1.0))
-            around.setdefault(b, []).append((a, k, 1.0))
-        ways, queue = {end: (end, -1, 0.0)}, [end]
-        for u in queue:
-            for v, k, sign in around.get(u, ()):
-                if v not in ways:
-                    ways[v] = (u, k, sign)
-                    queue.append(v)
-        return ways
+
+def up_to_end(
+    go: Callable[[], float], reached: Callable[[], float], times: np.ndarray, result: Callable[[np.ndarray], R]
+) -> R:
+    """The result of a run at its output times (n,), or up to where it was ended.
+
+    Parameters
+    ----------
+    go : callable
+        Runs; returns the time at which it ended, s.
+    reached : callable
+        Returns that time after an error, which has the result up to there.
+    times : (n,) float array
+    result : callable
+        From output times, s.
+
+    Raises
+    ------
+    UsageError
+        The run was ended before its first output time.
+    """
+
+    def until(stop: float) -> np.ndarray:
+        return np.append(times[times < stop], stop)
+
+    try:
+        stop = go()
+    except circuit_errors.CircuitError as error:
+        if (stop := reached()) > times[0]:
+            with suppress(circuit_errors.ConvergenceError):
+                error.partial_result = result(until(stop))
+        raise
+    if stop <= times[0]:
+        raise UsageError(f"the run was ended at {stop:g} s, before its first output time of {times[0]:g} s")
+    return result(until(stop) if stop < times[-1] else times)
 
 
 def waveform_table(

@@ -15,7 +15,7 @@ from circuitsim.circuit.couplings import UNCOUPLED
 from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
 from circuitsim.circuit.table import spice_number
 from circuitsim.circuit.waveforms import Waveform, check_cycles
-from circuitsim.errors import CircuitError, ConvergenceError, UsageError
+from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.deck import Deck, equidistant
 from circuitsim.netlist.deck import points as spaced
@@ -26,7 +26,7 @@ from circuitsim.time_domain.implicit import Implicit
 from circuitsim.time_domain.implicit_result import implicit_run
 from circuitsim.time_domain.problem import STATES, Problem
 from circuitsim.time_domain.proof import SHORTER, Waves, certify, intervals, shortened
-from circuitsim.time_domain.result import Segments, TransientResult, evaluate
+from circuitsim.time_domain.result import Segments, TransientResult, evaluate, up_to_end
 
 POINTS, LARGEST_POINTS = 1001, 1_000_000
 """Default and maximum number of output times."""
@@ -180,29 +180,9 @@ def transient(
             needs = f"{needs}; {how}" if needs else how
         made.reason = needs
         return made
-    problem = Problem(circuit, waveforms, switches, couplings)
-    run = ExactRun(problem, stop)
+    run = ExactRun(Problem(circuit, waveforms, switches, couplings), stop)
     run.begin(initial, held)
-    try:
-        run.go(progress)
-    except CircuitError as error:
-        error.partial_result = _reached(run, times, tolerance)
-        raise
-    if run.stop < stop:
-        if run.stop <= begin:
-            raise UsageError(f"the run was ended at {run.stop:g} s, before its first output time of {begin:g} s")
-        times, stop = np.append(times[times < run.stop], run.stop), run.stop
-    return finished(run, times, tolerance)
-
-
-def _reached(run: ExactRun, times: np.ndarray, tolerance: float) -> TransientResult | None:
-    """The waveforms up to the time at which an error ended the run; None where they fail the certificate."""
-    if not run.end_here() or run.stop <= times[0]:
-        return None
-    try:
-        return finished(run, np.append(times[times < run.stop], run.stop), tolerance)
-    except ConvergenceError:
-        return None
+    return up_to_end(lambda: run.go(progress), run.end_here, times, lambda times: finished(run, times, tolerance))
 
 
 def output_times(begin: float, stop: float | None, points: int | None, step: float | None = None) -> np.ndarray:

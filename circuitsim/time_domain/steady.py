@@ -9,21 +9,21 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from circuitsim.analysis.switching import Switch
+from circuitsim.analysis.switching import Switch, switching_of
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
 from circuitsim.circuit.waveforms import Waveform
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck
+from circuitsim.time_domain.beginning import start
 from circuitsim.time_domain.deck import stated, steady_grid, steady_setting
 from circuitsim.time_domain.exact_run import ExactRun
 from circuitsim.time_domain.functionals import Value
-from circuitsim.time_domain.implicit import Implicit
-from circuitsim.time_domain.implicit_result import ImplicitResult, beginning
+from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.implicit_sensitivities import implicit_sensitivities
 from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.problem import Problem
@@ -37,18 +37,6 @@ WHOLE = 1000
 """Maximum common period in periods of the slowest source."""
 EXACT = 1e-9
 """Deviation from a whole number of periods that counts as rounding."""
-
-
-class Recurrence(NamedTuple):
-    """A waveform's period (0: constant; inf: none), s, and the time from which it is periodic, s."""
-
-    period: float
-    since: float
-
-
-def recurrence(wave: Waveform) -> Recurrence:
-    """The recurrence of a waveform."""
-    return Recurrence(common(wave.periods), wave.recurs_from)
 
 
 def common(periods: Sequence[float]) -> float:
@@ -106,19 +94,19 @@ def periodic(waves: dict[str, Waveform], period: float | None) -> tuple[float, d
     UsageError
         A waveform that is never periodic, or not with the stated period; no period at all.
     """
-    found = {name: recurrence(wave) for name, wave in waves.items()}
+    found = {name: common(wave.periods) for name, wave in waves.items()}
     for name, own in found.items():
-        if math.isinf(own.period):
+        if math.isinf(own):
             raise UsageError(f"the waveform of {name} is not periodic: there is no periodic steady state")
-    moving = [own.period for own in found.values() if own.period > 0.0]
+    moving = [own for own in found.values() if own > 0.0]
     if not moving and period is None:
         raise UsageError("no source is periodic; circuitsim solve finds the operating point")
     length = common(moving) if period is None else period
     for name, own in found.items():
-        share = length / own.period if own.period else 0.0
-        if abs(share - round(share)) > EXACT * max(share, 1.0) or (own.period and share < 0.5):
-            raise UsageError(f"{length:g} s are not a whole number of the periods of {name}, {own.period:g} s")
-    since = max((own.since for own in found.values()), default=0.0)
+        share = length / own if own else 0.0
+        if abs(share - round(share)) > EXACT * max(share, 1.0) or (own and share < 0.5):
+            raise UsageError(f"{length:g} s are not a whole number of the periods of {name}, {own:g} s")
+    since = max((wave.recurs_from for wave in waves.values()), default=0.0)
     since = length * math.ceil(since / length - EXACT) if since > 0.0 else 0.0
     return length, {name: Later(wave, since) if since else wave for name, wave in waves.items()}
 
@@ -317,15 +305,11 @@ class _ImplicitPeriods:
 
     def begin(self, initial: Mapping[str, float] | None) -> np.ndarray:
         """The initial states (q,): given, or at the operating point at time 0."""
-        if initial is None:
-            own = Implicit(self.circuit, self.waves, self.switches, self.couplings, self.tolerance, self.accuracy)
-            level = beginning(own, None, {}).level
-            return np.asarray(level[self.places])
-        unknown = [name for name in initial if self.circuit.element_index(name) not in self.places]
-        if unknown:
-            raise UsageError(f"{unknown[0]} is neither a capacitor nor an inductor: it has no initial value")
-        stated = {self.circuit.element_index(name): value for name, value in initial.items()}
-        return np.array([stated.get(k, 0.0) for k in self.places.tolist()])
+        waves = {self.circuit.element_index(name): wave for name, wave in self.waves.items()}
+        stores = np.zeros(len(self.circuit), dtype=bool)
+        stores[self.places] = True
+        begun = start(self.circuit, waves, switching_of(self.circuit, self.switches), stores, initial, {})
+        return np.asarray(begun.level[self.places])
 
     def __call__(self, x: np.ndarray) -> Period:
         while True:

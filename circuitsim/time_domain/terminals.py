@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -70,20 +71,36 @@ def terminals_of(circuit: Circuit, expansion: Expansion) -> Terminals:
     drops, flows = [], []
     for k, device in circuit.devices.items():
         parts = expansion.parts[k]
-        drops.append(_path(start[k], end[k], [(p, first[p], second[p]) for p in parts]))
+        path = along(paths_to(end[k], ((p, first[p], second[p]) for p in parts)), start[k])
+        drops.append((np.array([part for part, _ in path]), np.array([sign for _, sign in path])))
         pairs = device.entering(device.expand())
         flows.append((np.array([parts[p] for p, _ in pairs]), np.array([sign for _, sign in pairs])))
     return Terminals(circuit, tuple(circuit.devices), tuple(drops), tuple(flows))
 
 
-def _path(start: int, end: int, parts: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Parts on a path between two nodes, with +1 if they point along it."""
-    via: dict[int, list[tuple[int, float]]] = {start: []}
-    queue = [start]
-    for node in queue:
-        for part, a, b in parts:
-            for here, there, sign in ((a, b, 1.0), (b, a, -1.0)):
-                if here == node and there not in via:
-                    via[there] = [*via[node], (part, sign)]
-                    queue.append(there)
-    return np.array([part for part, _ in via[end]]), np.array([sign for _, sign in via[end]])
+Paths = dict[int, tuple[int, int, float]]
+"""For each node joined to an end: the next node on a shortest path, the element, and +1 if it points along it."""
+
+
+def paths_to(end: int, elements: Iterable[tuple[int, int, int]]) -> Paths:
+    """Shortest paths to a node over elements, each with its terminals."""
+    around = dict[int, list[tuple[int, int, float]]]()
+    for k, a, b in elements:
+        around.setdefault(a, []).append((b, k, -1.0))
+        around.setdefault(b, []).append((a, k, 1.0))
+    found, queue = {end: (end, -1, 0.0)}, [end]
+    for here in queue:
+        for there, k, sign in around.get(here, ()):
+            if there not in found:
+                found[there] = (here, k, sign)
+                queue.append(there)
+    return found
+
+
+def along(paths: Paths, node: int) -> list[tuple[int, float]]:
+    """The elements on the path from a node, with their signs."""
+    found = []
+    while paths[node][1] >= 0:
+        node, k, sign = paths[node]
+        found.append((k, sign))
+    return found
