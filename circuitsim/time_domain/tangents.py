@@ -1,8 +1,8 @@
 """Linearised circuits: changes of operating points with the values of their elements.
 
 The equations are those of `circuitsim.controlled.equations`, with smooth devices linearised; all columns of changes are
-solved with the same factors. Conducting diodes have a negligible resistance and blocking ones a negligible conductance,
-which makes floating parts and loops of diodes nonsingular.
+solved with the same factors. What the diodes leave indeterminate is resolved as in operating points
+(`circuitsim.controlled.ties`).
 """
 
 from __future__ import annotations
@@ -12,19 +12,21 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.controlled_system import ControlledSystem
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import expanded
 from circuitsim.circuit.laws import Quantity
-from circuitsim.controlled.equations import OPEN, equations, references, term_values
+from circuitsim.controlled.equations import term_values
+from circuitsim.controlled.law_arrays import law_arrays
+from circuitsim.controlled.linear import Factor
 from circuitsim.errors import ConvergenceError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.beginning import Start
 
-NOTHING = 1e-12
-"""Resistance of conducting diodes relative to the smallest one and to the ratio of the largest voltage and current; the
-conductance of blocking ones likewise."""
+FLAT = 1e-12
+"""Smallest conductance of a linearised device, relative to the ratio of the largest current and voltage."""
 TOUCH = 1e-9
 """Relative voltage and current of a diode below which it keeps its previous state."""
 ACCURATE = 1e-8
@@ -85,8 +87,9 @@ class Tangents:
         self.smooth = {k: d for k, d in circuit.devices.items() if isinstance(d, SmoothDevice)}
         value = self.value.copy()
         value[[self.parts[k][0] for k in self.smooth]] = 1.0  # conductances of companion models
-        laws = self.circuit.laws
-        self.equations = equations(arrays._replace(value=value), laws, references(arrays, laws), series)
+        laws = law_arrays(self.circuit.laws)
+        self._system = ControlledSystem(self.circuit, arrays._replace(value=value), laws, None, series)
+        self.equations = self._system.eq
         self.place = self.equations.own
         self.flowing = self.place >= 0
         resistor = self.kind == RESISTOR
@@ -95,33 +98,36 @@ class Tangents:
         signs, ends = np.repeat([1.0, -1.0], m), np.concatenate([first, second])
         self._incidence = csr_array((signs, (ends, np.tile(np.arange(m), 2))), shape=(self.nodes, m))
         self._drops = self._incidence.T.tocsr()
-        by_current = [k for k, law in laws.items() if law.quantity is Quantity.CURRENT]
-        self._amperes = np.append(np.arange(self.nodes - 1), self.place[by_current])
-        self._kept: dict[bytes, _Factor] = {}
+        self._kept: dict[bytes, Factor] = {}
 
     # ------------------------------------------------------------------ equations
-    def _factor(self, column: np.ndarray, conducting: np.ndarray, sizes: Sizes) -> _Factor:
-        """The factor of the scaled equations."""
-        key = column[self.kind == RESISTOR].tobytes() + conducting.tobytes() + repr(sizes).encode()
+    def _factor(self, column: np.ndarray, conducting: np.ndarray) -> Factor:
+        """The factors of the equations."""
+        eq, on = self.equations, conducting[self.equations.diode]
+        value = term_values(column, eq.share, eq.gain, eq.under)
+        key = value.tobytes() + on.tobytes()
         if key not in self._kept:
             if len(self._kept) == KEPT:
                 self._kept.pop(next(iter(self._kept)))
-            self._kept[key] = self._factored(column, conducting, sizes)
+            self._system.pattern = self._system.pattern.of(eq._replace(value=value))
+            self._kept[key] = Factor(self._system.tied_terms(on), quick=True)
         return self._kept[key]
 
-    def _factored(self, column: np.ndarray, conducting: np.ndarray, sizes: Sizes) -> _Factor:
-        eq, on = self.equations, conducting[self.equations.diode]
-        ohms, own, known = sizes.volts / sizes.amperes, eq.own[eq.diode], column[self.kind == RESISTOR]
-        least, most = known[known > 0.0].min(initial=ohms), known[known < OPEN].max(initial=ohms)
-        drop, flow = np.where(on, 1.0, -NOTHING / most), np.where(on, -NOTHING * least, 1.0)
-        row, at = np.concatenate([eq.row, own, own, own]), np.concatenate([eq.column, eq.plus, eq.minus, own])
-        entry = np.concatenate([term_values(column, eq.share, eq.gain, eq.under), drop, -drop, flow])
-        # Rows are sums of currents; those of branches are voltages, or currents where these are prescribed.
-        rows, unknowns = np.full(eq.size, 1.0 / sizes.volts), np.full(eq.size, sizes.amperes)
-        unknowns[: self.nodes - 1] = sizes.volts
-        rows[self._amperes] = rows[own[~on]] = 1.0 / sizes.amperes
-        inside = at >= 0
-        return _Factor((rows, unknowns), (row[inside], at[inside], entry[inside]))
+    def _solved(self, factor: Factor, right: np.ndarray) -> np.ndarray:
+        """The solutions for right-hand sides (n, p).
+
+        Raises
+        ------
+        ArithmeticError
+            One is not accurate.
+        """
+        matrix, found = factor.terms.matrix(), factor.rough(right)
+        found = found + factor.rough(right - matrix @ found)
+        scale = factor.left[:, None] * (abs(matrix) @ np.abs(found) + np.abs(right))
+        off = factor.left[:, None] * np.abs(right - matrix @ found)
+        if not (off.max(axis=0, initial=0.0) <= ACCURATE * scale.max(axis=0, initial=0.0)).all():
+            raise ArithmeticError("inaccurate")
+        return np.asarray(found)
 
     # ------------------------------------------------------------------ at a point
     def column_at(self, point: OperatingPoint, column: np.ndarray, sizes: Sizes) -> np.ndarray:
@@ -131,7 +137,7 @@ class Tangents:
         own = np.ones(column.size, dtype=bool)
         own[list(self.own.devices)] = False
         found[: column.size][own] = column[own]
-        least = NOTHING * sizes.amperes / sizes.volts
+        least = FLAT * sizes.amperes / sizes.volts
         for k, device in self.smooth.items():
             row = device.row()
             slope = type(device).junction(row, point.junctions[k])[1]
@@ -209,7 +215,10 @@ class Tangents:
             right[self.place[k]] = value[k] * control + laws.get(k, 0.0)
             right[self.place[k]] += gain * sum(c * source[e] for c, e in law.currents)
         right[self.equations.pinned - 1] = 0.0
-        found = self._factor(column, self.conducting(point, before, sizes), sizes).solved(right)
+        try:
+            found = self._solved(self._factor(column, self.conducting(point, before, sizes)), right)
+        except ArithmeticError:
+            raise ConvergenceError("the tangents at some time have no unique solution") from None
         potentials = np.vstack([np.zeros((1, value.shape[1])), found[: self.nodes - 1]])
         drops = self._drops @ potentials
         flow = np.where(self.ohmic[:, None], drops / ohms + source, source)
@@ -249,42 +258,6 @@ def change_at_rest(
     value = tangents.changes_at(point, changes._replace(value=value))
     found = tangents.change(point, column, conducting, value, sizes, {})
     return np.where((kind[:m] == CAPACITOR)[:, None], found.drops[:m], found.currents[:m])
-
-
-class _Factor:
-    """Factors of scaled equations."""
-
-    def __init__(
-        self, scales: tuple[np.ndarray, np.ndarray], entries: tuple[np.ndarray, np.ndarray, np.ndarray]
-    ) -> None:
-        from scipy.sparse import coo_array
-        from scipy.sparse.linalg import splu
-
-        self.rows, self.columns = scales
-        row, column, number = entries
-        scaled = number * self.rows[row] * self.columns[column]
-        self.matrix = coo_array((scaled, (row, column)), shape=(self.rows.size,) * 2).tocsc()
-        try:
-            self.lu = splu(self.matrix)
-        except RuntimeError:
-            raise ConvergenceError("the tangents at some time have no unique solution") from None
-
-    def solved(self, right: np.ndarray) -> np.ndarray:
-        """The solutions for right-hand sides (n, p).
-
-        Raises
-        ------
-        ConvergenceError
-            One is not accurate.
-        """
-        scaled = right * self.rows[:, None]
-        found = self.lu.solve(scaled)
-        found = found + self.lu.solve(scaled - self.matrix @ found)
-        scale = (np.abs(self.matrix) @ np.abs(found) + np.abs(scaled)).max(axis=0, initial=0.0)
-        off = np.abs(scaled - self.matrix @ found).max(axis=0, initial=0.0)
-        if not (off <= ACCURATE * scale).all():
-            raise ConvergenceError("the tangents at some time have no unique solution")
-        return np.asarray(found * self.columns[:, None])
 
 
 __all__ = ["Change", "Changes", "Sizes", "Tangents", "change_at_rest"]
