@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
-from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
@@ -18,20 +17,11 @@ from circuitsim.circuit.waveforms import Waveform
 from circuitsim.errors import UsageError
 
 
-class Beginning(Enum):
-    """What the initial states depend on."""
-
-    STATED = 0
-    OPERATING_POINT = 1
-    HELD = 2
-
-
 class Start(NamedTuple):
     """Initial conditions of a run.
 
     Attributes
     ----------
-    begins : Beginning
     point : OperatingPoint or None
         At time 0; None where values are stated.
     closed : (s,) bool array
@@ -42,7 +32,6 @@ class Start(NamedTuple):
         Voltages of capacitors, V, and currents of all other elements, A.
     """
 
-    begins: Beginning
     point: OperatingPoint | None
     closed: np.ndarray
     held: dict[str, float]
@@ -81,14 +70,14 @@ def start(
         values = {circuit.names[k]: wave.value(0.0) for k, wave in waves.items() if kind[k] in (VOLTAGE, CURRENT)}
         point, closed = operating_point_of(holding(circuit, held), values, switching, closed)
         level = np.where(kind == CAPACITOR, point.drops[: kind.size], point.currents[: kind.size])
-        return Start(Beginning.HELD if held else Beginning.OPERATING_POINT, point, closed, dict(held), level)
+        return Start(point, closed, dict(held), level)
     level = np.zeros(kind.size)
     for name, stated in (from_held(circuit, held) | dict(initial)).items():
         k = circuit.element_index(name)
         if not stores[k]:
             raise UsageError(f"{circuit.names[k]} is neither a capacitor nor an inductor: it has no initial value")
         level[k] = stated
-    return Start(Beginning.STATED, None, closed, dict(held), level)
+    return Start(None, closed, dict(held), level)
 
 
 def operating_point_of(

@@ -107,7 +107,7 @@ def decompose(over, flow, farads, push, system):
     Parameters
     ----------
     over : (q, n) float array
-        Voltages of capacitors as sums over the k states, then over those of the sources.
+        Voltages of capacitors as sums over the states of the sources, then over the k states.
     flow : (r, n) float array
         The power dissipated in resistors is the sum of the squares of these rows.
     farads : (q,) float array
@@ -123,11 +123,11 @@ def decompose(over, flow, farads, push, system):
     """
     (k, s), weighed = push.shape, np.zeros(over.shape)
     scaled(over, farads, weighed)
-    root = times(over[:, :k].T, weighed[:, :k])
+    root = times(over[:, s:].T, weighed[:, s:])
     rooted(root)
-    slope = push - times(weighed[:, :k].T, times(over[:, k:], system))
+    slope = push - times(weighed[:, s:].T, times(over[:, :s], system))
     flowing = not_zero(flow)
-    resistive, sources = flow[flowing][:, :k].T.copy(), flow[flowing][:, k:].copy()
+    resistive, sources = flow[flowing][:, s:].T.copy(), flow[flowing][:, :s].copy()
     forward(root, resistive)
     rows, rate = np.eye(flowing.size, k + flowing.size, k), np.zeros(k + s)
     rows[:, :k] = resistive.T
@@ -142,8 +142,8 @@ def decompose(over, flow, farads, push, system):
     shape[:, :many] = directions
     backward(root, slope)
     c = unmoved(slope, many, force, shape)
-    start, lift, current = np.zeros((c, k + s)), np.zeros((c, flow.shape[0])), np.zeros((flow.shape[0], s + c))
-    start[:many, :k] = times(rows[:many, :k], root.T)
+    start, lift, current = np.zeros((c, s + k)), np.zeros((c, flow.shape[0])), np.zeros((flow.shape[0], s + c))
+    start[:many, s:] = times(rows[:many, :k], root.T)
     # The parts include the sources' share of the resistors' voltages, so their slopes include the sources' slopes, and
     # a fast part is small.
     for p in range(many):
@@ -152,14 +152,14 @@ def decompose(over, flow, farads, push, system):
             lift[p, flowing[e]] = rows[p, k + e] / size
             current[flowing[e], s + p] = rows[p, k + e] * size
             for j in range(s):
-                start[p, k + j] += rows[p, k + e] / size * sources[e, j]
-    drive = force[:c] + times(start[:, k:], system)
-    along = -times(shape[:, :c], start[:, k:])
+                start[p, j] += rows[p, k + e] / size * sources[e, j]
+    drive = force[:c] + times(start[:, :s], system)
+    along = -times(shape[:, :c], start[:, :s])
     for e in flowing:
         for j in range(s):
-            rest, most = flow[e, k + j], abs(flow[e, k + j])
+            rest, most = flow[e, j], abs(flow[e, j])
             for p in range(many):
-                share = current[e, s + p] * start[p, k + j]
+                share = current[e, s + p] * start[p, j]
                 rest, most = rest - share, most + abs(share)
             current[e, j] = rest if abs(rest) > UNDRIVEN * most else 0.0
     return rate[:c], start, lift, drive, shape[:, :c].copy(), along, slope, current

@@ -15,7 +15,7 @@ from circuitsim.circuit.waveforms import Waveform
 from circuitsim.engine.small.pointers import Pinned
 from circuitsim.errors import ConvergenceError, InfeasibleError, NoOperatingPointError, UnboundedError
 from circuitsim.kernels import LOADING, PRODUCT, count, kernel
-from circuitsim.time_domain.beginning import Beginning, Start, start
+from circuitsim.time_domain.beginning import Start, start
 from circuitsim.time_domain.jumps import jump
 from circuitsim.time_domain.library import Library
 from circuitsim.time_domain.loop import (
@@ -126,7 +126,7 @@ class ExactRun:
 
     def __init__(self, problem: Problem, stop: float, library: Library | None = None) -> None:
         self.jumps: list[Jump] = []
-        self.began = Start(Beginning.STATED, None, np.zeros(0, dtype=bool), {}, np.zeros(0))
+        self.began = Start(None, np.zeros(0, dtype=bool), {}, np.zeros(0))
         self.problem, self.stop = problem, stop
         s, q, d = problem.system.shape[0], problem.storing.size, problem.diodes.size + problem.switched.size
         elements = problem.parts.role.size
@@ -318,23 +318,18 @@ class ExactRun:
 
     def _sources(self) -> None:
         """Report which sources contradict each other, through conducting diodes or across blocking ones."""
-        mode, names = self.problem.mode(self.state.found), self.problem.circuit.names
-        for rows, error, what, hint in (
-            (mode.source_loops, InfeasibleError, "form a loop whose voltages do not sum to zero", "in series"),
-            (mode.source_cuts, UnboundedError, "drive a net current that has no path", "in parallel"),
+        state, names = self.state, self.problem.circuit.names
+        rows = self.library.modes.source_checks[state.mark[NOW]]
+        order, sign, free = (np.zeros(rows.shape[1], kind) for kind in (np.int64, float, bool))
+        kernel(signs, ORDERS * rows.size, PRODUCT)(
+            self.problem.system, rows, state.w, state.w_size, free, NOISE, order, sign
+        )
+        loops, cuts = sign.reshape(2, -1)
+        for own, error, what, hint in (
+            (loops, InfeasibleError, "form a loop whose voltages do not sum to zero", "in series"),
+            (cuts, UnboundedError, "drive a net current that has no path", "in parallel"),
         ):
-            order, sign, free = np.zeros(len(rows), np.int64), np.zeros(len(rows)), np.zeros(len(rows), bool)
-            kernel(signs, ORDERS * rows.size, PRODUCT)(
-                self.problem.system,
-                np.ascontiguousarray(rows.real.T),
-                self.state.w,
-                self.state.w_size,
-                free,
-                NOISE,
-                order,
-                sign,
-            )
-            wrong = [names[k] for k in np.flatnonzero(sign).tolist() if k < len(names)]
+            wrong = [names[k] for k in np.flatnonzero(own).tolist() if k < len(names)]
             if wrong:
                 raise error(f"after {self._now()} {', '.join(wrong)} {what}: a resistance {hint} is missing", wrong)
 

@@ -20,9 +20,9 @@ from circuitsim.time_domain.implicit_events import NOISE, Conduction, Watch, loc
 from circuitsim.time_domain.implicit_ledger import Ledger
 from circuitsim.time_domain.implicit_step import (
     AT_INSIDE,
-    INSIDE,
     NODES,
     ORDER,
+    SHARES,
     STAGES,
     Moving,
     Point,
@@ -69,8 +69,6 @@ BATCH = 4096
 """Number of corners requested from a source at a time."""
 APART = 1e-6
 """Resolution of times relative to the run: voltages may change within it as at an event."""
-SHARES = np.append(NODES[1:], INSIDE)
-"""Times of the implicit stages and of the inside stages, in steps."""
 ROUNDED = 16 * float(np.finfo(float).eps)
 """Error of a step, relative to the states, that is rounding."""
 LEFT = 0.1
@@ -440,7 +438,7 @@ class Implicit:
             return runge_kutta_step(self.companion, moving, begin, length, end, inside, follow=bool(self.controlling))
 
         def judged(step: Step) -> tuple[float, Conduction | None, float]:
-            return self._off(at, step), *self._changes(now, at, step)
+            return self._off(at, step), *self._changes(now, step)
 
         left, want, tries = target - at.time, min(want, self._longest), 0
         while True:
@@ -497,7 +495,7 @@ class Implicit:
             want = min(want, max(0.5 * (self._refused - step.end.time), length))
         return step, after, late, want
 
-    def _changes(self, now: Conduction, at: Point, step: Step) -> tuple[Conduction | None, float]:
+    def _changes(self, now: Conduction, step: Step) -> tuple[Conduction | None, float]:
         """The states after a step, None if unchanged; the time, in steps, of the first inner stage that is beyond an
         event by more than the accuracy, 0 without one."""
         far = self.watch.distances(now, *step.stages, *step.inside)

@@ -51,7 +51,6 @@ class Watch:
         self.companion, self.switching = companion, switching
         self.volts = self.amperes = 1e-300
         companion.see(self.volts, self.amperes)
-        self._latest = b"", np.zeros(0)
         circuit, controls = companion.circuit, [switch.control for switch in switching.switches]
         pairs = [(0, 0) if isinstance(own, str) else tuple(map(circuit.node_index, own)) for own in controls]
         self._plus, self._minus = np.array(pairs, dtype=np.int64).reshape(len(pairs), 2).T
@@ -74,17 +73,10 @@ class Watch:
             forward = v / self.volts + i / self.amperes
             diodes[:] = np.where(now.diodes, forward, -forward) + NOISE
         if now.switches.size:
-            controls, at = self._controls(points), self._thresholds(now.switches)
+            controls, at = self._controls(points), self.switching.thresholds(now.switches)
             gap = np.where(now.switches, controls - at, at - controls)
             gaps[:] = gap / (np.abs(controls) + np.abs(at) + 1e-300)
         return found
-
-    def _thresholds(self, closed: np.ndarray) -> np.ndarray:
-        """See `Switching.thresholds`; cached for the latest states."""
-        key = closed.tobytes()
-        if key != self._latest[0]:
-            self._latest = key, self.switching.thresholds(closed)
-        return self._latest[1]
 
     def controls(self, point: Point) -> np.ndarray:
         """Control quantities of the switches (s,), V, A."""

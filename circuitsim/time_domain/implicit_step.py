@@ -92,7 +92,8 @@ def _with_inside() -> np.ndarray:
 
 
 _EARLIER, _NONE = _with_inside(), np.zeros((1, 1))
-_SHARES = np.append(NODES[1:], INSIDE)
+SHARES = np.append(NODES[1:], INSIDE)
+"""Times of the implicit stages and of the inside stages, in steps."""
 
 
 RESIDUAL = TABLE[1:] @ np.vander(NODES, 4) @ np.linalg.inv(np.vander([0.0, *INSIDE, 1.0], 4))
@@ -207,7 +208,7 @@ def runge_kutta_step(
         Whether to refuse a step over the end of a branch of operating points (`BranchEnds`).
     """
     time, x, slope, near = begin
-    times = time + length * (_SHARES if inside else _SHARES[:STAGES])
+    times = time + length * (SHARES if inside else SHARES[:STAGES])
     times[STAGES - 1] = end
     shift = np.zeros((len(times), x.size)) if shift is None else shift
     begun = Beginning(x, [slope], length, DIAGONAL * length, _EARLIER, shift)
@@ -221,9 +222,9 @@ def with_inside(
 ) -> Step:
     """The result of `runge_kutta_step` with its inside stages."""
     time, x, slope, _ = begin
-    slopes, none = [slope, *(stage.slope for stage in step.stages)], np.zeros((len(_SHARES), x.size))
+    slopes, none = [slope, *(stage.slope for stage in step.stages)], np.zeros((len(SHARES), x.size))
     begun = Beginning(x, slopes, step.length, DIAGONAL * step.length, _EARLIER, none)
-    times = time + step.length * _SHARES[STAGES:]
+    times = time + step.length * SHARES[STAGES:]
     inside, states, waves = _stages(companion, moving, times, begun, step.end.solved)
     both = np.concatenate([step.states, states]), np.concatenate([step.waves, waves])
     return Step(step.length, step.stages, step.error, *both, inside)

@@ -59,9 +59,9 @@ def constraint(problem: Problem, carrying: np.ndarray, open_: np.ndarray, rows: 
     for kind, conducting in ((Role.CAPACITOR, carrying), (Role.INDUCTOR, open_)):
         mode = mode_of(problem.parts, problem.diodes, conducting, problem.sources, problem.system, rows)
         own = role[storing] == kind
-        columns = mode.dependent[storing][:, : mode.states.size].real
+        columns = mode.dependent[storing][:, s:].real
         free.append(np.where(own[:, None], columns, 0.0)[:, role[mode.states] == kind])
-        given[own] = mode.dependent[storing[own]][:, mode.states.size :]
+        given[own] = mode.dependent[storing[own]][:, :s]
     return Constraint(np.concatenate(free, axis=1), given)
 
 

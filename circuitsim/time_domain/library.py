@@ -20,7 +20,7 @@ from circuitsim.time_domain.decays import Decays, window_series
 from circuitsim.time_domain.exponentials import PRODUCTS as EXPONENTIAL
 from circuitsim.time_domain.exponentials import STEPS, TERMS
 from circuitsim.time_domain.mode_rows import entered
-from circuitsim.time_domain.modes import UNCOUPLED, Mode, Role, normal_tree, shared_of
+from circuitsim.time_domain.modes import UNCOUPLED, Role, normal_tree, shared_of
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.roots import POINTS
 from circuitsim.time_domain.trees import FIRST_ROLE, Wiring
@@ -291,17 +291,3 @@ def _speeds(values: np.ndarray) -> tuple[float, float]:
     turning = np.abs(values.imag) > OVERDAMPED * np.abs(values)
     fastest = float(np.abs(values.imag[turning]).max(initial=0.0))
     return float(np.abs(values).max(initial=0.0)), OSCILLATION / fastest if fastest > 0.0 else np.inf
-
-
-def ordered(matrix: np.ndarray, k: int, s: int, q: int) -> np.ndarray:
-    """Rows over (k states, s states of sources) as rows over the library's state vector (s + q)."""
-    found = np.zeros((len(matrix), s + q), matrix.dtype)
-    found[:, :s], found[:, s : s + k] = matrix[:, k:], matrix[:, :k]
-    return found
-
-
-def ordered_square(mode: Mode, s: int, q: int) -> np.ndarray:
-    """A mode's system over the library's state vector: (s + q, s + q)."""
-    k, found = mode.states.size, np.zeros((s + q, s + q), mode.system.dtype)
-    found[:s], found[s : s + k] = ordered(mode.system[k:], k, s, q), ordered(mode.system[:k], k, s, q)
-    return found

@@ -136,7 +136,7 @@ def window(modes, decays, inside, exponent, schedule, fixed, run, record, stop, 
         if code != GOING:
             return code
         length = math.ldexp(1.0, power)
-        leading_zeros(modes, decays, m, fixed, run, piece)
+        leading_zeros(modes, decays, m, run, piece)
         share, event = first_root(piece.switching, piece.orders, piece.switching_size)
         if not 0.0 < share < EARLY:
             break
@@ -210,7 +210,7 @@ def resolve(modes, decays, inside, exponent, fixed, run, piece, left):
     return FAST, power
 
 
-def leading_zeros(modes, decays, m, fixed, run, piece):
+def leading_zeros(modes, decays, m, run, piece):
     """Fill in the orders of zero of the switching functions; one that has left zero since the last check has none."""
     for k in range(piece.orders.size):
         piece.orders[k] = max(run.order[k], 0)
@@ -293,7 +293,7 @@ def without_current(modes, m, diode, run):
     run.size[at] = max(off / abs(weight) - run.size[at], abs(run.z[at]))
 
 
-def changed_with(modes, decays, m, fixed, run, piece, event, length):
+def changed_with(modes, decays, m, run, piece, event, length):
     """Diodes and switches whose switching functions fall to zero at the time of an event, within its error, change with
     it: they may be slightly above zero at the time found."""
     for k in range(run.tied.size):
@@ -315,7 +315,7 @@ def end_window(modes, decays, m, schedule, fixed, run, piece, since, length, eve
     mark[BEFORE] = m
     if event >= 0:
         run.tied[event], run.conducting[event] = True, not run.conducting[event]
-        changed_with(modes, decays, m, fixed, run, piece, event, length)
+        changed_with(modes, decays, m, run, piece, event, length)
     if corner:
         meet_corner(schedule, run, number[TIME])
     if corner or event >= 0:

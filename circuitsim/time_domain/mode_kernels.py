@@ -38,8 +38,6 @@ class Given(NamedTuple):
         Generator of the sources' states.
     rows : (p, s) array
         Source values over these states.
-    value : (m,) array
-        Ω, F, H.
     coupling : (m, m) array
         Mutual inductances, H; (0, 0) where there are none.
     turns : (w, m) float array
@@ -50,20 +48,19 @@ class Given(NamedTuple):
     sources: np.ndarray
     system: np.ndarray
     rows: np.ndarray
-    value: np.ndarray
     coupling: np.ndarray
     turns: np.ndarray
 
 
 class Waves(NamedTuple):
-    """Branch voltages and currents as rows over z = (states, states of the sources), and the system matrix."""
+    """Branch voltages and currents as rows over z = (states of the sources, states), and the system matrix."""
 
     voltage: np.ndarray
     current: np.ndarray
     system: np.ndarray
 
 
-def equations(net, role, of, shared, waves, dependent, checks):
+def equations(net, role, of, value, shared, waves, dependent, checks):
     """The equations of a mode.
 
     Parameters
@@ -71,6 +68,8 @@ def equations(net, role, of, shared, waves, dependent, checks):
     net : Wiring
     role : (m,) int array
     of : Given
+    value : (m,) array
+        Ω, F, H.
     shared : tuple of two arrays
         Matrices of least squares for potentials and loop currents, empty where no current source is in the tree, and no
         voltage source outside it.
@@ -90,26 +89,26 @@ def equations(net, role, of, shared, waves, dependent, checks):
     v, drop = np.zeros((net.twigs.size, n), kind), np.zeros((net.links.size, n), kind)
     i, flow = np.zeros(v.shape, kind), np.zeros(drop.shape, kind)
     # The first class of branches has all voltage sources, the last one all current sources.
-    put_sources(net.twigs[: net.tree[C]], given, v[:, k:])
-    put_sources(net.links[: net.rest[C]], given, drop[:, k:])
-    put_sources(net.twigs[net.tree[FREE] :], given, i[net.tree[FREE] :, k:])
-    put_sources(net.links[net.rest[FREE] :], given, flow[net.rest[FREE] :, k:])
+    put_sources(net.twigs[: net.tree[C]], given, v)
+    put_sources(net.links[: net.rest[C]], given, drop)
+    put_sources(net.twigs[net.tree[FREE] :], given, i[net.tree[FREE] :])
+    put_sources(net.links[net.rest[FREE] :], given, flow[net.rest[FREE] :])
     for j in range(many):
-        v[net.tree[C] + j, j] = 1.0
+        v[net.tree[C] + j, s + j] = 1.0
     states, of_sources = sums_of_currents(net, given.real)
     for j in range(k - many):
         for c in range(k - many):
-            flow[net.rest[L] + j, many + c] = states[0, j, c]
+            flow[net.rest[L] + j, s + many + c] = states[0, j, c]
         for c in range(s):
-            flow[net.rest[L] + j, k + c] = of_sources[0, j, c]
+            flow[net.rest[L] + j, c] = of_sources[0, j, c]
     rate = times(of.system.T, given.T).T
-    waves.system[k:, k:] = of.system
-    resistors(net, of.value, v, drop, i, flow)
+    waves.system[:s, :s] = of.system
+    resistors(net, value, v, drop, i, flow)
     across(net.cut, 0, net.tree[R], net.rest[C], net.rest[R], v, 1.0, drop[net.rest[C] : net.rest[R]])
-    capacitors(net, of.value, rate, k, i, flow, waves.system)
+    capacitors(net, value, rate, i, flow, waves.system)
     if net.rest[L] < net.rest[FREE] or net.tree[L] < net.tree[FREE]:
         back = states[1], times(of_sources[1], of.system)
-        inductors(net, of, rate, back, v, drop, i, flow, waves.system)
+        inductors(net, of.coupling, value, rate, back, v, drop, i, flow, waves.system)
     floating(net, role, shared[0], v, drop)
     loops_of_diodes(net, role, shared[1], i, flow)
     put_back(net, v, drop, waves.voltage)
@@ -124,7 +123,7 @@ def equations(net, role, of, shared, waves, dependent, checks):
 
 
 def put_sources(branches, given, out):
-    """Fill in the values of sources among branches."""
+    """Fill in the values of sources among branches, in the first columns."""
     for j in range(branches.size):
         for c in range(given.shape[1]):
             out[j, c] = given[branches[j], c]
@@ -250,18 +249,18 @@ def resistors(net, value, v, drop, i, flow):
     nodal(net, R, 1.0 / value[outside], 1.0 / value[own], v, drop, i, flow)
 
 
-def capacitors(net, value, rate, first, i, flow, system):
+def capacitors(net, value, rate, i, flow, system):
     """Charges of the tree's capacitors, including those in loops of capacitors and sources."""
     t0, t1 = net.tree[C], net.tree[R]
     slope, drift = np.zeros(i.shape, i.dtype), np.zeros(flow.shape, i.dtype)
     for t in range(t0):
         for c in range(rate.shape[1]):
-            slope[t, first + c] = rate[net.twigs[t], c]
+            slope[t, c] = rate[net.twigs[t], c]
     nodal(net, C, value[net.links[net.rest[C] : net.rest[R]]], value[net.twigs[t0:t1]], slope, drift, i, flow)
-    system[: t1 - t0] = slope[t0:t1]
+    system[rate.shape[1] : rate.shape[1] + t1 - t0] = slope[t0:t1]
 
 
-def inductors(net, of, rate, back, v, drop, i, flow, system):
+def inductors(net, coupling, value, rate, back, v, drop, i, flow, system):
     """Fluxes of the inductors outside the tree, including those in cuts of inductors and sources.
 
     ``back`` maps slopes of the states to those of their currents and the sources' states (`sums_of_currents`).
@@ -277,12 +276,12 @@ def inductors(net, of, rate, back, v, drop, i, flow, system):
             onto[outside + t - t0, k] = -cut[t, l0 + k]
     for k in range(l1, net.links.size):
         for c in range(s):
-            slope[k, n - s + c] = rate[net.links[k], c]
+            slope[k, c] = rate[net.links[k], c]
     into(cut, t0, t1, l1, net.links.size, slope, -1.0, change[outside:])
     for a in range(own.size):
         for b in range(own.size):
-            inductance[a, b] = of.coupling[own[a], own[b]] if of.coupling.size else 0.0
-        inductance[a, a] += of.value[own[a]]
+            inductance[a, b] = coupling[own[a], own[b]] if coupling.size else 0.0
+        inductance[a, a] += value[own[a]]
     image = times(inductance, onto)
     push = -times(image.T, change)
     across(cut, 0, t0, l0, l1, v, 1.0, push)
@@ -290,7 +289,7 @@ def inductors(net, of, rate, back, v, drop, i, flow, system):
     found = times(back[0], push)
     for k in range(outside):
         for c in range(n):
-            system[k0 + k, c] = found[k, c] + (back[1][k, c - n + s] if c >= n - s else 0.0)
+            system[s + k0 + k, c] = found[k, c] + (back[1][k, c] if c < s else 0.0)
     flux = times(inductance, change + times(onto, push))
     drop[l0:l1], v[t0:t1] = flux[:outside], flux[outside:]
     into(cut, t0, t1, l0, net.links.size, flow, -1.0, i[t0:t1])

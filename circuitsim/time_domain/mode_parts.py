@@ -18,8 +18,8 @@ class Parting(NamedTuple):
     Attributes
     ----------
     rate : (c,) float array
-    start : (c, k + s) float array
-        y as sums over the states and those of the sources.
+    start : (c, s + k) float array
+        y as sums over the states of the sources and the states.
     lift : (c, r) float array
         y as sums over the currents of `resistors`.
     weight : (r,) float array
@@ -50,7 +50,7 @@ class Parting(NamedTuple):
     resistors: np.ndarray
 
 
-def of_capacitors(net, role, of, shared, waves, dependent):
+def of_capacitors(net, role, of, value, shared, waves, dependent):
     """The decaying parts of a mode.
 
     Computed from the currents of the resistors outside the tree: they are independent, so each has the digits of its
@@ -61,26 +61,27 @@ def of_capacitors(net, role, of, shared, waves, dependent):
     net : Wiring
     role : (m,) int array
     of : Given
-        With the resistances of the mode.
+    value : (m,) float array
+        Ω, F.
     shared : float array
         As in `circuitsim.time_domain.mode_kernels.loops_of_diodes`.
     waves : Waves
-    dependent : (m, k + s) float array
+    dependent : (m, s + k) float array
         See `circuitsim.time_domain.modes.Mode`.
     """
     m, n, s = role.size, waves.system.shape[0], of.system.shape[0]
     k, first = n - s, net.tree[C]
     own = net.links[net.rest[R] : net.rest[L]]
     flow, root = np.zeros((own.size, n)), np.zeros((own.size, own.size))
-    link_flows(net, of.value, waves.voltage, waves.current, flow, root)
+    link_flows(net, value, waves.voltage, waves.current, flow, root)
     # Current sources change the charges.
     push = np.zeros((k, s))
     for link in range(net.rest[FREE], net.links.size):
         for t in range(first, net.tree[R]):
             if net.cut[t, link] != 0.0:
                 for c in range(s):
-                    push[t - first, c] -= net.cut[t, link] * waves.current[net.links[link], k + c]
-    over, farads = dependent[of.storing], of.value[of.storing]
+                    push[t - first, c] -= net.cut[t, link] * waves.current[net.links[link], c]
+    over, farads = dependent[of.storing], value[of.storing]
     rate, start, by_flow, drive, shape, along, slope, flows = decompose(over, flow, farads, push, of.system)
     many, current, weight = rate.size, np.zeros((m, s + rate.size)), np.empty(own.size)
     backward(root, flows)
@@ -91,7 +92,7 @@ def of_capacitors(net, role, of, shared, waves, dependent):
     for e in of.sources:
         if role[e] == CURRENT:
             for c in range(s):
-                current[e, c] = waves.current[e, k + c]
-    parts = Parting(rate, start, times(by_flow, root.T), weight, drive, shape, along, slope, current, of.value, own)
-    part_currents(net, role, of.value, dependent, of.system, parts, shared, current)
+                current[e, c] = waves.current[e, c]
+    parts = Parting(rate, start, times(by_flow, root.T), weight, drive, shape, along, slope, current, value, own)
+    part_currents(net, role, value, dependent, of.system, parts, shared, current)
     return parts

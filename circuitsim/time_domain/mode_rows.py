@@ -23,7 +23,8 @@ class Supply(NamedTuple):
     first, second, role : (m,) int arrays
         Terminals and roles; diodes are `BLOCKING` here.
     of : Given
-        With arbitrary resistances of switches.
+    value : (m,) float array
+        Ω, F, H, with arbitrary resistances of switches.
     diodes, switched, resistors : int arrays
         Elements.
     ohms : (2, switches) float array
@@ -41,6 +42,7 @@ class Supply(NamedTuple):
     second: np.ndarray
     role: np.ndarray
     of: Given
+    value: np.ndarray
     diodes: np.ndarray
     switched: np.ndarray
     resistors: np.ndarray
@@ -77,7 +79,7 @@ def entered(supply, conducting, transformed, shared, known, at, modes, decays):
     """
     supply, modes, decays = pointer(supply), pointer(modes), pointer(decays)
     d, s, m = supply.diodes.size, supply.of.system.shape[0], supply.role.size
-    role, value = supply.role.copy(), supply.of.value.copy()
+    role, value = supply.role.copy(), supply.value.copy()
     for j in range(d):
         if conducting[j]:
             role[supply.diodes[j]] = CONDUCTING
@@ -95,23 +97,14 @@ def entered(supply, conducting, transformed, shared, known, at, modes, decays):
         return False
     k = net.tree[R] - net.tree[C] + net.rest[FREE] - net.rest[L]
     waves = Waves(np.zeros((m, k + s)), np.zeros((m, k + s)), np.zeros((k + s, k + s)))
-    of = Given(
-        supply.of.storing,
-        supply.of.sources,
-        supply.of.system,
-        supply.of.rows,
-        value,
-        supply.of.coupling,
-        supply.of.turns,
-    )
     dependent, loops, cuts = np.zeros((m, k + s)), np.zeros((m, s)), np.zeros((m, s))
-    states, of_sources = equations(net, role, of, shared, waves, dependent, (loops, cuts))
+    states, of_sources = equations(net, role, supply.of, value, shared, waves, dependent, (loops, cuts))
     taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at)
     if modes.onto.shape[1] > 0:
         from_storing(net, states[1], of_sources[1], modes, at)
         cut_conductances(net, value, states[1], modes.conductance[at])
     if decays.rate.shape[1] > 0:
-        parts = of_capacitors(net, role, of, shared[1], waves, dependent)
+        parts = of_capacitors(net, role, supply.of, value, shared[1], waves, dependent)
         parted(supply, conducting, parts, modes, decays, at)
     return True
 
@@ -122,13 +115,6 @@ def alone(branches, role, kind):
     for e in branches:
         found &= role[e] == kind
     return found
-
-
-def ordered_row(row, s, sign, out):
-    """Fill in a row over (states, ``s`` source states), times a sign, in the order of the library's state vector."""
-    k = row.size - s
-    for j in range(min(row.size, out.size)):
-        out[j] = sign * row[k + j if j < s else j - s]
 
 
 def watched(supply, conducting, j):
@@ -147,17 +133,14 @@ def taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at):
     for j in range(n - s):
         e = net.twigs[net.tree[C] + j] if j < many else net.links[net.rest[L] + j - many]
         modes.place[at, j] = np.searchsorted(storing, e)
-    for i in range(n):
-        ordered_row(waves.system[n - s + i if i < s else i - s], s, 1.0, modes.system[at, i])
-    for e in range(waves.voltage.shape[0]):
-        ordered_row(waves.voltage[e], s, 1.0, modes.voltage[at, :, e])
-        ordered_row(waves.current[e], s, 1.0, modes.current[at, :, e])
-    for j in range(storing.size):
-        ordered_row(dependent[storing[j]], s, 1.0, modes.storing[at, :, j])
+    modes.system[at, :n, :n] = waves.system
+    modes.voltage[at, :n], modes.current[at, :n] = waves.voltage.T, waves.current.T
+    modes.storing[at, :n] = dependent[storing].T
     for j in range(conducting.size):
         of_current, e = watched(supply, conducting, j)
         row = waves.current[e] if of_current else waves.voltage[e]
-        ordered_row(row, s, 1.0 if conducting[j] else -1.0, modes.switching[at, :, j])
+        for i in range(n):
+            modes.switching[at, i, j] = row[i] if conducting[j] else -row[i]
         if j >= d:
             modes.switching[at, supply.one, j] += -supply.off[j - d] if conducting[j] else supply.on[j - d]
             continue
@@ -209,7 +192,7 @@ def parted(supply, conducting, parting, modes, decays, at):
     decays.size[at] = c
     decays.rate[at, :c], decays.drive[at, :c] = parting.rate, parting.drive
     for p in range(c):
-        ordered_row(parting.start[p], s, 1.0, decays.start[at, p])
+        decays.start[at, p, : s + k] = parting.start[p]
         for j in range(parting.resistors.size):
             decays.lift[at, p, parting.resistors[j]] = parting.lift[p, j]
     for j in range(parting.resistors.size):

@@ -151,18 +151,18 @@ class Parts(NamedTuple):
 
 
 class Mode(NamedTuple):
-    """The linear system ż = A z at one set of conducting diodes; z are capacitor voltages, inductor currents, then the
-    states w of the sources. All numbers are complex: imaginary parts are derivatives.
+    """The linear system ż = A z at one set of conducting diodes; z are the states w of the sources, then capacitor
+    voltages and inductor currents. All numbers are complex: imaginary parts are derivatives.
 
     Attributes
     ----------
     states : (k,) int array
-        Elements whose voltages (capacitors) and currents (inductors) are the first k entries of z.
-    system : (k + s, k + s) array
+        Elements whose voltages (capacitors) and currents (inductors) are the last k entries of z.
+    system : (s + k, s + k) array
         A, 1/s.
-    voltage, current : (m, k + s) arrays
+    voltage, current : (m, s + k) arrays
         Branch voltages and currents are these matrices times z.
-    dependent : (m, k + s) array
+    dependent : (m, s + k) array
         The rows of `voltage` for capacitors and of `current` for inductors, including windings that they are ideally
         coupled to (`Parts.turns`); 0 elsewhere.
     source_loops, source_cuts : (m, s) arrays
@@ -223,17 +223,9 @@ def mode_of(
     storing = np.flatnonzero((role == Role.CAPACITOR) | (role == Role.INDUCTOR))
     loops, cuts = np.zeros((2, m, s), complex)
     coupling = UNCOUPLED if parts.coupling is None else parts.coupling
-    of = Given(
-        storing,
-        sources,
-        system,
-        rows.astype(complex),
-        parts.value.astype(complex),
-        coupling.astype(complex),
-        parts.turns,
-    )
-    work = 16 * net.cut.size + 4 * voltage.size
-    kernel(equations, work, PRODUCT)(net, role, of, shared_of(net, role), waves, dependent, (loops, cuts))
+    of = Given(storing, sources, system, rows.astype(complex), coupling.astype(complex), parts.turns)
+    work, value = 16 * net.cut.size + 4 * voltage.size, parts.value.astype(complex)
+    kernel(equations, work, PRODUCT)(net, role, of, value, shared_of(net, role), waves, dependent, (loops, cuts))
     return Mode(states, waves.system, voltage, current, dependent, loops, cuts)
 
 

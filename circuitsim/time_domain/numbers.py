@@ -18,7 +18,7 @@ from circuitsim.circuit.parameters import SWITCH, Parameter, Sort, parameter
 from circuitsim.circuit.waveforms import Constant, Waveform
 from circuitsim.errors import UsageError
 from circuitsim.models.smooth import SmoothDevice
-from circuitsim.time_domain.beginning import Beginning, Start
+from circuitsim.time_domain.beginning import Start
 from circuitsim.time_domain.formula_sources import check_by_source
 from circuitsim.time_domain.result import Origin
 from circuitsim.time_domain.tangents import Changes, change_at_rest
@@ -99,7 +99,7 @@ class Directions:
             raise refused(name, "is not a number of the circuit")
         sort, k, key = number.sort, (*number.elements, -1)[0], number.key.lower()
         kind, _, _, given, _ = self.circuit.arrays()
-        stated = self.start.begins is Beginning.STATED
+        stated = self.start.point is None
         if sort is Sort.ELEMENT:
             self._of_element(j, k, name)
         elif sort is Sort.COUPLING:

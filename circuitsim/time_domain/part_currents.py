@@ -82,8 +82,8 @@ def part_currents(net, role, value, own, system, parting, shared, current):
     net : Wiring
     role : (m,) int array
     value : (m,) float array
-    own : (m, k + s) float array
-        Voltages of capacitors over the states and those of the sources.
+    own : (m, s + k) float array
+        Voltages of capacitors over the states of the sources and the states.
     system : (s, s) float array
         Generator of the sources' states.
     parting : Parting
@@ -98,9 +98,9 @@ def part_currents(net, role, value, own, system, parting, shared, current):
         e = net.links[link]
         for c in range(s):
             for j in range(s):
-                through[link, j] += value[e] * own[e, k + c] * system[c, j]
+                through[link, j] += value[e] * own[e, c] * system[c, j]
         for c in range(k):
-            weight = value[e] * own[e, c]
+            weight = value[e] * own[e, s + c]
             if weight != 0.0:
                 for j in range(s):
                     through[link, j] += weight * parting.slope[c, j]

@@ -17,8 +17,7 @@ from circuitsim.errors import UsageError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.mode_kernels import Given
 from circuitsim.time_domain.mode_rows import Supply
-from circuitsim.time_domain.modes import UNCOUPLED, Mode, Parts, Role, mode_of
-from circuitsim.time_domain.proof import RESIDUE, Elements
+from circuitsim.time_domain.modes import UNCOUPLED, Parts, Role
 from circuitsim.time_domain.run_state import Fixed
 from circuitsim.time_domain.terminals import terminals_of
 
@@ -119,11 +118,6 @@ class Problem:
             found[0, self.resistors], found[1] = True, True
         return found
 
-    def mode(self, conducting: np.ndarray) -> Mode:
-        """The linear system for a set of conducting diodes and closed switches."""
-        parts, d = self.valued(conducting), self.diodes.size
-        return mode_of(parts, self.diodes, conducting[:d], self.sources, self.system, self.rows)
-
     def valued(self, conducting: np.ndarray) -> Parts:
         """The elements, with the resistances of switches in these states."""
         if not self.switched.size:
@@ -149,52 +143,18 @@ class Problem:
         voltage = self.parts.role[self.sources] == Role.VOLTAGE
         return float(values[voltage].max(initial=0.0)), float(values[~voltage].max(initial=0.0))
 
-    def elements(self) -> Elements:
-        """The elements' equations, for the certificate."""
-        own, circuit = self.own, self.circuit
-        inductors = np.flatnonzero((own.role == Role.INDUCTOR) | (own.role == Role.WINDING))
-        capacitors = np.flatnonzero(own.role == Role.CAPACITOR)
-        inductance = np.diag(own.value[inductors])
-        mutual = mutual_inductances(
-            circuit, np.where(np.isin(np.arange(own.role.size), inductors), own.value, 0.0), self.couplings
-        )
-        if mutual is not None:
-            inductance = inductance + mutual[np.ix_(inductors, inductors)]
-        return Elements(
-            np.array(circuit.names),
-            circuit.node_names,
-            own.first,
-            own.second,
-            self.resistors,
-            inductors,
-            capacitors,
-            self.diodes,
-            self.sources,
-            own.role[self.sources] == Role.VOLTAGE,
-            self.switching.names,
-            inductance,
-            own.value[capacitors],
-            self.levels,
-        )
+    @property
+    def inductors(self) -> np.ndarray:
+        """Inductors, ideally coupled ones included."""
+        return np.flatnonzero((self.own.role == Role.INDUCTOR) | (self.own.role == Role.WINDING))
 
-    def levels(self, times: np.ndarray, outputs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Values of `sources` (sources, n) at times (n,), the first ``outputs`` of which are output times; the scales
-        of their rounding, at least a fraction of the largest at any time; and their changes within the rounding of the
-        times (an edge of 1 ns at 1 s changes by 1e-6 of its height).
-
-        Rounding of times includes that of the segment's start, of the offset and of their sum.
-        """
-        inside = times[outputs:]
-        found = np.zeros((3, self.sources.size, inside.size))
-        for k, wave in enumerate(self.waveforms[: self.sources.size]):
-            (states, sizes), row = wave.states(times), np.abs(wave.row)
-            late = 4.0 * np.spacing(inside + getattr(wave, "since", 0.0))
-            moved = wave.states(np.concatenate([inside + late, inside - late]))[0] @ wave.row
-            size = sizes @ row
-            found[0, k] = states[outputs:] @ wave.row
-            found[1, k] = np.maximum(size[outputs:], RESIDUE * size.max())
-            found[2, k] = np.abs(moved[: inside.size] - moved[inside.size :])
-        return found[0], found[1], found[2]
+    def inductance(self) -> np.ndarray:
+        """Of `inductors`, with mutual ones (l, l), H."""
+        own, chosen = np.zeros(self.own.value.size), self.inductors
+        own[chosen] = self.own.value[chosen]
+        mutual = mutual_inductances(self.circuit, own, self.couplings)
+        whole = np.diag(own) if mutual is None else np.diag(own) + mutual
+        return whole[np.ix_(chosen, chosen)]
 
     def beyond(self, closed: np.ndarray, voltage: np.ndarray, current: np.ndarray) -> np.ndarray:
         """How far the controls of switches, closed or not (…, switches), are beyond their thresholds, relative to the
@@ -215,13 +175,14 @@ class Problem:
         off = np.array([s.threshold - s.hysteresis for s in switches])
         ohms = np.array([[s.on for s in switches], [s.off for s in switches]])
         coupling = UNCOUPLED if parts.coupling is None else parts.coupling
-        of = Given(self.storing, self.sources, self.system, self.rows, parts.value, coupling, parts.turns)
+        of = Given(self.storing, self.sources, self.system, self.rows, coupling, parts.turns)
         return Supply(
             parts.n_nodes,
             parts.first,
             parts.second,
             parts.role,
             of,
+            parts.value,
             self.diodes,
             self.switched,
             self.resistors,

@@ -11,12 +11,14 @@ connects the times: the energy delivered by sources is dissipated, stored or los
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.engine.spanning import grow
+from circuitsim.time_domain.modes import Role
+from circuitsim.time_domain.problem import Problem
 
 RESIDUE = 1e-5
 """Minimum scale, relative to the largest value anywhere at that time and to the largest at the node during the run. At
@@ -133,43 +135,6 @@ class TransientCertificate(NamedTuple):
         return violations(((name, size, self.tolerance) for name, size in zip(self._fields[:-1], self)), places)
 
 
-class Elements(NamedTuple):
-    """The elements' equations.
-
-    Attributes
-    ----------
-    names : (m,) str array
-    nodes : sequence of str
-    first, second : (m,) int arrays
-        Terminals.
-    resistors, inductors, capacitors, diodes, sources : int arrays
-        Elements.
-    inductance : (l, l) float array
-        With mutual ones, H.
-    capacitance : (c,) float array
-        F.
-    is_voltage : (sources,) bool array
-    switches : sequence of str
-    levels : callable
-        `circuitsim.time_domain.problem.Problem.levels`.
-    """
-
-    names: np.ndarray
-    nodes: Sequence[str]
-    first: np.ndarray
-    second: np.ndarray
-    resistors: np.ndarray
-    inductors: np.ndarray
-    capacitors: np.ndarray
-    diodes: np.ndarray
-    sources: np.ndarray
-    is_voltage: np.ndarray
-    switches: Sequence[str]
-    inductance: np.ndarray
-    capacitance: np.ndarray
-    levels: Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray, np.ndarray]]
-
-
 class Waves(NamedTuple):
     """Waveforms at output times, then at `SHARES` of each interval.
 
@@ -223,6 +188,26 @@ def shortened(times: np.ndarray, coarse: np.ndarray) -> np.ndarray:
     return found
 
 
+def levels(problem: Problem, times: np.ndarray, outputs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values of the sources (sources, n) at times (n,), the first ``outputs`` of which are output times; the scales of
+    their rounding, at least a fraction of the largest at any time; and their changes within the rounding of the times
+    (an edge of 1 ns at 1 s changes by 1e-6 of its height).
+
+    Rounding of times includes that of the segment's start, of the offset and of their sum.
+    """
+    inside = times[outputs:]
+    found = np.zeros((3, problem.sources.size, inside.size))
+    for k, wave in enumerate(problem.waveforms[: problem.sources.size]):
+        (states, sizes), row = wave.states(times), np.abs(wave.row)
+        late = 4.0 * np.spacing(inside + getattr(wave, "since", 0.0))
+        moved = wave.states(np.concatenate([inside + late, inside - late]))[0] @ wave.row
+        size = sizes @ row
+        found[0, k] = states[outputs:] @ wave.row
+        found[1, k] = np.maximum(size[outputs:], RESIDUE * size.max())
+        found[2, k] = np.abs(moved[: inside.size] - moved[inside.size :])
+    return found[0], found[1], found[2]
+
+
 class _Judge:
     """Waveforms, scales of their residuals, the largest residuals so far, and where they are.
 
@@ -238,8 +223,9 @@ class _Judge:
         one are excluded.
     """
 
-    def __init__(self, of: Elements, waves: Waves) -> None:
-        self.of, self.waves, self.ends = of, waves, list(zip(of.first.tolist(), of.second.tolist()))
+    def __init__(self, of: Problem, waves: Waves) -> None:
+        self.of, self.waves, self.names = of, waves, np.array(of.circuit.names)
+        self.ends = list(zip(of.own.first.tolist(), of.own.second.tolist()))
         self.worst = dict.fromkeys(TransientCertificate._fields[:-2], 0.0)
         self.places: dict[str, Place] = {}
         self.coarse = np.zeros((waves.times.size - waves.outputs) // SHARES.size, dtype=bool)
@@ -263,9 +249,9 @@ class _Judge:
 
     def _potentials(self) -> np.ndarray:
         """Potentials of all nodes along paths from ground, or from one node of a floating part."""
-        first, second, many = self.of.first, self.of.second, len(self.of.nodes)
+        (many, first, second, *_), voltage = self.of.own, self.waves.voltage
         tree = grow(many, first, second, np.zeros(1, dtype=np.int64), np.arange(first.size))
-        voltage, found = self.waves.voltage, np.zeros((many, self.waves.times.size))
+        found = np.zeros((many, self.waves.times.size))
         for node, k, above in zip(tree.order.tolist(), tree.edge.tolist(), tree.parent.tolist()):
             if k >= 0:
                 (np.add if first[k] == node else np.subtract)(found[above], voltage[k], out=found[node])
@@ -281,8 +267,8 @@ class _Judge:
 
     def _at(self, at_node: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         """The larger of the values (nodes, …) at the two nodes of each element."""
-        found: np.ndarray = at_node[self.of.first[chosen]]
-        return np.maximum(found, at_node[self.of.second[chosen]], out=found)
+        found: np.ndarray = at_node[self.of.own.first[chosen]]
+        return np.maximum(found, at_node[self.of.own.second[chosen]], out=found)
 
     def take(
         self, law: str, off: np.ndarray, scale: np.ndarray | float, times: np.ndarray, names: Sequence[str] | np.ndarray
@@ -308,28 +294,30 @@ class _Judge:
             sums[b] -= current
             np.maximum(most[a], own[b], out=most[a])
             np.maximum(most[b], own[a], out=most[b])
-        self.take("kcl", np.abs(net, out=net), met, waves.times, of.nodes)
-        around = potential[of.second]
-        around -= potential[of.first]
+        self.take("kcl", np.abs(net, out=net), met, waves.times, of.circuit.node_names)
+        around = potential[of.own.second]
+        around -= potential[of.own.first]
         around += waves.voltage
-        self.take("kvl", np.abs(around, out=around), self.volts.max(axis=0), waves.times, of.names)
+        self.take("kvl", np.abs(around, out=around), self.volts.max(axis=0), waves.times, self.names)
 
     def hold_elements(self, tolerance: float) -> None:
         """Check resistors and switches at all times; sources, inductors and capacitors in the intervals."""
-        of, waves = self.of, self.waves
+        of, waves, names = self.of, self.waves, self.names
         v, i, r, late = waves.voltage, waves.current, of.resistors, waves.times[waves.outputs :]
-        self.take("resistors", np.abs(v[r] - waves.ohms * i[r]), self._at(self.volts, r), waves.times, of.names[r])
-        self.take("switches", waves.beyond.copy(), 1.0, waves.times, of.switches)
-        level, size, moved = of.levels(waves.times, waves.outputs)
-        own = np.where(of.is_voltage[:, None], v[of.sources, waves.outputs :], i[of.sources, waves.outputs :])
-        self.take("sources", np.abs(own - level) - moved, np.maximum(size, SMALLEST), late, of.names[of.sources])
+        self.take("resistors", np.abs(v[r] - waves.ohms * i[r]), self._at(self.volts, r), waves.times, names[r])
+        self.take("switches", waves.beyond.copy(), 1.0, waves.times, of.switching.names)
+        level, size, moved = levels(of, waves.times, waves.outputs)
+        volts = of.own.role[of.sources, None] == Role.VOLTAGE
+        own = np.where(volts, v[of.sources, waves.outputs :], i[of.sources, waves.outputs :])
+        self.take("sources", np.abs(own - level) - moved, np.maximum(size, SMALLEST), late, names[of.sources])
         times = waves.inside(waves.times[None])[0]
         length = times[:, -1] - times[:, 0]
         # Times are rounded, which enters the integral by the waveform's change.
         share = tolerance + np.spacing(times[:, -1]) / length
+        plates = np.flatnonzero(of.own.role == Role.CAPACITOR)
         for chosen, store, state, push, size, scale in (
-            (of.inductors, of.inductance, i, v, self.amperes, self.volts),
-            (of.capacitors, np.diag(of.capacitance), v, i, self.volts, self.amperes),
+            (of.inductors, of.inductance(), i, v, self.amperes, self.volts),
+            (plates, np.diag(of.own.value[plates]), v, i, self.volts, self.amperes),
         ):
             kept, pushed = waves.inside(state[chosen]), waves.inside(push[chosen])
             missing = np.abs(store @ (kept[..., -1] - kept[..., 0]) - length * (pushed @ WEIGHTS))
@@ -338,11 +326,11 @@ class _Judge:
             allowed = np.maximum(allowed, SMALLEST)
             last = np.abs(pushed @ LAST).max(axis=2) > COARSE * np.abs(pushed).max(axis=2)
             self.coarse |= (last & (missing > allowed)).any(axis=0)
-            self.take("reactances", tolerance * missing, allowed, times[:, 0], of.names[chosen])
+            self.take("reactances", tolerance * missing, allowed, times[:, 0], names[chosen])
 
     def hold_signs(self) -> None:
         """Check the signs of diodes; from here on scales are at least a fraction of the run's."""
-        waves, d, names = self.waves, self.of.diodes, self.of.names[self.of.diodes]
+        waves, d, names = self.waves, self.of.diodes, self.names[self.of.diodes]
         for own, seen in self.sizes:
             np.maximum(own, SIGNS * seen[:, None], out=own)
         over, back = waves.voltage[d] / self._at(self.volts, d), waves.current[d] / self._at(self.amperes, d)
@@ -352,7 +340,7 @@ class _Judge:
 
 @np.errstate(over="ignore", invalid="ignore")
 def certify(
-    of: Elements, waves: Waves, imbalance: float, tolerance: float
+    of: Problem, waves: Waves, imbalance: float, tolerance: float
 ) -> tuple[TransientCertificate, dict[str, Place], np.ndarray]:
     """The certificate of waveforms, where each equation has its largest residual, and the intervals that are too long:
     inductors or capacitors violate their equation there, and the waveforms vary too fast for the integral."""

@@ -231,11 +231,11 @@ def finished(run: ExactRun, times: np.ndarray, tolerance: float) -> TransientRes
         The certificate fails.
     """
     problem, segments, energies = run.problem, run.segments(), run.energies()
-    of, late, coarse = problem.elements(), intervals(segments.start, run.stop), np.zeros(0, dtype=bool)
+    late, coarse = intervals(segments.start, run.stop), np.zeros(0, dtype=bool)
     for _ in range(SHORTER):
         late = shortened(late, coarse) if coarse.any() else late
         own = _waves(problem, segments, np.append(times, late), times.size)
-        found, places, coarse = certify(of, own, energies.imbalance, tolerance)
+        found, places, coarse = certify(problem, own, energies.imbalance, tolerance)
         if not coarse.any():
             break
     if not found.certified:

@@ -20,7 +20,6 @@ from circuitsim.errors import UsageError
 from circuitsim.time_domain.exponentials import DEGREE, TERMS
 from circuitsim.time_domain.functionals import EventTime, EventValue, Functional, Integral, Value
 from circuitsim.time_domain.jumps import constraint, projection, storage
-from circuitsim.time_domain.library import ordered, ordered_square
 from circuitsim.time_domain.modes import mode_of
 from circuitsim.time_domain.numbers import STEP, ExactDirections, Stepped
 from circuitsim.time_domain.result import Jump, Origin, Segments
@@ -137,9 +136,9 @@ class Sensitivities:
         value[problem.switched] = np.where(conducting[d:], *of.ohms)
         parts = problem.parts._replace(value=value, coupling=of.coupling)
         mode = mode_of(parts, problem.diodes, conducting[:d], problem.sources, problem.system, of.rows)
+        left = q - mode.states.size
         voltage, current, storing = (
-            ordered(own, mode.states.size, s, q)
-            for own in (mode.voltage, mode.current, mode.dependent[problem.storing])
+            np.pad(own, ((0, 0), (0, left))) for own in (mode.voltage, mode.current, mode.dependent[problem.storing])
         )
         diodes = np.where(conducting[:d, None], current[problem.diodes], -voltage[problem.diodes])
         controls = np.zeros((len(problem.control), s + q), complex)
@@ -148,7 +147,7 @@ class Sensitivities:
             controls[k] = control if closed else -control
             controls[k, s - 1] += -of.thresholds[1, k] if closed else of.thresholds[0, k]
         rows = np.array([by_v @ voltage + by_i @ current for by_v, by_i in self.weights]).reshape(-1, s + q)
-        return SteppedMode(ordered_square(mode, s, q), np.concatenate([diodes, controls]), storing, rows)
+        return SteppedMode(np.pad(mode.system, (0, left)), np.concatenate([diodes, controls]), storing, rows)
 
     def _state(self, m: int, x: np.ndarray) -> np.ndarray:
         """The change of the state of a mode (p, N) for that of capacitor voltages and inductor currents (p, q)."""

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim._graphs import Tracks, find, grow_forest
+
 VOLTAGE, CONDUCTING, CAPACITOR, RESISTOR, INDUCTOR, BLOCKING, CURRENT, WINDING = range(8)
 """Roles of branches: `circuitsim.time_domain.modes.Role`."""
 FIXED, C, R, L, FREE = range(5)
@@ -58,7 +60,7 @@ def forest(nodes, first, second, role, order, twigs, links, tree, rest):
         for e in order:
             if role[e] != k:
                 continue
-            a, b = root_of(root, first[e]), root_of(root, second[e])
+            a, b = find(root, first[e]), find(root, second[e])
             if a == b:
                 links[left] = e
                 left += 1
@@ -69,56 +71,21 @@ def forest(nodes, first, second, role, order, twigs, links, tree, rest):
     return t
 
 
-def root_of(root, node):
-    """The root of a node's tree."""
-    while root[node] != node:
-        root[node] = root[root[node]]
-        node = root[node]
-    return node
-
-
 def cut_sets(nodes, first, second, twigs, links, cut):
     """Fill in the cut-set matrix (t, l) of a forest, from the tree path between the ends of each link."""
-    above, by, sign, depth = rooted(nodes, first, second, twigs)
+    t, one, two = twigs.size, first[twigs], second[twigs]
+    of = np.full((8, nodes), -1)
+    tracks = Tracks(np.empty(nodes + 1, np.int64), of[0], np.empty(2 * t, np.int64), of[1])
+    node, parent, edge, root, above, by = of[2], of[3], of[4], of[5], of[6], of[7]
+    depth = np.zeros(nodes)  # at first no node is preferred as a root
+    for k in range(grow_forest(nodes, t, one, two, 0, depth, tracks, node, parent, edge, root)):
+        above[node[k]], by[node[k]], depth[node[k]] = parent[k], edge[k], depth[parent[k]] + 1.0
     for k in range(links.size):
         a, b = first[links[k]], second[links[k]]
         while a != b:
             if depth[a] >= depth[b]:
-                cut[by[a], k] += sign[a]
+                cut[by[a], k] += 1.0 if one[by[a]] == a else -1.0
                 a = above[a]
             else:
-                cut[by[b], k] -= sign[b]
+                cut[by[b], k] -= 1.0 if one[by[b]] == b else -1.0
                 b = above[b]
-
-
-def rooted(nodes, first, second, twigs):
-    """For each node of a forest: parent, branch to it, +1 where the branch begins at the node, depth."""
-    begin, queue = np.zeros(nodes + 1, np.int64), np.empty(nodes, np.int64)
-    for j in range(twigs.size):
-        begin[first[twigs[j]]] += 1
-        begin[second[twigs[j]]] += 1
-    for u in range(nodes):
-        begin[u + 1] += begin[u]
-    beside = np.empty(2 * twigs.size, np.int64)
-    for j in range(twigs.size):
-        for u in (first[twigs[j]], second[twigs[j]]):
-            begin[u] -= 1
-            beside[begin[u]] = j
-    above, by, depth = np.full(nodes, -1), np.full(nodes, -1), np.full(nodes, -1)
-    sign = np.zeros(nodes)
-    for start in range(nodes):
-        if depth[start] >= 0:
-            continue
-        depth[start], queue[0], many, at = 0, start, 1, 0
-        while at < many:
-            u = queue[at]
-            at += 1
-            for place in range(begin[u], begin[u + 1]):
-                j = beside[place]
-                v = second[twigs[j]] if first[twigs[j]] == u else first[twigs[j]]
-                if depth[v] < 0:
-                    depth[v], above[v], by[v] = depth[u] + 1, u, j
-                    sign[v] = 1.0 if first[twigs[j]] == v else -1.0
-                    queue[many] = v
-                    many += 1
-    return above, by, sign, depth
