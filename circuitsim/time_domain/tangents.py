@@ -8,7 +8,7 @@ solved with the same factors. What the diodes leave indeterminate is resolved as
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from circuitsim.controlled.linear import Factor
 from circuitsim.errors import ConvergenceError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.beginning import Start
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 FLAT = 1e-12
 """Smallest conductance of a linearised device, relative to the ratio of the largest current and voltage."""
@@ -98,11 +101,11 @@ class Tangents:
         signs, ends = np.repeat([1.0, -1.0], m), np.concatenate([first, second])
         self._incidence = csr_array((signs, (ends, np.tile(np.arange(m), 2))), shape=(self.nodes, m))
         self._drops = self._incidence.T.tocsr()
-        self._kept: dict[bytes, Factor] = {}
+        self._kept: dict[bytes, tuple[Factor, csr_array]] = {}
 
     # ------------------------------------------------------------------ equations
-    def _factor(self, column: np.ndarray, conducting: np.ndarray) -> Factor:
-        """The factors of the equations."""
+    def _factor(self, column: np.ndarray, conducting: np.ndarray) -> tuple[Factor, csr_array]:
+        """The factors of the equations, and their matrix."""
         eq, on = self.equations, conducting[self.equations.diode]
         value = term_values(column, eq.share, eq.gain, eq.under)
         key = value.tobytes() + on.tobytes()
@@ -110,10 +113,11 @@ class Tangents:
             if len(self._kept) == KEPT:
                 self._kept.pop(next(iter(self._kept)))
             self._system.pattern = self._system.pattern.of(eq._replace(value=value))
-            self._kept[key] = Factor(self._system.tied_terms(on), quick=True)
+            terms = self._system.tied_terms(on)
+            self._kept[key] = Factor(terms, quick=True), terms.matrix()
         return self._kept[key]
 
-    def _solved(self, factor: Factor, right: np.ndarray) -> np.ndarray:
+    def _solved(self, factor: Factor, matrix: csr_array, right: np.ndarray) -> np.ndarray:
         """The solutions for right-hand sides (n, p).
 
         Raises
@@ -121,7 +125,7 @@ class Tangents:
         ArithmeticError
             One is not accurate.
         """
-        matrix, found = factor.terms.matrix(), factor.rough(right)
+        found = factor.rough(right)
         found = found + factor.rough(right - matrix @ found)
         scale = factor.left[:, None] * (abs(matrix) @ np.abs(found) + np.abs(right))
         off = factor.left[:, None] * np.abs(right - matrix @ found)
@@ -216,7 +220,7 @@ class Tangents:
             right[self.place[k]] += gain * sum(c * source[e] for c, e in law.currents)
         right[self.equations.pinned - 1] = 0.0
         try:
-            found = self._solved(self._factor(column, self.conducting(point, before, sizes)), right)
+            found = self._solved(*self._factor(column, self.conducting(point, before, sizes)), right)
         except ArithmeticError:
             raise ConvergenceError("the tangents at some time have no unique solution") from None
         potentials = np.vstack([np.zeros((1, value.shape[1])), found[: self.nodes - 1]])
