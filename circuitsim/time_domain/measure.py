@@ -288,8 +288,10 @@ class Words(ABC):
         if kind not in ("avg", "rms", "integ", "integral", "min", "max", "pp", "min_at", "max_at"):
             raise self.wrong(f"{kind.upper()} is not supported")
         signal, begin, end = self.interval()
-        if end <= begin:
-            return None
+        return self.between(kind, signal, begin, end) if begin < end else None
+
+    def between(self, kind: str, signal: Signal, begin: float, end: float) -> float:
+        """The value over an interval."""
         if kind in ("avg", "integ", "integral"):
             return signal.integral(begin, end) / (end - begin if kind == "avg" else 1.0)
         if kind == "rms":
@@ -300,7 +302,11 @@ class Words(ABC):
     def find(self) -> float | None:
         """A value at a time or at a crossing."""
         signal, time = self.signal(self.next()), self.moment()
-        return None if time is None else float(signal.at(np.array([time]))[0])
+        return None if time is None else self.value(signal, time)
+
+    def value(self, signal: Signal, time: float) -> float:
+        """The value at a time."""
+        return float(signal.at(np.array([time]))[0])
 
     def derivative(self) -> float | None:
         """A slope at a time or at a crossing."""

@@ -162,14 +162,9 @@ class _TermsReader(Reader):
         """Add a term."""
         self.terms.append((weight, functional))
 
-    def over(self, kind: str) -> float | None:
-        """A value over an interval."""
-        words = list(self.words)
-        value = super().over(kind)
-        rest, self.words = self.words, words
-        signal, begin, end = self.interval()
-        self.words = rest
-        quantity = str(signal.probe)
+    def between(self, kind: str, signal: Signal, begin: float, end: float) -> float:
+        """The value over an interval."""
+        value, quantity = super().between(kind, signal, begin, end), str(signal.probe)
         if kind in ("avg", "integ", "integral"):
             self.add(1.0 / (end - begin) if kind == "avg" else 1.0, Integral(quantity, begin, end))
         elif kind == "rms":
@@ -190,17 +185,13 @@ class _TermsReader(Reader):
         after = float(signal.at(np.array([start]))[0])
         return EventValue(str(signal.probe), start, abs(after - value) <= self.result._resolution * abs(value))
 
-    def find(self) -> float | None:
-        """A value at a time or at a crossing."""
-        signal = self.signal(self.next())
-        time = self.moment()
-        if time is None:
-            return None
+    def value(self, signal: Signal, time: float) -> float:
+        """The value at a time, which may be that of a crossing."""
         if self.terms:
             slope = signal.slope(time)
             self.terms = [(slope * weight, own) for weight, own in self.terms]
         self.add(1.0, Value(str(signal.probe), time))
-        return float(signal.at(np.array([time]))[0])
+        return super().value(signal, time)
 
     def crossing(self, signal: Signal, first: str, second: str, *, level: float = math.nan) -> float | None:
         """The crossing selected by the options; its time changes by the signal's change over minus its slope."""
@@ -228,11 +219,7 @@ class _TermsReader(Reader):
         size = float(np.abs(c[-1]).sum()) + abs(signal.level)
         return abs(float(signal.at(np.array([time]))[0]) - before) > self.result._resolution * size
 
-    def delay(self) -> float | None:
-        """From TRIG to TARG."""
-        begin = self.edge()
+    def edge(self) -> float | None:
+        """The time of TRIG or TARG, less the one before."""
         self.terms = [(-weight, own) for weight, own in self.terms]
-        if self.next().lower() != "targ":
-            raise self.wrong("TRIG needs TARG")
-        end = self.edge()
-        return None if begin is None or end is None else end - begin
+        return super().edge()

@@ -286,8 +286,8 @@ class _ImplicitPeriods:
         tolerance: float,
         accuracy: float,
     ) -> None:
-        self.circuit, self.switches, self.accuracy, self.fine = circuit, dict(switches), accuracy, accuracy
-        self.waves, self.couplings, self.tolerance = waves, couplings, tolerance
+        self.circuit, self.waves, self.switches = circuit, waves, dict(switches)
+        self.accuracy = self.fine = accuracy
         self.run = partial(
             transient,
             circuit,
