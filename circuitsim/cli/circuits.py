@@ -24,6 +24,7 @@ from circuitsim.formats.table import Table
 from circuitsim.netlist import load
 from circuitsim.netlist.deck import (
     CARDS,
+    OVER_TIME,
     Deck,
     FourierCard,
     MeasurementRequest,
@@ -31,6 +32,7 @@ from circuitsim.netlist.deck import (
     TransferRequest,
     analyses_of,
     ranges_of,
+    steps_of,
 )
 from circuitsim.netlist.roles import Roles, read_roles
 
@@ -537,8 +539,21 @@ def _analyses(deck: Deck, tolerance: float) -> list[str]:
             body.append(parts.measurements(result))
             continue
         results = result if isinstance(result, list) else [result]
-        body += [parts.analysis(COMMANDS[name][1], one) for one in results if isinstance(one, Result)]
+        body += [_pictured(deck, name, one) for one in results if isinstance(one, Result)]
     return body
+
+
+def _pictured(deck: Deck, name: str, found: Result) -> str:
+    """An analysis, with the columns of the deck's output cards in the picture of waveforms and responses."""
+    from circuitsim.cli.ranges import amplitudes
+
+    heading, kinds = COMMANDS[name][1], {"tran": OVER_TIME, "ac": ("ac",)}
+    if name not in kinds or steps_of(deck):
+        return parts.analysis(heading, found)
+    try:
+        return parts.analysis(heading, found, printed(deck, kinds[name], amplitudes if name == "ac" else str))
+    except UsageError as error:
+        return f"{parts.analysis(heading, found)}<p>{_plain(error)}</p>"
 
 
 def _plain(error: CircuitError) -> str:

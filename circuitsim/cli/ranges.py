@@ -567,7 +567,7 @@ def run_ac(args: argparse.Namespace) -> int:
     if args.poles:
         note_steps(deck, "ac --poles")
         return _poles(args, deck)
-    columns = args.columns or printed(deck, ("ac",), _amplitudes) or _all(deck)
+    columns = args.columns or printed(deck, ("ac",), amplitudes) or _all(deck)
     if vary := vary or steps_of(deck):
         return _at_values(args, deck, vary, columns)
     probes = parse_probes(columns, deck.operating_circuit)
@@ -630,7 +630,7 @@ def _poles(args: argparse.Namespace, deck: Deck) -> int:
     return 0
 
 
-def _amplitudes(words: str) -> str:
+def amplitudes(words: str) -> str:
     """``vm(out) vp(out) vdb(out)`` are all the amplitude ``v(out)``; each is listed once."""
     plain = re.sub(r"\b([vi])(?:m|p|db|r|i)\(", r"\1(", words, flags=re.IGNORECASE)
     return " ".join(dict.fromkeys(plain.split()))

@@ -146,18 +146,21 @@ def _worst(source: OperatingPoint | Circuit) -> str:
     return "".join([*parts, *map(html.cells, worst(source))])
 
 
-def analysis(heading: str, found: Result) -> str:
-    """An analysis result: its figure, and its tables of at most `ROWS` rows.
+def analysis(heading: str, found: Result, columns: str | None = None) -> str:
+    """An analysis result: its figure, and its tables of at most `ROWS` rows, without empty ones.
 
     Parameters
     ----------
     heading : str
         Plain text.
     found : Result
+    columns : str, optional
+        Those of the figure of waveforms or responses.
     """
-    tables = (table for table in found.tables().values() if len(table.columns[0]) <= ROWS)
+    picture = html.image(found.plot(columns=columns), found._caption()) if columns else found._picture()
+    tables = (table for table in found.tables().values() if 0 < len(table.columns[0]) <= ROWS)
     cells = (_long(html.cells(table)) for table in tables)
-    return "".join([f"<h2>{heading}</h2><p>{escape(found._caption())}</p>", found._picture(), *cells])
+    return "".join([f"<h2>{heading}</h2><p>{escape(found._caption())}</p>", picture, *cells])
 
 
 def measurements(values: Mapping[str, float | None]) -> str:

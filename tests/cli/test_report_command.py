@@ -11,8 +11,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 
 from circuitsim import examples
+from circuitsim.small_signal.frequency import AcResult
+from circuitsim.time_domain import TransientResult
 
 from .conftest import Command
 
@@ -160,6 +163,18 @@ def test_a_report_holds_what_the_deck_asks_for(report: Callable[..., str], deck:
     assert min(places) > 0 and (places == sorted(places) or deck == "rectifier-bridge" or deck[:4] == "grid")
     assert ('id="drawing"' in page) is (deck not in (CHAIN,) and deck[:4] != "grid")
     assert report(deck) == page
+
+
+def test_pictures_have_the_columns_that_the_deck_prints(
+    report: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[str] = []
+    for owner in (TransientResult, AcResult):
+        monkeypatch.setattr(owner, "_figure", lambda self, columns="": drawn.append(columns) or Figure())
+    deck = "t\nV1 a 0 SIN(0 1 1k) AC 1\nR1 a b 1k\nC1 b 0 1u\n.tran 10u 1m\n.ac dec 5 1 1k\n"
+    page = report(f"{deck}.print tran v(a,b) i(R1)\n.print ac vdb(b) vp(b)\n")
+    assert drawn == ["v(a,b) i(R1)", "v(b)"] and "energy_lost" not in page
+    assert "no node is called &#x27;c&#x27;" in report(f"{deck}.print tran v(c)\n") and drawn[2:] == ["", ""]
 
 
 def test_a_deck_without_an_operating_point_shows_the_reason(report: Callable[..., str]) -> None:
