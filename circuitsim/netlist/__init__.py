@@ -28,7 +28,6 @@ from circuitsim.netlist.cards import NOTE_KINDS
 if TYPE_CHECKING:
     from circuitsim.circuit import Circuit
     from circuitsim.netlist.deck import Deck
-    from circuitsim.netlist.loading import Reading
     from circuitsim.netlist.roles import Roles
 
 __all__ = ["NOTE_KINDS", "NetlistError", "Problem", "dump", "dumps", "load", "loads"]
@@ -75,10 +74,10 @@ def load(
     UsageError
         The file does not exist or is not a regular file.
     """
-    from circuitsim.netlist.loading import deck_of_file
+    from circuitsim.netlist.loading import Reading, deck_of_file
 
-    folders = [os.fspath(folder) for folder in allow_include]
-    return _warned(deck_of_file(os.fspath(path), folders, _reading(title, libraries, search, ideal_diodes)))
+    reading = Reading(title, _paths(libraries), _paths(search), ideal_diodes)
+    return _warned(deck_of_file(os.fspath(path), _paths(allow_include), reading))
 
 
 def loads(
@@ -120,14 +119,14 @@ def loads(
     UsageError
         No text, or the name of a file.
     """
-    from circuitsim.netlist.loading import deck_of_text
+    from circuitsim.netlist.loading import Reading, deck_of_text
 
     named = (".cir", ".net", ".sp", ".ckt", ".asc")
     if not isinstance(text, str) or (text.endswith(named) and "\n" not in text):
         raise UsageError(f"{text[:60]!r} is not the text of a deck; circuitsim.load reads files")
-    allowed = [os.fspath(f) for f in allow_include]
+    reading = Reading(title, _paths(libraries), _paths(search), ideal_diodes)
     found = None if folder is None else os.fspath(folder)
-    return _warned(deck_of_text(text, file, found, allowed, _reading(title, libraries, search, ideal_diodes)))
+    return _warned(deck_of_text(text, file, found, _paths(allow_include), reading))
 
 
 def _warned(deck: Deck) -> Deck:
@@ -138,16 +137,8 @@ def _warned(deck: Deck) -> Deck:
     return deck
 
 
-def _reading(
-    title: bool,
-    libraries: Iterable[str | os.PathLike[str]] = (),
-    search: Iterable[str | os.PathLike[str]] = (),
-    ideal_diodes: bool = False,
-) -> Reading:
-    from circuitsim.netlist.loading import Reading
-
-    folders = tuple(os.fspath(p) for p in search)
-    return Reading(title, tuple(os.fspath(p) for p in libraries), folders, ideal_diodes)
+def _paths(given: Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
+    return tuple(os.fspath(path) for path in given)
 
 
 def dumps(circuit: Circuit, roles: Roles | None = None, *, ngspice: bool = False) -> str:

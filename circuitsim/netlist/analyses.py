@@ -46,7 +46,7 @@ from circuitsim.netlist.deck import (
 from circuitsim.netlist.elaborate import Elaborator
 from circuitsim.netlist.expression import Evaluator
 from circuitsim.netlist.physical import MODELS, checked_temperature, letter_of
-from circuitsim.netlist.scope import Model, Scope, value_of
+from circuitsim.netlist.scope import Model, value_of
 from circuitsim.units import short
 
 FORMS = "NAME start stop step, DEC NAME start stop points, NAME LIST v1 v2 …, or DATA=table"
@@ -518,12 +518,3 @@ class Analyses:
             )
         self.reporter.warning("ac", ".ac: only the operating point is computed; circuitsim ac runs it", card)
         return SmallSignal(spacing, points, tuple(numbers), card.place())
-
-
-def undeclared(card: Card, scope: Scope) -> tuple[Token, Token] | None:
-    """The parameter of a ``.step param`` card that has no ``.param``, and its first value; None otherwise."""
-    words = [t for t in tokens(card, card.offset + len(".step")) if t.kind != MARK]
-    words = [t for t in words if t.kind != WORD or (t.word not in BASES and t.word != "list")]
-    if len(words) < 3 or words[0].word not in PARAMETER_WORDS or words[1].word in scope.parameters:
-        return None
-    return (words[1], words[2]) if words[1].text.isidentifier() else None

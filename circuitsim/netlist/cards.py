@@ -81,7 +81,7 @@ def decode(data: bytes, name: str) -> tuple[str, Problem | None]:
         except UnicodeDecodeError:
             text = "\0"
         if "\0" in text:
-            raise NetlistError([Problem("encoding", "not valid UTF-16", Location(name, 1), "save it as UTF-8")])
+            raise fatal("encoding", "not valid UTF-16", name, "save it as UTF-8")
         return plain_lines(text), None
     if data[:3] == b"\xef\xbb\xbf":
         data = data[3:]

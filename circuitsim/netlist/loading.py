@@ -21,7 +21,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.errors import AmplifierError, Location, NetlistError, Problem, UsageError
 from circuitsim.models.base import ROOM
 from circuitsim.netlist import definitions, dialect
-from circuitsim.netlist.analyses import Analyses, steps, undeclared
+from circuitsim.netlist.analyses import BASES, PARAMETER_WORDS, Analyses, steps
 from circuitsim.netlist.cards import (
     MARK,
     Card,
@@ -205,10 +205,13 @@ def declare_stepped(reader: DeckReader) -> None:
         if not card.text.lstrip().lower().startswith(".step"):
             continue
         try:
-            found = undeclared(card, reader.top)
-            if found is None:
+            found = (t for t in tokens(card, card.offset + len(".step")) if t.kind != MARK)
+            words = [token for token in found if token.word not in (*BASES, "list")]
+            if len(words) < 3 or words[0].word not in PARAMETER_WORDS:
                 continue
-            name, first = found
+            name, first = words[1:3]
+            if name.word in reader.top.parameters or not name.text.isidentifier():
+                continue
             reader.top.parameters[name.word] = value_of(first, reader.top)
         except CardError:
             continue  # reported when the card is evaluated

@@ -556,7 +556,13 @@ class ElementReader:
 
     def diode(self, first: int, second: int) -> None:
         """Parse a diode: optional model name, flags without effect, an area if its model has one."""
-        counts = self.counts()
+        counts: dict[str, Count] = {}  # the model decides whether they apply
+        for key, token in self.words.named((*COUNTS, *OWN_TEMPERATURE)):
+            number = self.value(token)
+            if isinstance(number, float) and key.word in COUNTS:
+                positive(self.name.text, key.word, number, token)
+            counts[key.word] = Count(key, number)
+        self.pairs(())
         position = len(self.scope.kind)
         words = [w for w in self.words.take() if not self.flag(w)]
         if words and words[0].kind == WORD:
@@ -576,18 +582,6 @@ class ElementReader:
                 )
             counts["area"] = Count(words[0], area)
         self.scope.state(DIODE, self.name.text, first, second, ElementCard(self.name, numbers=counts))
-
-    def counts(self) -> dict[str, Count]:
-        """``m= n= temp= dtemp=`` of an element with a model, which decides whether they apply."""
-        found = {}
-        for key, value in self.words.named((*COUNTS, *OWN_TEMPERATURE)):
-            word = key.word
-            number = self.value(value)
-            if isinstance(number, float) and word in COUNTS:
-                positive(self.name.text, word, number, value)
-            found[word] = Count(key, number)
-        self.pairs(())
-        return found
 
     def switch(self) -> None:
         """Take a card of a switch.
