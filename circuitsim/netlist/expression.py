@@ -15,7 +15,6 @@ chains of a hundred thousand parameters work.
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, NoReturn
@@ -416,10 +415,13 @@ class Environment:
         return next((one for one in outwards(self) if name in one.values or one.binding(name) is not None), None)
 
 
-class Domain(ABC):
+class Domain:
     """Symbolic values of unknown voltages and currents in expressions.
 
-    Errors raised by the methods get their location from `Evaluator.run`.
+    Each domain has ``signal(signal)``, the value of a voltage or current, ``apply(name, values)``, an operator, a sign
+    or a function of numbers and such values, ``whole(value)``, the form in which the value of a whole expression is
+    returned, and ``refused(what)``, the error for an unsupported operation. Errors get their location from
+    `Evaluator.run`.
 
     Attributes
     ----------
@@ -434,26 +436,14 @@ class Domain(ABC):
     symbols: ClassVar[tuple[type, ...]]
     kinds: ClassVar[tuple[str, ...]] = UNKNOWN
     fixed: Mapping[Signal, float] = MappingProxyType({})
-
-    @abstractmethod
-    def signal(self, signal: Signal) -> Any:
-        """The value of a voltage or current."""
+    signal: Any
+    apply: Any
+    whole: Any
+    refused: Any
 
     def either(self, condition: Any, yes: Any, no: Any) -> Any:
         """``yes`` where the condition is not zero, else ``no``."""
         raise self.refused("a choice")
-
-    @abstractmethod
-    def apply(self, name: str, values: Sequence[Any]) -> Any:
-        """Apply an operator, a sign or a function to numbers and such values."""
-
-    @abstractmethod
-    def refused(self, what: str) -> ExpressionError:
-        """The error for an unsupported operation."""
-
-    @abstractmethod
-    def whole(self, value: Any) -> Any:
-        """The form in which the value of a whole expression is returned."""
 
 
 class Evaluator:

@@ -74,8 +74,7 @@ class Reading(NamedTuple):
 LONGEST_TITLE = 1000
 """Maximum number of characters of a title that are examined."""
 
-_ANALYSES = (".op", ".dc", ".step", ".temp", ".tran", ".ac")
-_CARDS = frozenset((*definitions.CARDS, *dialect.OPTIONS, *_ANALYSES))
+_CARDS = frozenset((*definitions.CARDS, *dialect.OPTIONS, *dialect.ANALYSES))
 """Dot cards, with which no title begins."""
 
 

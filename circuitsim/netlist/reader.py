@@ -42,8 +42,6 @@ from circuitsim.netlist.parts import CODES, SWITCHES, USES_KEPT, ElementReader
 from circuitsim.netlist.scope import LEAST, Choice, Coupling, Scope, formula, value_of
 from circuitsim.units import NumberError, parse, short
 
-CONDITIONS = frozenset((".if", ".elseif", ".else", ".endif"))
-
 _HEAD = re.compile(r"\.(?:if|elseif|else|endif)\b", re.I)
 _EQUALS = re.compile(r"(?<![=<>!])=(?!=)")
 
@@ -450,7 +448,7 @@ class DeckReader(definitions.Includes):
             else:
                 self.script.idle(card, word)
             return
-        if word in CONDITIONS:
+        if _HEAD.fullmatch(word):
             self.conditions.take(self, card, word, after)
         elif word in definitions.CARDS:
             inside = self.scope
