@@ -10,14 +10,11 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 from circuitsim.models.base import BOX, ElementModel, Region, Symbol, arrow, zigzag
 from circuitsim.models.formula_operations import DEPTH, LONGEST, Tape, depth, text_of
 from circuitsim.models.smooth import Limits, SmoothDevice
-
-if TYPE_CHECKING:
-    from circuitsim.models.formula_proof import Proof
 
 FORMULA = Region("formula", False)
 
@@ -56,14 +53,12 @@ class OfFormula(SmoothDevice):
 
     tape: Tape
     m: float
+    quantity: ClassVar[str]
+    """What the formula states: ``current`` or ``voltage``."""
 
     def __init__(self, tape: Tape, m: float = 1.0, *, label: str = "") -> None:
         self.__dict__["tape"] = tape
         super().__init__(label=label, m=m)
-
-    @abstractmethod
-    def prove(self) -> Proof:
-        """Prove that the formula is monotone, and find its domain."""
 
     @abstractmethod
     def formula(self, name: str, first: str, second: str) -> str:
@@ -73,7 +68,9 @@ class OfFormula(SmoothDevice):
         """Prove that the formula is monotone."""
         if len(self.tape) > LONGEST or depth(self.tape) > DEPTH:
             raise ValueError(f"its formula has more than {LONGEST} operations, or {DEPTH} nested ones")
-        self.__dict__["_proof"] = self.prove()
+        from circuitsim.models.formula_proof import proven
+
+        self.__dict__["_proof"] = proven(self.tape, self.quantity)
 
     def values(self) -> dict[str, Any]:
         """The tape and ``m``."""
@@ -93,13 +90,8 @@ class OfFormula(SmoothDevice):
 class FormulaLaw(OfFormula):
     """A formula of the voltage across its terminals, A."""
 
+    quantity = "current"
     junction, by_parameters = _OfTape(), _OfTape()
-
-    def prove(self) -> Proof:
-        """Prove that the current does not fall."""
-        from circuitsim.models.formula_proof import proven
-
-        return proven(self.tape)
 
     def limits(self) -> Limits:
         """Bounds of the formula at the ends of its range."""
@@ -120,13 +112,8 @@ class FormulaLaw(OfFormula):
 class FormulaVoltage(OfFormula):
     """A formula of the device's own current, V; its junction is the inverse."""
 
+    quantity = "voltage"
     junction, by_parameters = _OfTape("formula_inverse"), _OfTape("formula_inverse")
-
-    def prove(self) -> Proof:
-        """Prove that the voltage rises."""
-        from circuitsim.models.formula_proof import VOLTAGE_WORDS, proven
-
-        return proven(self.tape, VOLTAGE_WORDS)
 
     def limits(self) -> Limits:
         """None: the formula is defined for every current."""

@@ -265,7 +265,8 @@ class Words(NamedTuple):
     of_unit: str
 
 
-CURRENT_WORDS, VOLTAGE_WORDS = Words("current", "A", "voltage v", "V"), Words("voltage", "V", "current i", "A")
+WORDS = {"current": Words("current", "A", "voltage v", "V"), "voltage": Words("voltage", "V", "current i", "A")}
+"""By what a formula states."""
 
 
 class Proof(NamedTuple):
@@ -280,7 +281,7 @@ class Proof(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def proven(tape: Tape, words: Words = CURRENT_WORDS) -> Proof:
+def proven(tape: Tape, quantity: str) -> Proof:
     """The range of a formula for a current that falls nowhere, or for a voltage that rises everywhere.
 
     Raises
@@ -289,9 +290,9 @@ def proven(tape: Tape, words: Words = CURRENT_WORDS) -> Proof:
         The formula is undefined, discontinuous, falling or (a voltage) constant somewhere, or this remains undecided;
         the message states the interval.
     """
-    law = _Points(tape, words)
+    law = _Points(tape, WORDS[quantity])
     if not math.isfinite(law.at(0.0)):
-        raise ValueError(f"its formula has no value at 0 {words.of_unit}")
+        raise ValueError(f"its formula has no value at 0 {law.words.of_unit}")
     low, high = -law.reach(-1.0), law.reach(1.0)
     places = sorted({low, high, *(s * x for x in (*_BELOW, *(2.0**k for k in range(-20, 41))) for s in (-1.0, 1.0))})
     edges = np.array([x for x in places if low <= x <= high])
@@ -382,7 +383,7 @@ def _search(tape: Tape, law: _Points, edges: np.ndarray) -> bool:
             f"its {word.value} is not proven to be monotone between {_near(low.min())} and {_near(high.max())} "
             f"{word.of_unit}: limit({word.argument[-1]}, low, high) in place of the {word.argument} restricts the range"
         )
-    if level and word is VOLTAGE_WORDS:
+    if level and word.value == "voltage":
         a, b = _joined(level)
         raise ValueError(
             f"its voltage is {law.at(a):.6g} V between {_near(a)} and {_near(b)} A, so the current is not unique; "
