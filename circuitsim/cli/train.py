@@ -130,10 +130,11 @@ def run_seeds(options: Options) -> int:
         rows = [(seed, *numbers) for (seed, _), numbers in zip(done, values.tolist())]
         if len(done) > 1:
             rows += [("mean", *values.mean(axis=0).tolist()), ("deviation", *values.std(axis=0, ddof=1).tolist())]
-        print(Table.of(", ".join(["seed", *shown]), rows).text(), end="")
         if folder is not None:
             text = csv(["seed", *names], [[seed, *row.values()] for seed, row in done])
             atomic_write(folder / "seeds.csv", text.encode())
+        print(Table.of(", ".join(["seed", *shown]), rows).text(), end="")
+        if folder is not None:
             print(f"written to {folder}: seeds.csv, a folder for each seed")
     if found[-1].interrupted:
         saved = "repeat the command to continue" if folder else "nothing saved (no --out)"
@@ -522,14 +523,16 @@ def _train(
             saved = f"saved in {directory.path}; continue with circuitsim train resume --out {directory.path}"
         print(f"interrupted after {outcome.updates} updates: {saved}", file=sys.stderr)
         return 130
+    files: list[str] = []  # written before anything is printed: nobody may read it to its end
+    if directory is not None:
+        files = experiment.save(directory.path)
+        files += experiment.draw(directory.path, outcome.history) if pictures else []
     nothing = ["nothing was trained (0 epochs)"]
     for line in experiment.summary(outcome.history) if outcome.history.rows else nothing:
         print(line)
     if outcome.skipped:
         print(f"note: {outcome.skipped} steps were skipped because their gradients were not certified", file=sys.stderr)
     if directory is not None:
-        files = experiment.save(directory.path)
-        files += experiment.draw(directory.path, outcome.history) if pictures else []
         print(f"written to {directory.path}: {', '.join(files)}, history, checkpoint")
     outcome.require_steps()
     return 0

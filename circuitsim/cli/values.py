@@ -258,16 +258,16 @@ def run_optimise(args: argparse.Namespace) -> int:
     deck = opened(args, held=True)
     bounds = {text.partition("=")[0].strip(): _ends(text) for text in args.adjust}
     found = optimise(deck, bounds, args.target, args.series or "")
+    if args.written:
+        from circuitsim.netlist import dumps as deck_text
+
+        save(deck_text(found.point.circuit).encode(), args.written)
     table = found.tables()["values"]
     present(found, args, csv=table._replace(header=("name", *table.header[1:])).csv)
     ends = found.bounds
     bound = [name for name, value in found.values.items() if any(isclose(value, x, rel_tol=1e-6) for x in ends[name])]
     if bound:
         print(f"note: at a bound: {', '.join(bound)} (--adjust NAMES=LOW:HIGH sets others)", file=sys.stderr)
-    if args.written:
-        from circuitsim.netlist import dumps as deck_text
-
-        save(deck_text(found.point.circuit).encode(), args.written)
     return 0
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import platform
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -23,6 +24,8 @@ from circuitsim.errors import CircuitError, UsageError
 from circuitsim.training.trainable import Arrays
 
 FORMAT = 1
+FILES = ("deck", "data", "test", "dataset", "data_dir", "allow_include", "lib", "search")
+"""Options that name files or folders."""
 _HEADER = "__json__"
 
 
@@ -180,7 +183,7 @@ class RunDirectory:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
             raise UsageError(f"cannot make the directory {self.path}: {problem.strerror}") from problem
-        self._record(config)
+        self._record(config, os.getcwd())
 
     def update(self, config: Mapping[str, Any]) -> list[str]:
         """Record the configuration of a resumed run; returns what software changed since it was last recorded.
@@ -189,32 +192,42 @@ class RunDirectory:
         """
         before = self._read("versions")
         remove_abandoned(self.path)
-        self._record(config)
+        self._record(config, self._read("folder", ""))
         now = software_versions()
         return [f"{name} {before.get(name)} → {now[name]}" for name in now if before.get(name) != now[name]]
 
-    def _record(self, config: Mapping[str, Any]) -> None:
-        text = json.dumps({"options": dict(config), "versions": software_versions()}, indent=2, allow_nan=False)
+    def _record(self, config: Mapping[str, Any], folder: str) -> None:
+        stored = {"options": dict(config), "versions": software_versions(), "folder": folder}
+        text = json.dumps(stored, indent=2, allow_nan=False)
         atomic_write(self.config, text.encode() + b"\n")
 
     def options(self) -> dict[str, Any]:
-        """The configuration recorded by `create`.
+        """The configuration recorded by `create`; files that are not here are those of the folder where it began.
 
         Raises
         ------
         UsageError
             There is none, or it cannot be read.
         """
-        return self._read("options")
+        found, folder = self._read("options"), self._read("folder", "")
 
-    def _read(self, part: str) -> dict[str, Any]:
+        def placed(path: Any) -> Any:
+            if isinstance(path, list):
+                return [placed(one) for one in path]
+            there = os.path.join(folder, path) if isinstance(path, str) else ""
+            return there if os.path.exists(there) and not os.path.exists(path) else path
+
+        return found | {name: placed(found[name]) for name in FILES if name in found}
+
+    def _read(self, part: str, default: Any = None) -> Any:
         if not self.config.is_file():
             raise UsageError(f"there is no run in {self.path} (no {self.config.name})")
         try:
-            found = json.loads(self.config.read_text(encoding="utf-8"))[part]
+            stored = json.loads(self.config.read_text(encoding="utf-8"))
+            found = stored[part] if default is None else stored.get(part, default)
         except (ValueError, KeyError, TypeError, RecursionError) as problem:
             raise UsageError(f"{self.config} is damaged and cannot be read ({problem!r})") from problem
-        if not isinstance(found, dict):
+        if not isinstance(found, dict if default is None else type(default)):
             raise UsageError(f"{self.config} is damaged and cannot be read (its {part} are not a table)")
         return found
 

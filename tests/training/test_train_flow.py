@@ -148,3 +148,16 @@ def test_rules_of_ones_own_train_what_built_in_ones_do(
     for method, message in (("nowhere:Mine", "No module named"), ("rules_of_a_test:nothing", "a method estimate")):
         assert train(f"{family} --method {method}") == 2
         assert message in capsys.readouterr().err
+
+
+def test_a_run_continues_from_another_folder(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same as from its own; nor does it matter whether somebody reads its output."""
+    assert train(f"{CIRCUIT} --epochs 4 --out whole") == train(f"{CIRCUIT} --epochs 2 --out run") == 0
+    (here / "other").mkdir()
+    monkeypatch.chdir(here / "other")
+    assert main(["report", "../run", "--capacitance", "1p"]) == 0
+    words = [sys.executable, "-m", "circuitsim", "train", "resume", "--out", "../run", "--epochs", "4"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline().startswith("a network")
+        process.stdout.close()
+    assert (here / "run/trained.cir").read_bytes() == (here / "whole/trained.cir").read_bytes()
