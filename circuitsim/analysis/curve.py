@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,9 +28,6 @@ from circuitsim.formats.table import Table
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.deck import warn_of_switches
 from circuitsim.program.components import component_labels
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NEAR = 1e-12
 """Fraction of a load line's range within which a breakpoint is bracketed."""
@@ -69,6 +66,8 @@ class Curve(Result):
         In ascending order; None where the curve is not piecewise linear or not known to be monotone.
     """
 
+    PICTURE = "curves.plot_curve"
+
     between: tuple[str, str]
     points: Sweep
     breakpoints: tuple[Breakpoint, ...] | None
@@ -87,11 +86,6 @@ class Curve(Result):
                 for b in self.breakpoints
             ]
         return {**self.points.to_dict(), "between": list(self.between), "breakpoints": bends}
-
-    def _figure(self) -> Figure:
-        from circuitsim.plotting.curves import plot_curve
-
-        return plot_curve(self)
 
     def _heading(self) -> tuple[str, str]:
         bends = "" if self.breakpoints is None else f", {len(self.breakpoints)} breakpoints"

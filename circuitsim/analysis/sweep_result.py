@@ -14,8 +14,6 @@ from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from circuitsim.analysis.sweep_axes import Axis
 
 
@@ -58,6 +56,8 @@ class Sweep(Result):
     shape : tuple of int
         Number of values of each axis, in the order of ``axes``.
     """
+
+    PICTURE = "curves.plot_sweep"
 
     def __init__(
         self,
@@ -135,11 +135,6 @@ class Sweep(Result):
         status = [status.value for status in self.status]
         units = tuple(self.units.get(name, "") for name in self.header)
         return {"points": Table(tuple(self.header), units, (*self.axes.values(), status, *self.columns.values()))}
-
-    def _figure(self) -> Figure:
-        from circuitsim.plotting.curves import plot_sweep
-
-        return plot_sweep(self)
 
     def _picture(self) -> str:
         return super()._picture() if self.columns and self.shape[0] > 1 else ""

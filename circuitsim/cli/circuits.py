@@ -220,12 +220,8 @@ def failure(error: CircuitError, circuit: Circuit) -> dict[str, Any]:
         "message": str(error),
         "cause": cause_of(error),
         "warnings": [warning_to_dict(problem) for problem in circuit.notes],
-        "nodes": {},
-        "intervals": {},
-        "branches": {},
-        "energy": None,
-        "certificate": None,
-        "solver": None,
+        **{name: {} for name in ("nodes", "intervals", "branches")},
+        **dict.fromkeys(("energy", "certificate", "solver")),
     }
 
 

@@ -6,6 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from html import escape
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.formats import html
@@ -35,16 +36,20 @@ def proof(certificate: Any) -> str:
 class Result(ABC):
     """The result of an analysis.
 
-    A subclass defines `tables`, `_figure`, `_heading`, and `_proof` if there is a certificate.
+    A subclass defines `tables`, `PICTURE` or `_figure`, `_heading`, and `_proof` if there is a certificate.
     """
+
+    PICTURE = ""
 
     @abstractmethod
     def tables(self) -> dict[str, Table]:
         """The result as tables by name, the main one first."""
 
-    @abstractmethod
     def _figure(self) -> Figure:
-        """The figure of `plot`."""
+        """The figure of `plot`, by default that of the function `PICTURE` of `circuitsim.plotting`."""
+        module, _, function = self.PICTURE.partition(".")
+        figure: Figure = getattr(import_module(f"circuitsim.plotting.{module}"), function)(self)
+        return figure
 
     @abstractmethod
     def _heading(self) -> tuple[str, str]:

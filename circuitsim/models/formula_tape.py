@@ -156,6 +156,11 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
 
 def by_parameters(p: Any, u: Any, out: Any) -> None:
     """Derivatives of the current with respect to p; numbers of the tape are not parameters."""
+    by_count(p, junction(p, u)[0], out)
+
+
+def by_count(p: Any, current: Any, out: Any) -> None:
+    """Fill in the derivatives of the current of m devices: only that by m is not zero."""
     for k in range(p.size):
         out[k] = 0.0
-    out[4] = junction(p, u)[0] / p[4]
+    out[4] = current / p[4]

@@ -320,6 +320,8 @@ class Sensitivity(Result):
         Largest relative residual of the equations that gave them.
     """
 
+    PICTURE = "bars.plot_sensitivity"
+
     def __init__(
         self,
         point: OperatingPoint,
@@ -390,11 +392,6 @@ class Sensitivity(Result):
         """
         rows = [(name, *row, row.kink) for q, name in enumerate(self.outputs) for row in self.rows(q)[:top]]
         return {"derivatives": Table.of(HEADER, rows, ("", "", OWN, *[""] * 6))}
-
-    def _figure(self) -> Figure:
-        from circuitsim.plotting.bars import plot_sensitivity
-
-        return plot_sensitivity(self)
 
     def _heading(self) -> tuple[str, str]:
         kinks = int(np.isnan(self.derivative).sum())

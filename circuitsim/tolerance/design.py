@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,9 +24,6 @@ from circuitsim.formats.table import Table
 from circuitsim.netlist.deck import Deck, warn_of_time
 from circuitsim.small_signal.sensitivity import derivatives
 from circuitsim.units import NumberError, parse
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 E24 = "1.0 1.1 1.2 1.3 1.5 1.6 1.8 2.0 2.2 2.4 2.7 3.0 3.3 3.6 3.9 4.3 4.7 5.1 5.6 6.2 6.8 7.5 8.2 9.1"
 SERIES = ("E6", "E12", "E24", "E48", "E96", "E192")
@@ -111,6 +108,8 @@ class Design(Result):
     point : OperatingPoint
     """
 
+    PICTURE = "bars.plot_design"
+
     values: dict[str, float]
     bounds: dict[str, tuple[float, float]]
     outputs: dict[str, tuple[float, float]]
@@ -127,11 +126,6 @@ class Design(Result):
             "values": Table.of("element, value, low, high", values, named=True),
             "outputs": Table.of("quantity, value, target", outputs, named=True),
         }
-
-    def _figure(self) -> Figure:
-        from circuitsim.plotting.bars import plot_design
-
-        return plot_design(self)
 
     def _heading(self) -> tuple[str, str]:
         values = [f"{name} = {value:.6g}" for name, value in self.values.items()]

@@ -14,7 +14,7 @@ from concurrent.futures import Executor
 from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,9 +35,6 @@ from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.deviations import SIGMAS, Distribution
 from circuitsim.points import Journal, computed
 from circuitsim.tolerance.spread import Asked, Specification, Spread, Tolerance
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class Interval(NamedTuple):
@@ -252,6 +249,8 @@ class MonteCarlo(Result):
     tolerances : tuple of Tolerance
     """
 
+    PICTURE = "bars.plot_montecarlo"
+
     def __init__(
         self,
         nominal: OperatingPoint,
@@ -330,11 +329,6 @@ class MonteCarlo(Result):
             "contributions": Table.of("quantity, variable, share", shares),
             "yield": Table.of("specification, low, value, high", met, named=True),
         }
-
-    def _figure(self) -> Figure:
-        from circuitsim.plotting.bars import plot_montecarlo
-
-        return plot_montecarlo(self)
 
     def _heading(self) -> tuple[str, str]:
         failed = f", {self.failures:,} without an operating point" if self.failures else ""

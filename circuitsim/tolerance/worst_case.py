@@ -19,7 +19,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,9 +39,6 @@ from circuitsim.points import computed
 from circuitsim.tolerance.port_model import UNBOUNDED, Centre, PortModel, State, centre, port_model, state_of
 from circuitsim.tolerance.spread import Asked, Specification, Spread, Tolerance
 from circuitsim.units import format_quantity
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 DISSIPATION = "dissipation"
 """Name of the total power dissipated in resistors."""
@@ -406,6 +403,8 @@ class WorstCase(Result):
     tolerances : tuple of Tolerance
     """
 
+    PICTURE = "bars.plot_worst_case"
+
     def __init__(
         self,
         title: str,
@@ -448,11 +447,6 @@ class WorstCase(Result):
             "specifications": Table.of("specification, holds", [(str(s), holds) for s, holds in self.specifications]),
             "corners": Table.of("quantity, name, least, most", corners),
         }
-
-    def _figure(self) -> Figure:
-        from circuitsim.plotting.bars import plot_worst_case
-
-        return plot_worst_case(self)
 
     def _heading(self) -> tuple[str, str]:
         ends = [f"{r.least.value:.6g} ≤ {r.name} ≤ {r.most.value:.6g} {r.unit}" for r in self.ranges]
