@@ -10,6 +10,7 @@ circuitsim.errors.UsageError: there is no run in no such run (no config.json)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ Compute = Callable[[np.ndarray], Any]
 Measure = Callable[[np.ndarray, Samples], dict[str, float]]
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class TrainedModel:
     """A trained model, ready for new samples.
 
@@ -45,19 +47,13 @@ class TrainedModel:
         Names of the classes, one per output; empty if outputs are not classes.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        options: Mapping[str, Any],
-        output_names: Sequence[str],
-        classes: Sequence[str],
-        read: Read,
-        compute: Compute,
-        measure: Measure,
-    ) -> None:
-        self.path, self.options = path, dict(options)
-        self.output_names, self.classes = tuple(output_names), tuple(classes)
-        self._read, self._compute, self._measure = read, compute, measure
+    path: Path
+    options: Mapping[str, Any]
+    output_names: tuple[str, ...]
+    classes: tuple[str, ...]
+    _read: Read
+    _compute: Compute
+    _measure: Measure
 
     def read(self, data: str, targets: bool = True) -> Samples:
         """Samples from a file or a data set.
@@ -146,7 +142,7 @@ def _circuit(path: Path, options: Mapping[str, Any]) -> TrainedModel:
     return TrainedModel(
         path,
         options,
-        roles.output_names,
+        tuple(roles.output_names),
         classes,
         lambda data, targets: read_samples(data, roles, classes, targets),
         lambda x: chain.output(gain * x),
@@ -158,7 +154,7 @@ def _of_images(
     path: Path, options: Mapping[str, Any], inputs: int | None, outputs: int, compute: Compute
 ) -> TrainedModel:
     """An image classifier, one output per class."""
-    names = [str(k) for k in range(outputs)]
+    names = tuple(str(k) for k in range(outputs))
     name = options.get("loss") or "mse"
     key = {"mse": "squared_distance"}.get(name, name.replace("-", "_"))
 
@@ -170,7 +166,7 @@ def _of_images(
     def read(data: str, targets: bool) -> Samples:
         return _images(data, options.get("data_dir"), targets, names, inputs)
 
-    return TrainedModel(path, options, [f"output {name}" for name in names], names, read, compute, measure)
+    return TrainedModel(path, options, tuple(f"output {name}" for name in names), names, read, compute, measure)
 
 
 def _layers(path: Path, options: Mapping[str, Any]) -> TrainedModel:
@@ -214,7 +210,7 @@ def _machine(path: Path, options: Mapping[str, Any]) -> TrainedModel:
     return TrainedModel(
         path,
         options,
-        [f"p(h{k})" for k in range(machine.hidden)],
+        tuple(f"p(h{k})" for k in range(machine.hidden)),
         (),
         read,
         lambda x: machine.hidden_probability(states(x)),

@@ -7,7 +7,6 @@ not fall and a voltage rises (`circuitsim.models.formula_proof`).
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from importlib import import_module
 from typing import Any, ClassVar
@@ -114,10 +113,6 @@ class FormulaVoltage(OfFormula):
 
     quantity = "voltage"
     junction, by_parameters = _OfTape("formula_inverse"), _OfTape("formula_inverse")
-
-    def limits(self) -> Limits:
-        """None: the formula is defined for every current."""
-        return Limits(-math.inf, math.inf)
 
     def formula(self, name: str, first: str, second: str) -> str:
         """The voltage, V."""

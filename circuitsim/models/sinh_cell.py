@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from circuitsim.models.base import BOX, POSITIVE, ElementModel, Parameter, Region, Symbol, zigzag
-from circuitsim.models.smooth import Limits, WithoutModel
+from circuitsim.models.smooth import WithoutModel
 from circuitsim.units import exact
 
 LINEAR, STEEP = Region("linear", False), Region("exponential", True)
@@ -62,10 +62,6 @@ class SinhCell(WithoutModel):
     def row(self) -> tuple[float, ...]:
         """See `junction`."""
         return self.rs / self.m, self.g * self.m, self.v0
-
-    def limits(self) -> Limits:
-        """None."""
-        return Limits(-math.inf, math.inf)
 
     def junction_energy(self, voltage: float) -> float:
         """G V0² (cosh(v/V0) − 1)."""

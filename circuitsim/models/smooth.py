@@ -6,6 +6,7 @@ elementary elements with other values (`circuitsim.analysis.newton`).
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -62,9 +63,9 @@ class SmoothDevice(Device):
     def row(self) -> tuple[float, ...]:
         """The argument p of `junction`: the series resistance, Ω, then the model's own parameters."""
 
-    @abstractmethod
     def limits(self) -> Limits:
-        """The limiting currents."""
+        """The limiting currents; none unless overridden."""
+        return Limits(-math.inf, math.inf)
 
     def stores(self) -> bool:
         """Whether its junction has a charge (`circuitsim.models.junction_diode.charge`)."""

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from circuitsim.models.base import POSITIVE, ElementModel, Parameter, Region, Symbol, zigzag
-from circuitsim.models.smooth import Limits, WithoutModel
+from circuitsim.models.smooth import WithoutModel
 from circuitsim.units import exact
 
 CONDUCTING, OFF = Region("conducting", True), Region("off", False)
@@ -63,10 +63,6 @@ class Varistor(WithoutModel):
     def row(self) -> tuple[float, ...]:
         """See `junction`."""
         return self.rs / self.m, self.inom * self.m, self.vnom, self.alpha
-
-    def limits(self) -> Limits:
-        """None."""
-        return Limits(-math.inf, math.inf)
 
     def junction_energy(self, voltage: float) -> float:
         """|v| i / (ALPHA + 1)."""
