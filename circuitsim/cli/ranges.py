@@ -419,43 +419,29 @@ def run_tran(args: argparse.Namespace) -> int:
     if args.steady:
         return run_steady(args, deck, probes)
     vary = varied(args.vary) or steps_of(deck)
-    step, stop = args.step, args.stop
     if vary and args.fourier:
         raise UsageError("--fourier is for one run: leave out --vary and .step")
     if vary and fourier_requested(deck):
         print("note: .four is for one run; it is ignored for several", file=sys.stderr)
+    run: dict[str, Any] = {"stop": args.stop, "step": args.step, "initial": initial_values(args.initial)}
+    how: dict[str, Any] = {"method": args.method, "accuracy": args.accuracy}
     if vary:
-        return run_all(
-            args,
-            deck,
-            vary,
-            " ".join(map(str, probes)),
-            step=step,
-            stop=stop,
-            initial=initial_values(args.initial),
-            method=args.method,
-            accuracy=args.accuracy,
-        )
-    line = LateProgress("tran")
-    options: dict[str, Any] = {"stop": stop, "step": step, "initial": initial_values(args.initial)}
-    own, names = setting(deck, **options), lower_names(deck)
-    options |= {"tolerance": args.tolerance, "method": args.method, "accuracy": args.accuracy}
+        return run_all(args, deck, vary, " ".join(map(str, probes)), **run, **how)
+    own, names = setting(deck, **run), lower_names(deck)
     harmonics = harmonics_requested(args, deck, own.grid.stop)
     span = own.begin, own.grid.stop
     wanted, outside = answerable(own.circuit, span, warner(deck), measurements_of(deck, "tran"), names)
     wanted += args.measure
     check_measurements(own.circuit, span, wanted, names)
-    with Interrupt() as interrupt:
+    with Interrupt() as interrupt, LateProgress("tran") as line:
         try:
-            found = transient(deck, **options, progress=interrupt.watch(line))
+            found = transient(deck, **run, tolerance=args.tolerance, **how, progress=interrupt.watch(line))
         except CircuitError as error:
             line.close()
             if isinstance(partial := error.partial_result, TransientResult):
                 show(args, deck, probes, partial, _measurable(deck, partial, wanted, names), {})
                 print(f"stopped at {partial.stop:g} s by an error; results so far", file=sys.stderr)
             raise
-        finally:
-            line.close()
         more, ended = dict[str, float | None](), interrupt.asked
         if not ended and isinstance(found, ImplicitResult):
             more["difference"] = found.difference
