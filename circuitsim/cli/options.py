@@ -351,21 +351,18 @@ class Command(NamedTuple):
         Notes and examples of its help.
     run : callable
         ``run(args)`` gives the exit code.
-    settings : mapping
-        Further settings for `add_options`.
     """
 
     options: str | Mapping[str, tuple[str, str, Run]] | Callable[[Any], None]
     epilog: str | None = None
     run: Run | None = None
-    settings: Mapping[str, dict[str, Any]] = {}
 
     def add_to(self, parser: Any) -> None:
         """Add the options, or the sub-commands, to a parser; sets its attribute ``run``."""
         parser.epilog = self.epilog
         parser.set_defaults(run=self.run)
         if isinstance(self.options, str):
-            add_options(parser, self.options, **self.settings)
+            add_options(parser, self.options)
         elif callable(self.options):
             self.options(parser)
         else:
@@ -376,21 +373,26 @@ class Command(NamedTuple):
                 own.set_defaults(run=act)
 
 
-def command(
-    options: str | Callable[[Any], None], epilog: str | None = None, **settings: dict[str, Any]
-) -> Callable[[Run], Command]:
+def command(options: str | Callable[[Any], None], epilog: str | None = None) -> Callable[[Run], Command]:
     """Make a function a `Command`."""
-    return lambda run: Command(options, epilog, run, settings)
+    return lambda run: Command(options, epilog, run)
 
 
-TYPES: dict[str, Callable[[str], Any]] = {"N": int, "P": float, "T": tolerance, "X": tolerance, "G": gap, "TIME": time}
+TYPES: dict[str, Callable[[str], Any]] = {
+    "N": whole,
+    "P": float,
+    "T": tolerance,
+    "X": tolerance,
+    "G": gap,
+    "TIME": time,
+}
 TYPES |= dict.fromkeys(("HERTZ", "F"), Kind.NUMBER.read)
 """Placeholder of a value → its type."""
 
 _LINE = re.compile(r"(!?)(-?-?\w[-\w]*(?:, --?\w+)?)(?: (\S.*?))?(?: as (\w+))?(?: = (\S+))?(?: \{(.*?)\})?  +(.*)")
 
 
-def add_options(parser: Any, lines: str, **own: dict[str, Any]) -> None:
+def add_options(parser: Any, lines: str) -> None:
     """Add options to a command, one per line of a text: its name, the placeholder of its value, after ``as`` its
     attribute, after ``=`` its default, its choices in braces, two blanks, its help.
 
@@ -401,13 +403,11 @@ def add_options(parser: Any, lines: str, **own: dict[str, Any]) -> None:
         ``@name words`` are the lines `SHARED` of that name, with these words for ``@``. A name without ``-`` is an
         argument, ``!`` a required option, an option without a placeholder a flag; ``LIST`` is a list (`Listed`), others
         have the type of `TYPES`. ``{0}`` in the help are the choices. Where it says so, an option is repeatable.
-    **own : dict
-        Further settings of an option for `argparse`, by its name with ``_``.
     """
     for line in lines.strip().splitlines():
         if line.startswith("@"):
             name, _, words = line[1:].partition(" ")
-            add_options(parser, SHARED[name].replace("@", words), **own)
+            add_options(parser, SHARED[name].replace("@", words))
             continue
         found = _LINE.fullmatch(line).groups()  # type: ignore[union-attr]
         needed, names, placeholder, dest, default, choices, words = found
@@ -418,6 +418,8 @@ def add_options(parser: Any, lines: str, **own: dict[str, Any]) -> None:
             how = {"metavar": placeholder[:-1], "nargs": "*"}
         elif "(repeatable" in words:
             how = {"metavar": placeholder, "action": "append", "default": []}
+        elif " " in placeholder:
+            how = {"metavar": placeholder.split()[0], "nargs": len(placeholder.split())}
         elif placeholder == "LIST":
             how = {"metavar": placeholder, "action": Listed}
         how |= {"dest": dest} if dest else {}
@@ -429,7 +431,7 @@ def add_options(parser: Any, lines: str, **own: dict[str, Any]) -> None:
                 parser.set_defaults(formats=listed)
             words = words.format(" or ".join(filter(None, (", ".join(listed[:-1]), listed[-1]))), listed[0])
         first, *others = names.split(", ")
-        parser.add_argument(first, *others, help=words, **how | own.get(first.lstrip("-").replace("-", "_"), {}))
+        parser.add_argument(first, *others, help=words, **how)
 
 
 def below(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from circuitsim._files import atomic_file
 from circuitsim.cli.deck import opened, report
-from circuitsim.cli.options import command, ranged, whole
+from circuitsim.cli.options import command, ranged
 from circuitsim.cli.output import check_target, present, save
 from circuitsim.cli.progress import LateProgress, workers_of
 from circuitsim.errors import UsageError
@@ -137,7 +137,6 @@ examples:
   circuitsim montecarlo netlists/divider.cir --tol 'R*=1%' --observe 'v(out)'
   circuitsim montecarlo netlists/divider.cir --tol 'R*=5%,normal' --spec 'v(out)>1' --plot a.png
 """,
-    **{"samples": {"type": whole}},
 )
 def run_montecarlo(args: argparse.Namespace) -> int:
     """Sample, solve and summarise."""
@@ -286,7 +285,7 @@ def _ends(text: str) -> tuple[float, float] | None:
 
 @command(
     """
---between NODE  two nodes; the current flows into the first
+--between NODE NODE  two nodes; the current flows into the first
 --device NAME  one element alone, in place of --between
 --volts RANGE = -1:1:0.02  start:stop:step or a,b,c (%(default)s)
 --without NAME  leave an element out (repeatable)
@@ -306,7 +305,6 @@ examples:
   circuitsim curve netlists/clipper-1n4148.cir --device D1 --volts -1:1:0.01 --plot diode.png
   circuitsim curve netlists/limiter-two-sided.cir --between out 0 --without V1 --breakpoints
 """,
-    **{"between": {"nargs": 2}},
 )
 def run_curve(args: argparse.Namespace) -> int:
     """Find the curve and print it."""
