@@ -341,6 +341,14 @@ def resolved_violations(kind, first, second, zeroable, value, v, low, i, drops, 
     return True
 
 
+def largest_at_nodes(arrays: CircuitArrays, size: np.ndarray) -> np.ndarray:
+    """The largest ``size`` (m,) of the elements at each node (n_nodes,)."""
+    largest = np.zeros(arrays.n_nodes)
+    for ends in (arrays.first, arrays.second):
+        np.maximum.at(largest, ends, size)
+    return largest
+
+
 def _certificate(
     arrays: CircuitArrays,
     value: np.ndarray,
@@ -362,9 +370,7 @@ def _certificate(
     diode = kind == DIODE
     net = np.bincount(first, carried, n_nodes) - np.bincount(second, carried, n_nodes)
     size = np.maximum(np.abs(carried), resolved)
-    largest = np.zeros(n_nodes)
-    np.maximum.at(largest, first, size)
-    np.maximum.at(largest, second, size)
+    largest = largest_at_nodes(arrays, size)
     local = np.maximum(largest[first], largest[second])
     d, i = drops[diode], currents[diode]
     ohmic = np.abs(drops - value * currents)[resistor]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.certificate import RESOLUTION
+from circuitsim.certificate import RESOLUTION, largest_at_nodes
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import DIODE
 from circuitsim.engine.spanning import loop_scales, resistive_tree
@@ -41,9 +41,7 @@ def diode_margins(arrays: CircuitArrays, voltages: np.ndarray, currents: np.ndar
 def _current_scale(arrays: CircuitArrays, currents: np.ndarray, diodes: np.ndarray) -> np.ndarray:
     """Largest |current| at the ends of each diode, A, or `RESOLUTION` of the largest in its biconnected component."""
     first, second, size = arrays.first, arrays.second, np.abs(currents)
-    largest = np.zeros(arrays.n_nodes)
-    np.maximum.at(largest, first, size)
-    np.maximum.at(largest, second, size)
+    largest = largest_at_nodes(arrays, size)
     scale = np.maximum(largest[first[diodes]], largest[second[diodes]])
     if diodes.size and (scale < RESOLUTION * size.max()).any():
         label = block_labels(arrays.n_nodes, first, second)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from circuitsim.certificate import RESOLUTION
+from circuitsim.certificate import RESOLUTION, largest_at_nodes
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR
 from circuitsim.circuit.expansion import Expansion
@@ -394,11 +394,9 @@ def _scales(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The scales of voltage and current of each device: its own plus a fraction of the largest voltage at its ends, and
     of the largest current at the end with the smaller one."""
-    largest = np.zeros(arrays.n_nodes)
     size = np.abs(point.currents)
     size[smooth.slope], size[smooth.touch], size[smooth.rest] = 0.0, 0.0, np.abs(current)
-    np.maximum.at(largest, arrays.first, size)
-    np.maximum.at(largest, arrays.second, size)
+    largest = largest_at_nodes(arrays, size)
     a, b = arrays.first[smooth.rest], arrays.second[smooth.rest]
     reach = np.maximum(np.abs(point.voltages[a]), np.abs(point.voltages[b]))
     local = np.minimum(largest[a], largest[b])  # Kirchhoff's current law holds at both ends

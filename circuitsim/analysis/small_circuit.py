@@ -14,7 +14,7 @@ import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint, Status
 from circuitsim.analysis.solution_warnings import nonunique_currents
-from circuitsim.certificate import CLEAR, Certificate
+from circuitsim.certificate import CLEAR, Certificate, largest_at_nodes
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.table import read_only
@@ -200,9 +200,7 @@ class SmallCircuitSolver:
         diodes, carry = self._diode[there], state[there] == ON_LOOP + CARRIES
         if diodes.size:
             arrays, size = self.circuit.arrays(), np.abs(out[self.currents])
-            largest = np.zeros(arrays.n_nodes)
-            np.maximum.at(largest, arrays.first, size)
-            np.maximum.at(largest, arrays.second, size)
+            largest = largest_at_nodes(arrays, size)
             ends = np.minimum(largest[arrays.first[diodes]], largest[arrays.second[diodes]])
             carry |= size[diodes] > self.tolerance * ends
         return diodes, carry

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.certificate import largest_at_nodes
 from circuitsim.circuit import GROUND, CircuitArrays
 from circuitsim.circuit.elements import (
     CAPACITOR,
@@ -253,14 +254,12 @@ def right_side(arrays: CircuitArrays, laws: LawArrays, eq: Equations) -> RightSi
 
 def _roles(arrays: CircuitArrays, varying: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Resistors stamped as conductances, and elements whose current is an unknown; see `equations`."""
-    kind, first, second, value, n = arrays
+    kind, first, second, value, _ = arrays
     resistor = kind == RESISTOR
-    largest = np.zeros(n)
     ohms = np.where(resistor, value, 0.0)
     if varying is not None:
         ohms[varying] = np.inf
-    np.maximum.at(largest, first, ohms)
-    np.maximum.at(largest, second, ohms)
+    largest = largest_at_nodes(arrays, ohms)
     small = resistor & (value <= SMALL * np.maximum(largest[first], largest[second]))
     branch = small | (kind == VOLTAGE) | (kind == INDUCTOR) | (kind == DIODE)
     branch |= (kind >= FIRST_CONTROLLED) & (kind <= NULLOR)
