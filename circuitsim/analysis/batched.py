@@ -9,9 +9,10 @@ import numpy as np
 
 from circuitsim.analysis.batch import BatchSolver
 from circuitsim.analysis.batch_solution import BatchSolution
-from circuitsim.analysis.controlled_batch import ControlledBatch, SmoothDevices, controlled_batch, places_of
+from circuitsim.analysis.controlled_batch import ControlledBatch, controlled_batch, places_of
 from circuitsim.analysis.newton import Smooth, smooth_devices
 from circuitsim.analysis.sectioned_batch import sectioned_batch
+from circuitsim.analysis.smooth_controlled import SmoothControlled
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.expansion import Expansion, expanded, same_shape
@@ -64,7 +65,8 @@ def with_devices(
         return made
     if isinstance(made, BatchSolver):
         return replace(made, smooth=smooth)
-    return ControlledBatch(made.ready, made.inputs, made.outputs, SmoothDevices(circuit, expansion, smooth))
+    devices = SmoothControlled(circuit, smooth, expansion, made.ready, made.ready.tolerance)
+    return ControlledBatch(made.ready, made.inputs, made.outputs, devices)
 
 
 def _elementary(

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.batch_solution import BatchSolution, samples_of
 from circuitsim.analysis.controlled import PreparedControlled, prepared_controlled
-from circuitsim.analysis.newton import Smooth, Start, tangents
+from circuitsim.analysis.newton import Start, tangents
 from circuitsim.analysis.smooth_controlled import SmoothControlled
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
-from circuitsim.circuit.expansion import Expansion
 from circuitsim.errors import CircuitError, NoEnergyError, TopologyError, some
-
-
-class SmoothDevices(NamedTuple):
-    """The circuit with its smooth devices, its expansion, and the positions of the companion models."""
-
-    circuit: Circuit
-    expansion: Expansion
-    smooth: Smooth
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,14 +27,14 @@ class ControlledBatch:
         Elements that change from sample to sample.
     outputs : (q, 2) int array
         Output node pairs.
-    devices : SmoothDevices, optional
-        The devices whose companion models are among the elements.
+    devices : SmoothControlled, optional
+        With the devices whose companion models are among the elements.
     """
 
     ready: PreparedControlled
     inputs: np.ndarray
     outputs: np.ndarray
-    devices: SmoothDevices | None = None
+    devices: SmoothControlled | None = None
 
     @property
     def circuit(self) -> Circuit:
@@ -103,8 +93,7 @@ class ControlledBatch:
         if self.devices is None:
             point = found = self.ready.solve(column)
         else:
-            circuit, expansion, smooth = self.devices
-            found = SmoothControlled(circuit, smooth, expansion, self.ready, self.ready.tolerance).first(column, None)
+            found = self.devices.first(column, None)
             assert found.elementary is not None
             point = found.elementary
         return point.voltages, point.currents, found.certificate.worst
