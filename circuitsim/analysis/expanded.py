@@ -165,19 +165,7 @@ class PreparedExpanded:
                 if not same_shape(self.circuit.devices[k], circuit.devices[k]):
                     return prepared_expanded(circuit, self.solver, self.tolerance).solve(start=start)
                 changed |= self.expansion.values(k, circuit.devices[k])
-        inner = None if start is None else start.elementary
-        if inner is not None and len(inner.circuit) != len(self.expansion.circuit):
-            inner = None  # with other parameters its devices have other parts
-        try:
-            if smooth is None:
-                return collapsed(circuit, self.expansion, self.inner.solve(changed, inner), self.tolerance)
-            column = self._column(changed)
-            if self.controlled is not None:
-                return replace(self.controlled, circuit=circuit, smooth=smooth).solve(column, start)
-            near = None if start is None or inner is None else smooth.start(start, inner)
-            return self._smooth_point(circuit, smooth, column, near)
-        except NoSteadyStateError as error:
-            raise self.expansion.restated(error) from None
+        return self._solved(circuit, smooth, self._column(changed), start)
 
     def at(self, value: np.ndarray) -> PreparedExpanded:
         """See `Prepared.at`; only without controlled sources."""
@@ -189,15 +177,29 @@ class PreparedExpanded:
         each within the tolerance. The result's circuit keeps its previous values; with controlled sources there is no
         verdict.
         """
-        column = self._elementary(value)
-        inner, smooth = None if start is None else start.elementary, self.smooth
+        return self._solved(self.circuit, self.smooth, self._elementary(value), start, True)
+
+    def _solved(
+        self,
+        circuit: Circuit,
+        smooth: Smooth | None,
+        column: np.ndarray,
+        start: OperatingPoint | None,
+        following: bool = False,
+    ) -> OperatingPoint:
+        """The operating point for the values of all elementary elements; ``following``: see `solve_next`."""
+        inner = None if start is None else start.elementary
+        if inner is not None and len(inner.circuit) != len(self.expansion.circuit):
+            inner = None  # with other parameters its devices have other parts
         try:
             if smooth is None:
-                return collapsed(self.circuit, self.expansion, self.inner.solve(column, inner), self.tolerance)
+                return collapsed(circuit, self.expansion, self.inner.solve(column, inner), self.tolerance)
             if self.controlled is not None:
-                return self.controlled.first(column, start)
+                if following:
+                    return self.controlled.first(column, start)
+                return replace(self.controlled, circuit=circuit, smooth=smooth).solve(column, start)
             near = None if start is None or inner is None else smooth.start(start, inner)
-            return self._smooth_point(self.circuit, smooth, column, near, few=True)
+            return self._smooth_point(circuit, smooth, column, near, following)
         except NoSteadyStateError as error:
             raise self.expansion.restated(error) from None
 

@@ -44,7 +44,6 @@ from circuitsim.analysis.newton import (
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.smooth_proof import proof
 from circuitsim.analysis.solution_warnings import several
-from circuitsim.analysis.tangent_newton import FIXED
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import Expansion
@@ -54,6 +53,7 @@ from circuitsim.controlled.rational import IDEAL, LEVEL, RISING
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, NoSteadyStateError, Problem, some
 from circuitsim.models.smooth import SmoothDevice
+from circuitsim.newton.port_resistance import FIXED
 
 STEPS = 40
 """Maximum number of steps from one start."""

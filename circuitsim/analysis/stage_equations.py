@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from circuitsim._graphs import unite
 from circuitsim.certificate import resolved_violations
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.controlled.held_laws import laws_held
@@ -40,15 +41,6 @@ def put_lowest(made, column, same):
             unite(same, made.first[made.diode[d]], made.second[made.diode[d]])
     for k in range(same.size):
         same[k] = same[same[k]]
-
-
-def unite(lowest, a, b):
-    """Merge two parts, in which each node points to a lower one or is the lowest."""
-    while lowest[a] != a:
-        a = lowest[a]
-    while lowest[b] != b:
-        b = lowest[b]
-    lowest[max(a, b)] = min(a, b)
 
 
 def put_certificate(made, laws, column, branch, node, device, tolerance, found):

@@ -11,6 +11,7 @@ import numpy as np
 from circuitsim.analysis.newton import CLOSE, NOTHING, PATIENT
 from circuitsim.controlled.corrections import corrected
 from circuitsim.controlled.linear import CORRECTIONS, FINE, POOR
+from circuitsim.newton.port_resistance import FIXED
 from circuitsim.newton.steps import (
     CONDUCTANCE,
     CURRENT,
@@ -24,9 +25,6 @@ from circuitsim.newton.steps import (
     move,
     put_tangents,
 )
-
-FIXED = 1e-9
-"""Smallest conductance of the rest of the circuit, relative to the device's own, that is resolved."""
 
 
 def tangent_newton(made, laws, column, right, same, start, tolerance, device, branch, node):

@@ -9,6 +9,8 @@ of the currents of its diodes.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +20,7 @@ from circuitsim.circuit import GROUND, CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.controlled.equations import Equations
 from circuitsim.controlled.law_arrays import LawArrays
+from circuitsim.engine.nodal import path_between
 
 KEPT = 64
 """Maximum number of sets of conducting diodes whose terms are kept."""
@@ -127,18 +130,17 @@ class Ties:
 
     def _of_loops(self, conducting: np.ndarray) -> list[tuple[int, int, float, bool]]:
         """The terms of loops of conducting diodes, shorts and voltage sources."""
-        eq, leader, forest = self.eq, list(range(self.n)), dict[int, list[tuple[int, int, int]]]()
+        eq, leader = self.eq, list(range(self.n))
+        forest: defaultdict[int, dict[int, tuple[int, int]]] = defaultdict(dict)
         found, diodes = list[tuple[int, int, float, bool]](), eq.diode[conducting & ~self._controls].tolist()
         own = set(diodes)
         for k in [*self._shorts, *diodes]:
             a, b = int(self.first[k]), int(self.second[k])
             if unite(leader, a, b):
-                forest.setdefault(a, []).append((b, k, 1))
-                forest.setdefault(b, []).append((a, k, -1))
+                forest[a][b], forest[b][a] = (k, 1), (k, -1)
             elif k in own:
-                row = int(eq.own[k])
-                loop = [(k, 1), *_path(forest, b, a)] if a != b else [(k, 1)]
-                found += [(row, int(eq.own[e]), -float(sign), True) for e, sign in loop if e in own]
+                loop = [(k, 1), *(forest[u][v] for u, v in pairwise(path_between(forest, b, a)))]
+                found += [(int(eq.own[k]), int(eq.own[e]), -float(sign), True) for e, sign in loop if e in own]
         return found
 
 
@@ -169,24 +171,6 @@ class OnePotential:
             _, first, second, _, n = self._arrays
             self._known[key] = component_labels(n, first[same], second[same])
         return self._known[key]
-
-
-def _path(forest: dict[int, list[tuple[int, int, int]]], start: int, end: int) -> list[tuple[int, int]]:
-    """Elements on the path between two nodes of a forest, with 1 where it enters at their first end."""
-    came: dict[int, tuple[int, int, int]] = {start: (start, -1, 0)}
-    waiting = [start]
-    while end not in came:
-        at = waiting.pop()
-        for to, k, sign in forest[at]:
-            if to not in came:
-                came[to] = (at, k, sign)
-                waiting.append(to)
-    found = []
-    while end != start:
-        before, k, sign = came[end]
-        found.append((k, sign))
-        end = before
-    return found
 
 
 __all__ = ["MoreTerms", "OnePotential", "Ties"]
