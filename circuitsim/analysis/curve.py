@@ -21,7 +21,8 @@ from circuitsim.analysis.solve import prepared
 from circuitsim.analysis.sweep import Sweep, sweep
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import DIODE, RESISTOR
+from circuitsim.engine.spanning import fixed_voltages
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
@@ -157,8 +158,8 @@ def device_curve(circuit: Circuit, name: str, voltages: Sequence[float], toleran
 
 def _check_free(circuit: Circuit, between: tuple[str, str], ends: Sequence[int]) -> None:
     """Refuse nodes whose voltage the circuit fixes."""
-    kind, first, second, value, n = circuit.arrays()
-    fixes = (kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & (value == 0.0))
+    arrays = circuit.arrays()
+    fixes, (_, first, second, _, n) = fixed_voltages(arrays), arrays
     label = component_labels(n, first[fixes], second[fixes])
     if label[ends[0]] == label[ends[1]]:
         names = [circuit.names[k] for k in np.flatnonzero(fixes & (label[first] == label[ends[0]])).tolist()[:4]]

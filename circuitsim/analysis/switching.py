@@ -12,8 +12,9 @@ import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.engine.spanning import fixed_voltages
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem
+from circuitsim.program.components import component_labels
 
 if TYPE_CHECKING:
     from circuitsim.circuit.dynamics import Dynamics
@@ -204,15 +205,9 @@ def controls_at(point: OperatingPoint, switches: Sequence[Switch]) -> np.ndarray
 
 def fixed_controls(circuit: Circuit, switching: Switching) -> np.ndarray:
     """Switches (s,) controlled by a voltage that independent sources fix in any switch states."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    kind, first, second, value, n_nodes = circuit.arrays()
-    joins = (kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & (value == 0.0))
+    joins, (_, first, second, _, n_nodes) = fixed_voltages(circuit.arrays()), circuit.arrays()
     joins[[*circuit.laws, *switching.places.tolist()]] = False
-    shape = n_nodes, n_nodes
-    graph = coo_array((np.ones(int(joins.sum())), (first[joins], second[joins])), shape)
-    part = connected_components(graph, directed=False)[1]
+    part = component_labels(n_nodes, first[joins], second[joins])
     ends = [
         None if isinstance(s.control, str) else [circuit.node_index(node) for node in s.control]
         for s in switching.switches

@@ -11,10 +11,11 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim.circuit import GROUND, Circuit, CircuitArrays
-from circuitsim.circuit.elements import CAPACITOR, DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CAPACITOR, DIODE, VOLTAGE
 from circuitsim.controlled.blocks import ordered
 from circuitsim.controlled.law_arrays import LawArrays
 from circuitsim.controlled.stand_in import stand_in
+from circuitsim.engine.spanning import fixed_voltages
 
 
 def levels(arrays: CircuitArrays, laws: LawArrays) -> np.ndarray | None:
@@ -31,7 +32,7 @@ def levels(arrays: CircuitArrays, laws: LawArrays) -> np.ndarray | None:
     kind, first, second, value, n = arrays
     if laws.nullor.any():
         return None
-    fixes = (kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & (value == 0.0))
+    fixes = fixed_voltages(arrays)
     fixes[laws.control] &= kind[laws.control] != VOLTAGE
     fixes[laws.element] = ~laws.current
     a, b = first[fixes], second[fixes]

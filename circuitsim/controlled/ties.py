@@ -17,10 +17,11 @@ import numpy as np
 
 from circuitsim._graphs import unite
 from circuitsim.circuit import GROUND, CircuitArrays
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.controlled.equations import Equations
 from circuitsim.controlled.law_arrays import LawArrays
 from circuitsim.engine.nodal import path_between
+from circuitsim.engine.spanning import fixed_voltages
 
 KEPT = 64
 """Maximum number of sets of conducting diodes whose terms are kept."""
@@ -55,11 +56,11 @@ class Ties:
 
     def __init__(self, arrays: CircuitArrays, laws: LawArrays, eq: Equations) -> None:
         self.eq, self.n = eq, arrays.n_nodes
-        kind, self.first, self.second, value, _ = arrays
+        kind, self.first, self.second, _, _ = arrays
         driven = np.zeros(kind.size, dtype=bool)
         driven[laws.element[laws.current]] = True
         self._joins = (kind != CAPACITOR) & (kind != CURRENT) & (kind != DIODE) & ~driven
-        short = (kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & (value == 0.0))
+        short = fixed_voltages(arrays)
         controls = np.zeros(kind.size, dtype=bool)
         controls[laws.control] = True
         self._shorts, self._controls = np.flatnonzero(short & ~controls).tolist(), controls[eq.diode]
