@@ -35,7 +35,7 @@ def resistive_tree(arrays: CircuitArrays, conducting: np.ndarray) -> tuple[Tree,
     fixed = np.flatnonzero(fixed_voltages(arrays))
     ascending = np.flatnonzero(resistive)
     ascending = ascending[np.argsort(value[ascending], kind="stable")]
-    made = grow(n_nodes, first, second, np.zeros(1, dtype=int), np.concatenate([fixed, conducting, ascending]))
+    made = grow(n_nodes, first, second, np.zeros(1, int), np.concatenate([fixed, conducting, ascending]))
     return made, Branches(first, second, ohms, emf)
 
 
@@ -43,7 +43,7 @@ def loop_scales(
     made: Tree, branches: Branches, current: np.ndarray, elements: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """See `circuitsim.engine.tree.loop_scales`: of the path between the ends of each of ``elements``."""
-    largest, members = np.zeros(elements.size), np.zeros(elements.size, dtype=np.int64)
+    largest, members = np.zeros(elements.size), np.zeros(elements.size, np.int64)
     a, b = branches.first[elements], branches.second[elements]
     kernel(tree.loop_scales, current.size)(made, branches, current, a, b, largest, members)
     return largest, members
