@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from circuitsim._jit import jit
 from circuitsim.errors import ConvergenceError
+from circuitsim.kernels import kernel
 from circuitsim.program import QuadraticProgram
 from circuitsim.program.components import component_labels
 
@@ -141,7 +141,7 @@ class NodalPattern:
 
         a, b = self.a[: self.resistors], self.b[: self.resistors]
         ptr, idx = adjacency(self.n, a, b)
-        return bool(small_diameter(ptr, idx, LEVELS, WIDEST))
+        return bool(kernel(small_diameter, ptr.size)(ptr, idx, LEVELS, WIDEST))
 
     def solver(self, g: np.ndarray) -> LinearSolver:
         """The method for conductances ``g`` (r,), S; this and `direct` make the choice."""
@@ -491,7 +491,6 @@ def merged(
     return Merged(closed, row, coo_array((entries, places), shape=(k, k)).tocsr(), root, unit)
 
 
-@jit()
 def small_diameter(ptr, idx, levels, widest):
     """Whether breadth-first search from node 0 reaches over half of the nodes, within ``levels``, one of them wide."""
     n = ptr.size - 1
