@@ -528,7 +528,7 @@ class Poles(Result):
         return plot_poles(self.title, self.values)
 
     def _heading(self) -> tuple[str, str]:
-        return self.title, f"{self.values.size} poles, {self.stability}"
+        return self.title, f"{self.values.size} pole{'s' * (self.values.size != 1)}, {self.stability}"
 
     def _proof(self) -> str:
         within = f"; real parts are known to {self.rounding:.1e} 1/s" if self.rounding else ""

@@ -126,3 +126,8 @@ def test_wrong_couplings(couplings: dict, error: type[Exception], message: str) 
             ac(circuit, [hertz], {"V1": 1.0}, couplings=couplings)
     with pytest.raises(error, match=message):
         poles(circuit, couplings)
+
+
+def test_one_pole_is_one_pole() -> None:
+    found = poles(circuitsim.loads("low-pass\nV1 a 0 1\nR1 a b 1k\nC1 b 0 1u\n"))
+    assert repr(found) == "Poles('low-pass': 1 pole, stable)"
