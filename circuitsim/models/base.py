@@ -141,6 +141,7 @@ IDEAL_TYPE = "D"
 """Type of the ``.model`` cards that can also mean an ideal diode."""
 
 OWN_TEMPERATURE = Parameter("temp", "°C", -273.15, "temperature", ROOM)
+PERIMETER = Parameter("pj", "", 0.0, "perimeter PJ", 0.0)
 
 NO_PARAMETER = Parameter("")
 """The parameter of an element without a value."""
@@ -205,7 +206,7 @@ class Device(ABC):
     label: str
 
     def __init__(self, *, label: str = "", **values: float | None) -> None:
-        rows = (*self.model.parameters, *self.model.own_temperature)
+        rows = (*self.model.parameters, *self.model.on_card)
         own = {row.name: row.default for row in rows} | dict.fromkeys(self.model.counts, 1.0)
         if self.model.thermal:
             own |= dict.fromkeys(TEMPERATURES, ROOM)
@@ -285,8 +286,8 @@ class Device(ABC):
         return {name: value for name, value in stated.items() if value is not None}
 
     def counts(self) -> dict[str, float]:
-        """Values of its own card (``m``, ``n``, ``temp``) other than 1, or 27 °C."""
-        usual = dict.fromkeys(self.model.counts, 1.0) | {row.name: ROOM for row in self.model.own_temperature}
+        """Values of its own card (``m``, ``n``, ``temp``, ``pj``) other than their defaults."""
+        usual = dict.fromkeys(self.model.counts, 1.0) | {row.name: row.default for row in self.model.on_card}
         return {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
 
     def with_value(self, parameter: str, value: float) -> Device:
@@ -426,13 +427,13 @@ class ElementModel(NamedTuple):
         return self.value.minimum
 
     @property
-    def own_temperature(self) -> tuple[Parameter, ...]:
+    def on_card(self) -> tuple[Parameter, ...]:
         """``temp``, a number on the element's own card, if it depends on temperature."""
-        return (OWN_TEMPERATURE,) if self.thermal else ()
+        return (OWN_TEMPERATURE, PERIMETER) if self.thermal else ()
 
     def parameter_called(self, name: str) -> Parameter | None:
         """The parameter of its cards called ``name`` (case does not matter)."""
-        return next((row for row in (*self.parameters, *self.own_temperature) if row.name == name.lower()), None)
+        return next((row for row in (*self.parameters, *self.on_card) if row.name == name.lower()), None)
 
     def __repr__(self) -> str:
         return f"<model of the {self.name}>"

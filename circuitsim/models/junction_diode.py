@@ -6,7 +6,8 @@ With vt = N k T / q, u the junction's voltage and T the temperature:
     reverse     −xbv ≤ u < −3 vt    i = −IS (1 − (3 vt / (e |u|))³)
     breakdown   u < −xbv            i = −IS (e^{−(u + xbv)/vb} − (3 vt / (e xbv))³),   vb = NBV k T / q
 
-IS is the value at T, times area and m. xbv makes the current at −BV equal to −IBV m; if IBV m is below IS BV q / k T,
+IS is the value at T, times area and m, and the sidewall's current JSW times the perimeter PJ and m: it changes with T
+as with N = 1, and does not move xbv. xbv makes the current at −BV equal to −IBV m; if IBV m is below IS BV q / k T,
 it is BV. Two further effects, where the card states ISR or IKF:
 
     recombination      i = … + ISR (e^{w/vr} − 1) ((1 − w/VJ)² + 0.005)^{M/2},   w = max(u, −3 vt),   vr = NR k T / q
@@ -177,12 +178,18 @@ class JunctionDiode(SmoothDevice):
     cjo, fc, tt : float or None
         Depletion capacitance at 0 V of unit area and ``tnom``, F (≥ 0); the fraction of ``vj`` from which it follows
         its tangent (≥ 0); transit time, s (≥ 0). None: 0, 0.5, 0.
+    jsw : float or None
+        Sidewall saturation current of unit perimeter at ``tnom``, A (≥ 0); None: none.
+    trs1, trs2, tbv1, tbv2, tikf : float or None
+        Relative temperature coefficients of RS, BV and IKF, 1/K and 1/K²; None: 0.
+    tcv : float or None
+        Fall of BV with temperature, V/K; None: 0.
     eg, xti, tnom : float
         Gap, eV; exponent of IS in the temperature; temperature at which the card's values hold, °C.
     temp : float
         Of the device, °C.
-    area, m : float
-        Area; devices in parallel.
+    area, pj, m : float
+        Area; perimeter; devices in parallel.
     """
 
     junction, by_parameters = staticmethod(junction), staticmethod(by_parameters)
@@ -200,11 +207,19 @@ class JunctionDiode(SmoothDevice):
     cjo: float | None
     fc: float | None
     tt: float | None
+    jsw: float | None
+    trs1: float | None
+    trs2: float | None
+    tbv1: float | None
+    tbv2: float | None
+    tcv: float | None
+    tikf: float | None
     eg: float
     xti: float
     tnom: float
     temp: float
     area: float
+    pj: float
     m: float
 
     def check(self) -> None:
@@ -213,6 +228,12 @@ class JunctionDiode(SmoothDevice):
         if min(self.temp, self.tnom) <= -ZERO_CELSIUS:
             raise ValueError("the temperature must be above -273.15 °C")
         row = self.row()
+        if (
+            row[0] < 0.0
+            or (self.bv is not None and self._by_temperature(self.bv, self.tbv1, self.tbv2, self.tcv) <= 0.0)
+            or row[10] <= 0.0
+        ):
+            raise ValueError(f"its temperature coefficients make RS, BV or IKF negative at {self.temp:g} °C")
         if not all(math.isfinite(number) for number in (*row[:3], row[6])) or row[1] < POSITIVE:
             raise ValueError(f"its saturation current at {self.temp:g} °C is out of a double's range")
         # e^{w/vr} − 1 rises by at least 1/vr of itself per volt, the other factor falls by at most M/(2 VJ √WIDTH).
@@ -228,16 +249,37 @@ class JunctionDiode(SmoothDevice):
         thermal, cells = BOLTZMANN * kelvin, self.area * self.m
         saturation = getattr(self, "is") * cells * self._growth(self.n)
         vt, vb = self.n * thermal, (self.n if self.nbv is None else self.nbv) * thermal
-        knee = _knee(saturation, thermal, vb, self.bv, self.ibv * self.m) if 0.0 < saturation < math.inf else math.inf
+        bv = None if self.bv is None else self._by_temperature(self.bv, self.tbv1, self.tbv2, self.tcv)
+        knee = _knee(saturation, thermal, vb, bv, self.ibv * self.m) if 0.0 < saturation < math.inf else math.inf
+        saturation += (self.jsw or 0.0) * self.pj * self.m * self._growth(1.0)
         cubic = (3.0 * vt / (knee * math.e)) ** 3
         nr, mj = 1.0 if self.nr is None else self.nr, 0.5 if self.mj is None else self.mj
         potential = _potential_at(kelvin, nominal, 1.0 if self.vj is None else self.vj)
         recombination = (0.0 if self.isr is None else self.isr) * cells * self._growth(nr)
-        high = math.inf if self.ikf is None else self.ikf * cells
-        static = self.rs / cells, saturation, vt, knee, vb, cubic, recombination, nr * thermal, potential, mj, high
+        high = math.inf if self.ikf is None else self._by_temperature(self.ikf, self.tikf) * cells
+        static = (
+            self._by_temperature(self.rs, self.trs1, self.trs2) / cells,
+            saturation,
+            vt,
+            knee,
+            vb,
+            cubic,
+            recombination,
+            nr * thermal,
+            potential,
+            mj,
+            high,
+        )
         depletion = (self.cjo or 0.0) * cells * self._depletion(kelvin) / self._depletion(nominal)
         fc = 0.5 if self.fc is None else min(self.fc, MOST_FORWARD)
         return *static, depletion, fc, self.tt or 0.0, 0.0, 0.0
+
+    def _by_temperature(
+        self, value: float, linear: float | None, square: float | None = None, falls: float | None = None
+    ) -> float:
+        """A value at the device's temperature, by coefficients relative to it (1/K, 1/K²) and its fall (per K)."""
+        rise = self.temp - self.tnom
+        return value * (1.0 + ((square or 0.0) * rise + (linear or 0.0)) * rise) - (falls or 0.0) * rise
 
     def _depletion(self, kelvin: float) -> float:
         """The depletion capacitance at a temperature, K, over that at room temperature."""
@@ -359,6 +401,10 @@ MODEL = ElementModel(
         Parameter("cjo", "F", 0.0, "zero-bias depletion capacitance CJO"),
         Parameter("fc", "", 0.0, "forward-bias depletion coefficient FC"),
         Parameter("tt", "s", 0.0, "transit time TT"),
+        Parameter("jsw", "A", 0.0, "sidewall saturation current JSW"),
+        *(Parameter(f"t{of}{k}", unit) for of in ("rs", "bv") for k, unit in ((1, "1/K"), (2, "1/K²"))),
+        Parameter("tcv", "V/K"),
+        Parameter("tikf", "1/K"),
         Parameter("eg", "eV", 0.1, "activation energy EG", 1.11),
         Parameter("xti", "", meaning="temperature exponent XTI", default=3.0),
         Parameter("tnom", "°C", -273.15, "nominal temperature TNOM", ROOM),
@@ -366,6 +412,6 @@ MODEL = ElementModel(
     counts=("m", "area"),
     thermal=True,
     idle=frozenset(_DYNAMIC.split()),
-    spellings={"m": "mj", "pb": "vj", "cj0": "cjo", "cj": "cjo"},
+    spellings={"m": "mj", "pb": "vj", "cj0": "cjo", "cj": "cjo", "js": "is", "ik": "ikf", "trs": "trs1"},
 )
 JunctionDiode.model = MODEL

@@ -556,7 +556,8 @@ class Elaborator:
                 counts["m"] = counts.get("m", 1.0) * frame.multiplier
             card, values = use.model.card, self.values(use, frame)
             if use.row.thermal:
-                values = {"temp": self.temperatures.of(numbers), "tnom": self.temperatures.nominal, **values}
+                own_values = {"temp": self.temperatures.of(numbers), "pj": numbers.get("pj", 0.0)}
+                values = {**own_values, "tnom": self.temperatures.nominal, **values}
             device = self.out.devices[own.position] = self.made(use, values, counts)
             self.out.kind[own.position] = device_code(device)
         except CardError as error:

@@ -272,7 +272,7 @@ class Linker:
             thermal, what = False, "ideal diodes"
             if (use := self.devices[scope].get(position)) is not None:
                 known, thermal, what = use.row.counts, use.row.thermal, f"{use.row.name}s"
-            for word in (*(() if thermal else OWN_TEMPERATURE), *{"area"}.difference(known)):
+            for word in (*(() if thermal else (*OWN_TEMPERATURE, "pj")), *{"area"}.difference(known)):
                 if (idle := counts.pop(word, None)) is not None:
                     message = f"{word} has no effect at the operating point (%s)"
                     self.reporter.gather("no-effect", message, idle.at, name)
@@ -296,7 +296,7 @@ class Linker:
             return None
         row = device_model(DIODE_LETTER, model.type, frozenset(name.lower() for name in model.parameters))
         if row is not None and not (row.thermal and self.ideal):
-            names = {own.name: own.name for own in (*row.parameters, *row.own_temperature)}
+            names = {own.name: own.name for own in (*row.parameters, *row.on_card)}
             names |= {word: name for word, name in row.spellings.items() if name in names}
             idle = row.idle | {word for word, name in row.spellings.items() if name in row.idle}
             listed = [own.name for own in row.parameters] if row.listed else []

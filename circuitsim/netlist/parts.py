@@ -557,7 +557,7 @@ class ElementReader:
     def diode(self, first: int, second: int) -> None:
         """Parse a diode: optional model name, flags without effect, an area if its model has one."""
         counts: dict[str, Count] = {}  # the model decides whether they apply
-        for key, token in self.words.named((*COUNTS, *OWN_TEMPERATURE)):
+        for key, token in self.words.named((*COUNTS, *OWN_TEMPERATURE, "pj")):
             number = self.value(token)
             if isinstance(number, float) and key.word in COUNTS:
                 positive(self.name.text, key.word, number, token)

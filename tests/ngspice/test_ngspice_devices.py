@@ -83,3 +83,29 @@ def test_random_circuits(group: int, recombination: bool) -> None:
                 branch = theirs[f"v{k}#branch"]
                 assert math.isclose(point.current(f"V{k}"), branch, rel_tol=1e-6, abs_tol=1e-13), seed
     assert compared >= 0.8 * (GROUP - skipped)
+
+
+DIODES = (
+    ("area=2 pj=5 m=3", "IS=1e-12 N=1.5 JSW=3e-12 RS=3 IKF=1m", ""),
+    ("area=2 pj=5", "IS=1e-12 N=1.5 JSW=3e-12 BV=5", ""),
+    ("", "IS=1e-12 N=1.5 RS=10 TRS1=5m TRS2=1e-5", ""),
+    ("", "IS=1e-12 N=1.5 BV=5 TCV=2m", ""),
+    # ngspice has neither of these: its diode has the value at the temperature.
+    ("", "IS=1e-12 BV=5 TBV1=1m TBV2=2u", "IS=1e-12 BV={bv}"),
+    ("", "IS=1e-12 IKF=1m TIKF=3m", "IS=1e-12 IKF={ikf}"),
+)
+
+
+@pytest.mark.parametrize("celsius", [27.0, 75.0, -20.0])
+@pytest.mark.parametrize(("card", "model", "theirs"), DIODES)
+def test_sidewalls_and_temperature_coefficients(card: str, model: str, theirs: str, celsius: float) -> None:
+    rise = celsius - 27.0
+    equal = theirs.format(bv=5.0 * (1.0 + 1e-3 * rise + 2e-6 * rise**2), ikf=1e-3 * (1.0 + 3e-3 * rise)) or model
+    text = f"t\nV1 a 0 5\nR1 a b 100\nD1 b 0 dm {card}\nV2 c 0 -9\nR2 c d 100\nD2 d 0 dm {card}\n.temp {celsius}\n"
+    deck = circuitsim.loads(f"{text}.model dm D({model})\n")
+    assert not [note for note in deck.notes if note.kind in ("no-effect", "unused-parameter")]
+    found, _ = run(f"{text}.model dm D({equal})\n{OPTIONS}\n{CONTROL}", {})
+    point = circuitsim.solve(deck)
+    assert {node: point[node] for node in "bd"} == pytest.approx({node: found[node] for node in "bd"}, rel=1e-9)
+    again = circuitsim.solve(circuitsim.loads(dumps(deck)))
+    assert [again["b"], again["d"]] == pytest.approx([point["b"], point["d"]], rel=1e-12)
