@@ -90,7 +90,9 @@ def notes(drawing: Drawing) -> list[str]:
     words = []
     if drawing.point is not None:
         strongest = format_quantity(float(np.abs(drawing.currents).max(initial=0.0)), "A", 3)
-        words += [f"wire width: current, up to {strongest}", "filled diodes conduct"]
+        words.append(f"wire width: current, up to {strongest}")
+        if "D" in drawing.circuit.count():
+            words.append("filled diodes conduct")
         if not drawing.point.unique.all():
             words.append("* not unique")
     if drawing.controls:

@@ -230,3 +230,8 @@ def test_two_layers_with_two_elements_a_node_are_drawn_in_layers() -> None:
     cells = [f"R{k}_{j} a{k} b{j} 1k" for k in range(4) for j in range(5)]
     drawing = arrange(loads("\n".join(["layers", *(f"V{k} a{k} 0 1" for k in range(4)), *cells, ""])))
     assert drawing is not None and len({round(dot.x, 6) for dot in drawing.dots}) == 2
+
+
+def test_the_legend_mentions_diodes_where_there_are_some() -> None:
+    figure = draw_circuit(circuitsim.solve(circuitsim.loads("divider\nV1 in 0 2\nR1 in out 1k\nR2 out 0 1k\n")))
+    assert [text.get_text() for text in figure.texts] == ["wire width: current, up to 1 mA"]
