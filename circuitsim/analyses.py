@@ -10,6 +10,7 @@ from typing import Any
 from circuitsim.analysis.solve import solve
 from circuitsim.analysis.sweep import sweep
 from circuitsim.analysis.sweep_result import Sweep
+from circuitsim.arguments import NAMES, checked, instance
 from circuitsim.errors import CircuitError, DeckWarning
 from circuitsim.formats.result import Result
 from circuitsim.measurements import measure_sweep
@@ -33,6 +34,7 @@ class Results(dict[str, Any]):
         return "".join(one._repr_html_() for one in found if isinstance(one, Result))
 
 
+@checked(deck=instance("a deck: circuitsim.load(path) reads one", Deck), leave=NAMES)
 def run(deck: Deck, leave: Collection[str] = (), **options: Any) -> Results:
     """Run every analysis that a deck requests, in the order of its cards; by default the operating point.
 
@@ -113,7 +115,7 @@ def _over_frequency(deck: Deck, **options: Any) -> Any:
 
 
 def _warn(deck: Deck, error: MeasurementError) -> None:
-    warnings.warn(DeckWarning([not_measured(deck, error)]), stacklevel=5)
+    warnings.warn(DeckWarning([not_measured(deck, error)]), stacklevel=6)
 
 
 def _transfers(deck: Deck, **options: Any) -> list[Any]:

@@ -39,6 +39,10 @@ class TopologyError(CircuitError, ValueError):
     """A circuit that cannot be built: unknown or repeated names, values out of range."""
 
 
+class ArgumentError(UsageError, TopologyError):
+    """An argument of a function that is of a wrong type or out of range; the message names it."""
+
+
 class AmplifierError(TopologyError):
     """Amplifiers whose gains contradict each other around a loop.
 

@@ -13,13 +13,16 @@ from circuitsim.analysis.controlled_batch import ControlledBatch, controlled_bat
 from circuitsim.analysis.newton import Smooth, smooth_devices
 from circuitsim.analysis.sectioned_batch import sectioned_batch
 from circuitsim.analysis.smooth_controlled import SmoothControlled
+from circuitsim.arguments import NAMES, PAIRS
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.expansion import Expansion, expanded, same_shape
+from circuitsim.circuit.source import analysis
 from circuitsim.errors import TopologyError
 from circuitsim.netlist.deck import warn_of_switches
 
 
+@analysis(inputs=NAMES, outputs=PAIRS)
 def batched(
     circuit: Circuit,
     inputs: Sequence[str] = (),

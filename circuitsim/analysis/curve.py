@@ -19,9 +19,11 @@ import numpy as np
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solve import prepared
 from circuitsim.analysis.sweep import Sweep, sweep
+from circuitsim.arguments import NAMES
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE, RESISTOR
+from circuitsim.circuit.source import analysis
 from circuitsim.engine.spanning import fixed_voltages
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.formats.result import Result
@@ -96,6 +98,7 @@ class Curve(Result):
         return self.points._proof()
 
 
+@analysis(without=NAMES)
 def curve(
     circuit: Circuit,
     between: tuple[str, str],
@@ -127,9 +130,7 @@ def curve(
     ends = [circuit.node_index(node) for node in between]
     if ends[0] == ends[1]:
         raise UsageError(f"a curve needs two different nodes, not {between[0]} and {between[1]}")
-    values = np.asarray(voltages, dtype=float)
-    if not values.size or not np.isfinite(values).all():
-        raise UsageError("a curve needs voltages, all of them finite")
+    values = np.asarray(voltages)
     rest = _without(circuit, without)
     _check_free(rest, between, ends)
     source = _free(rest, "between")
@@ -220,7 +221,7 @@ class _LoadLine:
         self.ohms = float(np.exp(np.log(ohms).mean())) if ohms.size else 1e3
         driven = _only(circuit, range(len(circuit)))
         self.resistor, self.source = _free(circuit, "Rload"), _free(circuit, "Vload")
-        middle = "load line"
+        middle = "load_line"
         while middle in circuit.node_names:
             middle += "_"
         driven.resistor(self.resistor, middle, between[0], self.ohms)

@@ -11,7 +11,7 @@ from circuitsim.analysis.switching import PreparedSwitched, switches_of, switchi
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.dynamics import Dynamics
-from circuitsim.circuit.source import circuit_of
+from circuitsim.circuit.source import analysis, circuit_of
 from circuitsim.errors import TopologyError
 from circuitsim.netlist.deck import Deck, warn_of_time
 from circuitsim.solvers import choose
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     Ready: TypeAlias = Unswitched | PreparedSwitched
 
 
+@analysis()
 def prepared(circuit: Circuit | Deck, solver: str = "auto", tolerance: float = TOLERANCE) -> Ready:
     """Analyse a circuit once, to solve it many times with other values.
 
@@ -75,8 +76,6 @@ def prepared_as_it_is(circuit: Circuit, solver: str = "auto", tolerance: float =
     """`prepared`, with switches as resistors of the circuit's own values."""
     if not len(circuit):
         raise TopologyError("the circuit has no elements")
-    if not 0.0 < tolerance < 1.0:
-        raise TopologyError(f"the tolerance must lie between 0 and 1, not {tolerance!r}")
     choose(solver)  # refused where nothing asks for it, too
     if circuit.devices:
         from circuitsim.analysis.expanded import prepared_expanded
@@ -85,6 +84,7 @@ def prepared_as_it_is(circuit: Circuit, solver: str = "auto", tolerance: float =
     return prepared_elementary(circuit, solver, float(tolerance))
 
 
+@analysis()
 def solve(circuit: Circuit | Deck, solver: str = "auto", tolerance: float = TOLERANCE) -> OperatingPoint:
     """The certified steady state of a circuit.
 

@@ -14,9 +14,10 @@ from circuitsim.analysis.probes import Formula, Probe, all_probes, parse_probes
 from circuitsim.analysis.sweep_axes import Combinations
 from circuitsim.analysis.sweep_points import Job, Rows, Solved, blocks, decoded, encoded, solve_block
 from circuitsim.analysis.sweep_result import Failure, Sweep
+from circuitsim.arguments import QUANTITIES, anything, table
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.source import circuit_of
+from circuitsim.circuit.source import analysis, circuit_of
 from circuitsim.errors import Problem, UsageError
 from circuitsim.netlist.deck import OVER_TIME, STEADY, TIME, Deck, Vary, columns_of, memory, ranges_of, warn_of_time
 
@@ -28,6 +29,7 @@ MAX_VALUES = 50_000_000
 """Points × columns that a sweep may hold (400 MB)."""
 
 
+@analysis(vary=table(anything, "{'V1': [0, 5]}"), columns=QUANTITIES)
 def sweep(
     source: Circuit | Deck,
     vary: Mapping[str | tuple[str, ...], Sequence[Any]] | None = None,
@@ -101,7 +103,8 @@ def sweep(
     if TIME not in asked:
         warn_of_time(source)
     if columns is None and isinstance(source, Deck):
-        columns = columns_of(source, OVER_TIME if TIME in asked else STEADY)
+        stated = columns_of(source, OVER_TIME if TIME in asked else STEADY)
+        columns = None if stated is None else [stated]
     grid = Combinations.of(asked, source)
     axes, points = grid.axes, grid.points
     if not isinstance(source, Deck) and circuit.dynamics is not None:
@@ -127,11 +130,11 @@ def sweep(
     )
 
 
-def _probes(columns: str | Sequence[str] | None, source: Circuit | Deck) -> list[Probe | Formula]:
+def _probes(columns: Sequence[str] | None, source: Circuit | Deck) -> list[Probe | Formula]:
     circuit = circuit_of(source)
     if columns is None:
         return [*all_probes(circuit)]
-    found = parse_probes(columns if isinstance(columns, str) else " ".join(columns), circuit)
+    found = parse_probes(" ".join(columns), circuit)
     if not found:
         raise UsageError("no columns: name at least one, for instance v(out)")
     return found

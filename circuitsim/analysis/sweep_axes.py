@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from circuitsim.arguments import numbers, real
 from circuitsim.circuit import ELEMENTS, Circuit
 from circuitsim.circuit.parameters import parameter
-from circuitsim.circuit.table import checked_value, spice_number
+from circuitsim.circuit.table import checked_value
 from circuitsim.errors import UsageError, similar, some
 from circuitsim.netlist.deck import PARAMETER, TEMPERATURE, TIME, Deck, OutputTimes
 
@@ -53,8 +54,8 @@ class Combinations(NamedTuple):
         twice = [label for k, label in enumerate(labels) if label in labels[:k]]
         if twice:
             raise UsageError(f"{twice[0]} is varied twice")
-        if not labels or not found.points:
-            raise UsageError("a sweep needs at least one name to vary and one value")
+        if not labels:
+            raise UsageError("a sweep needs at least one name to vary")
         return found
 
     @property
@@ -94,7 +95,7 @@ def _axis(name: str, values: Sequence[float], source: Circuit | Deck) -> Axis:
     bare = name.removeprefix(PARAMETER)
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise UsageError(f"{name}: what varies takes several values, for instance [0, 5, 10], not {values!r}")
-    column = np.array([spice_number(name, "value", value) for value in values])
+    column = numbers(real)(name, values)
     found = parameter(circuit, bare) if bare == name else None
     if bare == name and bare in circuit:
         index = circuit.element_index(name)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from circuitsim import arguments
 from circuitsim.circuit.dynamics import Dynamics, SwitchLaw
 from circuitsim.circuit.elements import (
     BY_CURRENT_F,
@@ -30,7 +31,6 @@ from circuitsim.circuit.table import (
     checked_columns,
     checked_value,
     read_only,
-    spice_number,
 )
 from circuitsim.errors import TopologyError, UsageError
 from circuitsim.formats import html
@@ -126,10 +126,10 @@ class Circuit(ElementTable):
             No such inductors; another factor.
         """
         pair = self.names[self.element_index(first)], self.names[self.element_index(second)]
-        if any(self[name].kind != "inductor" for name in pair) or pair[0] == pair[1] or not -1.0 <= factor <= 1.0:
-            rule = "a coupling needs two inductors and a factor from -1 to 1"
-            raise TopologyError(f"{first}, {second}, {factor!r}: {rule}")
-        self._moving().couplings[pair] = float(factor)
+        found = arguments.SHARE("factor", factor)
+        if any(self[name].kind != "inductor" for name in pair) or pair[0] == pair[1]:
+            raise TopologyError(f"{first}, {second}: a coupling needs two inductors")
+        self._moving().couplings[pair] = found
 
     def diode(self, name: str, anode: str, cathode: str, **parameters: float | str) -> None:
         """Add a diode: ideal (no reverse current, no forward drop) unless parameters say more.
@@ -159,7 +159,7 @@ class Circuit(ElementTable):
         if not parameters:
             self.add("D", name, anode, cathode)
             return
-        given = {key.lower().rstrip("_"): spice_number(name, key, value) for key, value in parameters.items()}
+        given = {key.lower().rstrip("_"): arguments.real(f"{name}: {key}", value) for key, value in parameters.items()}
         rows = [row for row in MODELS if row.letter == "D" and row.device is not None]
         row = next((row for row in rows if row.takes("D", IDEAL_TYPE, frozenset(given))), None)
         if row is None or row.device is None:
@@ -217,8 +217,7 @@ class Circuit(ElementTable):
         TopologyError
             A repeated name, or a value that is not finite.
         """
-        self.add("V", name, positive, negative, voltage)
-        self._driven(waveform, ac)
+        self._source("V", name, (positive, negative), voltage, waveform, ac)
 
     def current_source(
         self,
@@ -247,15 +246,20 @@ class Circuit(ElementTable):
         TopologyError
             A repeated name, or a value that is not finite.
         """
-        self.add("I", name, first, second, current)
-        self._driven(waveform, ac)
+        self._source("I", name, (first, second), current, waveform, ac)
 
-    def _driven(self, waveform: object, ac: complex | None) -> None:
-        """Set the waveform and the AC amplitude of the last source."""
+    def _source(self, letter: str, name: str, ends: tuple[str, str], value: Any, waveform: object, ac: Any) -> None:
+        """Add an independent source."""
+        if waveform is not None:
+            from circuitsim.circuit.waveforms import WAVEFORM
+
+            WAVEFORM(f"{name}: waveform", waveform)
+        amplitude = None if ac is None else arguments.phasor(f"{name}: ac", ac)
+        self.add(letter, name, *ends, value)
         if waveform is not None:
             self._moving().waves[len(self) - 1] = waveform
-        if ac is not None:
-            self._moving().phasors[len(self) - 1] = complex(ac)
+        if amplitude is not None:
+            self._moving().phasors[len(self) - 1] = amplitude
 
     def switch(
         self,
@@ -292,14 +296,17 @@ class Circuit(ElementTable):
             A repeated name, values out of range, no such source.
         """
         words = {"vt": threshold, "vh": hysteresis, "ron": on, "roff": off}
-        numbers = {key: spice_number(name, key, value) for key, value in words.items()}
+        numbers = {key: arguments.real(f"{name}: {key}", value) for key, value in words.items()}
+        if min(numbers["ron"], numbers["roff"]) < 0.0:
+            raise TopologyError(f"{name}: its resistances on and off must not be negative")
         by: tuple[int, int] | str
         if isinstance(control, str):
             by = self.names[self.element_index(control)]
         else:
-            by = self.node(control[0]), self.node(control[1])
-        self.add("R", name, first, second, numbers["ron" if closed else "roff"])
-        self._moving().switches[len(self) - 1] = SwitchLaw(by, numbers, closed)
+            by = self._pair(name, control)
+        state = arguments.flag(f"{name}: closed", closed)
+        self.add("R", name, first, second, numbers["ron" if state else "roff"])
+        self._moving().switches[len(self) - 1] = SwitchLaw(by, numbers, state)
 
     def _moving(self) -> Dynamics:
         """The circuit's own data for transient and AC analysis."""
@@ -358,7 +365,7 @@ class Circuit(ElementTable):
         TopologyError
             Unknown kind, repeated name, a value that is missing, not finite or out of range.
         """
-        code = BY_LETTER.get(letter.upper())
+        code = BY_LETTER.get(str(letter).upper())
         if code is None:
             raise TopologyError(f"{name}: no element kind {letter!r}; known: {', '.join(BY_LETTER)}")
         self._append(code, name, first, second, checked_value(code, name, value), origin)
@@ -380,6 +387,7 @@ class Circuit(ElementTable):
         TopologyError
             A repeated name.
         """
+        arguments.instance("a device of circuitsim.models", Device)(f"{name}: device", device)
         self._append(device_code(device), name, first, second, math.nan, None)
         self._devices[len(self) - 1] = device
 
@@ -492,14 +500,21 @@ class Circuit(ElementTable):
         ratio : float or str
             Turns of the second port over those of the first.
         """
-        self.vcvs(f"{name}.2", *second, first, ratio)
-        self.cccs(f"{name}.1", *first, f"{name}.2", -spice_number(name, "ratio", ratio))
+        name = arguments.name("element name", name)
+        near, far = arguments.pair(f"{name}: first", first), arguments.pair(f"{name}: second", second)
+        self.vcvs(f"{name}.2", *far, near, ratio)
+        self.cccs(f"{name}.1", *near, f"{name}.2", -arguments.real(f"{name}: ratio", ratio))
 
     def _by_voltage(
         self, code: int, name: str, first: str, second: str, control: tuple[str, str], gain: float | str, of: Quantity
     ) -> None:
-        law = Law(of, voltages=(VoltageControl(1.0, self.node(control[0]), self.node(control[1])),))
+        law = Law(of, voltages=(VoltageControl(1.0, *self._pair(name, control)),))
         self.controlled(code, name, first, second, law, gain)
+
+    def _pair(self, name: str, nodes: tuple[str, str]) -> tuple[int, int]:
+        """The controlling nodes of an element."""
+        first, second = arguments.pair(f"{name}: control", nodes)
+        return self.node(first), self.node(second)
 
     def subcircuit(self, name: str, circuit: Circuit, nodes: Mapping[str, str]) -> None:
         """Add all elements of another circuit, called ``name``.R1 and so on.
@@ -533,8 +548,11 @@ class Circuit(ElementTable):
         >>> solve(c)["out"], "X2.R1" in c
         (0.8, True)
         """
+        arguments.instance("a Circuit, of a deck its circuit", Circuit)("circuit", circuit)
         circuit = circuit._sharing()  # it may be this circuit
-        joined = {circuit.node_index(inner): outer for inner, outer in nodes.items()}
+        name = arguments.name("element name", name)
+        outside = arguments.table(arguments.node, "{'a': 'in'}")("nodes", nodes)
+        joined = {circuit.node_index(inner): outer for inner, outer in outside.items()}
         place = [
             GROUND if k == GROUND else self.node(joined.get(k, f"{name}.{own}"))
             for k, own in enumerate(circuit.node_names)
@@ -654,6 +672,7 @@ class Circuit(ElementTable):
         UsageError
             Another element is a formula of one of these and cannot follow.
         """
+        values = arguments.table(arguments.anything, "{'R1': 1e3}")("values", values)
         if self.dynamics is not None:
             self.dynamics.check_changes(values)
         devices, column, given = self._devices, self._value[:], list[int]()
@@ -662,7 +681,7 @@ class Circuit(ElementTable):
             if found is not None:
                 k, parameter = found
                 try:
-                    devices = {**devices, k: devices[k].with_value(parameter, float(value))}
+                    devices = {**devices, k: devices[k].with_value(parameter, arguments.real(name, value))}
                 except ValueError as error:
                     raise TopologyError(f"{self._names[k]}: {error}") from None
                 continue
@@ -714,7 +733,10 @@ class Circuit(ElementTable):
         """
         import numpy as np
 
-        value = np.asarray(values, dtype=np.float64)
+        try:
+            value = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise arguments.refused("values", values, "a dict such as {'R1': 1e3}, or values of all elements") from None
         if value.shape != (len(self._kind),):
             raise TopologyError(f"{len(self)} element values are needed, not an array of shape {value.shape}")
         return value

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
+from circuitsim.arguments import checked
 from circuitsim.circuit.circuit import Circuit
 from circuitsim.errors import UsageError
 from circuitsim.formats.rich import Picture
@@ -32,6 +34,15 @@ def circuit_of(source: Circuit | OfCircuit) -> Circuit:
             "circuitsim.loads(text) a text"
         )
     return circuit
+
+
+def as_circuit(_: str, source: Any) -> Circuit:
+    """The rule of circuits and decks; an operating point or a result counts as its circuit."""
+    return source if isinstance(source, Circuit) else circuit_of(source)
+
+
+analysis = partial(checked, circuit=as_circuit, source=as_circuit)
+"""`checked` for functions of a circuit or a deck."""
 
 
 def draw(source: Circuit | OfCircuit) -> Picture:

@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from circuitsim import arguments
 from circuitsim.circuit.elements import AMPLIFIER, DIODE, ELEMENTS
 from circuitsim.circuit.laws import Law
 from circuitsim.errors import TopologyError, similar
 from circuitsim.models import ELEMENTARY, Device, ElementModel
-from circuitsim.units import NumberError, parse
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,22 +63,6 @@ class Element(NamedTuple):
     value: float | None
 
 
-def spice_number(name: str, what: str, value: float | str) -> float:
-    """A number, or the value of a SPICE number: ``"4.7k"``.
-
-    Raises
-    ------
-    TopologyError
-        Text that is not a number.
-    """
-    if not isinstance(value, str):
-        return float(value)
-    try:
-        return parse(value)
-    except NumberError as error:
-        raise TopologyError(f"{name}: {what}: {error}; write for instance 4.7k, 10MEG or 100n") from None
-
-
 def checked_value(code: int, name: str, value: float | str | None) -> float:
     """``value`` as a float within the range of the element table; nan for an element without a value.
 
@@ -94,10 +78,11 @@ def checked_value(code: int, name: str, value: float | str | None) -> float:
         return math.nan
     if value is None:
         raise TopologyError(f"{name}: {row.name} needs its {row.parameter}{' in ' * bool(row.unit)}{row.unit}")
-    number = spice_number(name, row.parameter, value)
-    if wrong := row.value.wrong(number):
+    found = value if isinstance(value, float) else arguments.real(f"{name}: {row.parameter}", value)
+    wrong = row.value.wrong(found)
+    if wrong:
         raise TopologyError(f"{name}: {wrong}")
-    return number
+    return found
 
 
 def checked_columns(
@@ -199,7 +184,7 @@ class ElementTable:
         self, code: int, name: str, first: str, second: str, number: float, origin: tuple[str, int] | None
     ) -> None:
         """Append an element with a checked value."""
-        key = name.lower()
+        key = arguments.name("element name", name).lower()
         if key in self._element_index():
             raise TopologyError(f"{name}: the name is taken already")
         self._keep_to_itself()
@@ -215,13 +200,13 @@ class ElementTable:
 
     def node(self, name: str | int) -> int:
         """Index of the node called ``name`` (``0`` and ``gnd`` are ground), added if it is new; 1 is ``"1"``."""
-        name = str(name)
-        key = name.lower()
+        key = str(name).lower()
         found: int | None = self._index_of_nodes().get(key)
         if found is None:
+            new = arguments.node("node name", name)
             self._keep_to_itself()
             found = self._index_of_nodes()[key] = len(self._node_names)
-            self._node_names.append(name)
+            self._node_names.append(new)
             self._arrays = None
         return found
 
@@ -318,6 +303,7 @@ class ElementTable:
         TopologyError
             No such element; near names are offered.
         """
+        name = str(name)
         found: int | None = self._element_index().get(name.lower())
         if found is None:
             raise TopologyError(unknown_name("element", name, self._element_index()))

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from circuitsim.arguments import checked, instance, number, real
 from circuitsim.errors import UsageError
 
 MOST_CYCLES = 5_000_000
@@ -103,6 +104,10 @@ class Waveform(ABC):
         return float(self.row @ self.system @ self.states(np.array([time]))[0][0])
 
 
+WAVEFORM = instance("a waveform such as Sine(0, 1, 50)", Waveform)
+ENDLESS, TIME = number(endless=True), number(0, endless=True)
+
+
 def check_cycles(name: str, waveform: Waveform, until: float, most: int = MOST_CYCLES) -> None:
     """Refuse a run up to ``until`` s with too many periods of the source ``name``.
 
@@ -134,6 +139,7 @@ class Constant(Waveform):
 
     periods = ()
 
+    @checked()
     def __init__(self, level: float) -> None:
         self.level = level
 
@@ -168,14 +174,15 @@ class PiecewiseLinear(Waveform):
 
     system, row = LINE, np.array([1.0, 0.0])
 
+    @checked(repeat_from=real)
     def __init__(
         self,
         times: Sequence[float] | np.ndarray,
         values: Sequence[float] | np.ndarray,
         repeat_from: float | None = None,
     ) -> None:
-        self.times, self.values = t, y = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
-        if t.shape != y.shape or not t.size or (np.diff(t) < 0.0).any():
+        self.times, self.values = t, y = np.asarray(times), np.asarray(values)
+        if t.shape != y.shape or (np.diff(t) < 0.0).any():
             raise UsageError("a piecewise-linear waveform needs as many values as times, and times in ascending order")
         self.repeat_from, end = repeat_from, float(t[-1])
         if repeat_from is None:
@@ -275,6 +282,7 @@ class Pulse(PiecewiseLinear):
         Negative times, or a period of zero.
     """
 
+    @checked(rise=TIME, fall=TIME, width=TIME, period=number(0, between=True, endless=True), count=ENDLESS)
     def __init__(
         self,
         low: float,
@@ -286,8 +294,6 @@ class Pulse(PiecewiseLinear):
         period: float = math.inf,
         count: float = math.inf,
     ) -> None:
-        if min(rise, fall, width) < 0.0 or not period > 0.0:
-            raise UsageError("a pulse needs non-negative times and a positive period")
         self.low, self.high, self.delay, self.rise, self.fall = low, high, delay, rise, fall
         self.width, self.period, self.count = width, period, count if count > 0.0 else math.inf
         super().__init__([delay], [low])
@@ -395,6 +401,7 @@ class Sine(_Sines):
         Number of cycles, after which the value is that at the delay; 0: unlimited.
     """
 
+    @checked(cycles=ENDLESS)
     def __init__(
         self,
         offset: float,
@@ -426,6 +433,7 @@ class AmplitudeModulation(_Sines):
         s; the value is zero before.
     """
 
+    @checked()
     def __init__(self, amplitude: float, offset: float, signal: float, carrier: float, delay: float = 0.0) -> None:
         # The carrier and its two sidebands.
         bands = [(carrier + sign * signal, -0.5 * sign * amplitude, 0.5 * math.pi) for sign in (-1.0, 1.0)]
@@ -446,11 +454,14 @@ class Exponential(Waveform):
 
     row = np.ones(3)
 
+    @checked(rise_delay=ENDLESS, rise_constant=ENDLESS, fall_delay=ENDLESS, fall_constant=ENDLESS)
     def __init__(
         self, low: float, high: float, rise_delay: float, rise_constant: float, fall_delay: float, fall_constant: float
     ) -> None:
         self.low, self.high = low, high
         self._delays, self._constants = np.array([rise_delay, fall_delay]), np.array([rise_constant, fall_constant])
+        if not self._constants.all():
+            raise UsageError("rise_constant and fall_constant must not be 0")
         self._steps = np.array([high - low, low - high])
         self.system = np.diag(np.append(0.0, -1.0 / self._constants))
 
@@ -489,6 +500,7 @@ class FrequencyModulation(Waveform):
 
     what = "frequency modulated"
 
+    @checked()
     def __init__(
         self,
         offset: float,

@@ -13,9 +13,11 @@ from scipy.sparse import csc_array, hstack
 
 from circuitsim.analysis.probes import FORMS, Probe, parse_probes
 from circuitsim.analysis.solve import solve
+from circuitsim.arguments import NAMES, number, pair, sequence
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE, RESISTOR, VOLTAGE
+from circuitsim.circuit.source import analysis
 from circuitsim.engine.network import Wiring
 from circuitsim.engine.port_network import EPSILON, PortNetwork, independent_sources
 from circuitsim.errors import ConvergenceError, TopologyError, UsageError
@@ -204,6 +206,12 @@ class EffectiveMatrix(Result):
         return gradient
 
 
+@analysis(
+    inputs=NAMES,
+    outputs=sequence(
+        lambda what, one: one if isinstance(one, str) else pair(what, one), "'out', 'i(V1)', or a list of such", str
+    ),
+)
 def effective_matrix(
     circuit: Circuit, inputs: Sequence[str], outputs: Sequence[Output], tolerance: float = TOLERANCE
 ) -> EffectiveMatrix:
@@ -246,21 +254,19 @@ def effective_matrix(
     array([[ 7.5e-01,  7.5e+02],
            [-2.5e-04,  7.5e-01]])
     """
-    if not 0.0 < tolerance < 1.0:
-        raise TopologyError(f"the tolerance must lie between 0 and 1, not {tolerance!r}")
     structure = _linear(circuit)
     arrays = structure.arrays
     sources = independent_sources(arrays)
     port = dict(zip(sources.tolist(), range(sources.size)))
     driven = list[int]()
-    for name in [inputs] if isinstance(inputs, str) else inputs:
+    for name in inputs:
         k = circuit.element_index(name)
         if k not in port:
             raise UsageError(f"{circuit.names[k]} is not a source: inputs are voltage or current sources")
         if port[k] in driven:
             raise UsageError(f"{circuit.names[k]} is an input twice: a source has one value")
         driven.append(port[k])
-    probes = [_probe(output, circuit) for output in ([outputs] if isinstance(outputs, str) else outputs)]
+    probes = [_probe(output, circuit) for output in outputs]
     if not driven or not probes:
         raise UsageError("a matrix needs at least one input and one output")
     volts = [p for p in probes if p.kind == "v"]
@@ -447,11 +453,14 @@ class CrossbarLayer:
     tolerance: float = TOLERANCE
 
     def __post_init__(self) -> None:
-        g = np.array(self.conductance, dtype=np.float64)
+        try:
+            g = np.array(self.conductance, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            g = np.zeros(0)
         if g.ndim != 2 or not g.size or not (np.isfinite(g) & (g > 0.0)).all():
             raise UsageError("the conductances of a crossbar are a matrix (rows, columns) of positive values, S")
-        if not min(self.word_wire, self.bit_wire, self.source, self.sense) >= 0.0:
-            raise UsageError("resistances of wires, sources and sensing must be zero or positive, Ω")
+        for ohms in ("word_wire", "bit_wire", "source", "sense"):
+            object.__setattr__(self, ohms, number(0)(ohms, getattr(self, ohms)))
         g.flags.writeable = False
         object.__setattr__(self, "conductance", g)
 

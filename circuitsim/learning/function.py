@@ -11,10 +11,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from circuitsim.arguments import NAMES, QUANTITIES, checked
 from circuitsim.blocks.circuit import CircuitBlock
 from circuitsim.blocks.protocol import Arrays, EnergyBlock, State
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
+from circuitsim.circuit.source import as_circuit
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.netlist import load
 from circuitsim.netlist.deck import Deck
@@ -124,6 +126,7 @@ def evaluate(block: DifferentiableBlock, x: np.ndarray, parameters: Mapping[str,
     return Evaluation(here, given, np.array(x), state)
 
 
+@checked(inputs=QUANTITIES, outputs=QUANTITIES, trainable=NAMES)
 def circuit_block(
     deck: str | os.PathLike[str] | Deck | Circuit,
     inputs: str | Sequence[str] | None = None,
@@ -147,7 +150,7 @@ def circuit_block(
     NetlistError, UsageError
         A deck that cannot be read; roles that are missing or wrong.
     """
-    read = load(deck) if isinstance(deck, str | os.PathLike) else deck
+    read = load(deck) if isinstance(deck, str | os.PathLike) else as_circuit("deck", deck)
     circuit, own = read, Roles()
     if isinstance(read, Deck):
         circuit, own = read.where_change(None)[0], read_roles(read)[0]

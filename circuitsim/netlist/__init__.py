@@ -22,6 +22,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from circuitsim._moved import at_first_use
+from circuitsim.arguments import anything, checked, instance
 from circuitsim.errors import DeckWarning, NetlistError, Problem, UsageError
 from circuitsim.netlist.cards import NOTE_KINDS
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["NOTE_KINDS", "NetlistError", "Problem", "dump", "dumps", "load", "loads"]
 
 
+@checked()
 def load(
     path: str | os.PathLike[str],
     allow_include: Iterable[str | os.PathLike[str]] = (),
@@ -80,6 +82,7 @@ def load(
     return _warned(deck_of_file(os.fspath(path), _paths(allow_include), reading))
 
 
+@checked(text=instance("the text of a deck (circuitsim.load reads files)", str))
 def loads(
     text: str,
     file: str = "<deck>",
@@ -122,7 +125,7 @@ def loads(
     from circuitsim.netlist.loading import Reading, deck_of_text
 
     named = (".cir", ".net", ".sp", ".ckt", ".asc")
-    if not isinstance(text, str) or (text.endswith(named) and "\n" not in text):
+    if text.endswith(named) and "\n" not in text:
         raise UsageError(f"{text[:60]!r} is not the text of a deck; circuitsim.load reads files")
     reading = Reading(title, _paths(libraries), _paths(search), ideal_diodes)
     found = None if folder is None else os.fspath(folder)
@@ -133,7 +136,7 @@ def _warned(deck: Deck) -> Deck:
     """The deck, after one `DeckWarning` for its warnings, except those that say which command runs a card."""
     found = [problem for problem in deck.problems if problem.kind not in ("tran", "ac")]
     if found:
-        warnings.warn(DeckWarning(found), stacklevel=3)
+        warnings.warn(DeckWarning(found), stacklevel=4)
     return deck
 
 
@@ -176,6 +179,7 @@ def dumps(circuit: Circuit, roles: Roles | None = None, *, ngspice: bool = False
     return text_of(circuit, roles, ngspice=ngspice)
 
 
+@checked(circuit=anything)
 def dump(circuit: Circuit, path: str | os.PathLike[str], roles: Roles | None = None) -> None:
     """Write a circuit as a flat SPICE deck; its text is that of `dumps`.
 

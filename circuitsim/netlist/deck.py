@@ -285,7 +285,7 @@ class Deck(Circuit):
         if problem.kind not in self._told:
             self._told.add(problem.kind)
             self.notes = (*self.notes, problem)
-            warnings.warn(DeckWarning([problem]), stacklevel=4)
+            warnings.warn(DeckWarning([problem]), stacklevel=5)
 
     @property
     def circuit(self) -> Circuit:
@@ -423,7 +423,7 @@ def warn_of_switches(circuit: Circuit) -> None:
     if isinstance(circuit, Deck):
         circuit.warn(problem)
     else:
-        warnings.warn(DeckWarning([problem]), stacklevel=3)
+        warnings.warn(DeckWarning([problem]), stacklevel=4)
 
 
 EXACT = 22

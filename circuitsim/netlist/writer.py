@@ -12,10 +12,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from circuitsim.arguments import instance
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.dynamics import Dynamics
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, ELEMENTS, INDUCTOR, NULLOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.laws import Quantity
+from circuitsim.circuit.source import analysis
 from circuitsim.errors import TopologyError, UsageError
 from circuitsim.models import ELEMENTARY, Device
 from circuitsim.models.formula_law import OfFormula
@@ -62,6 +64,7 @@ _CARD_LIKE = re.compile(r"\s*(?:\.|[rvidlc]\w*\s+\S+\s+\S+\s+[+-]?\.?[0-9]\S*\s*
 _QUANTITY = re.compile(r"\b([vip])\(([^()]*)\)", re.IGNORECASE)
 
 
+@analysis(roles=instance("roles, made by circuitsim.netlist.roles", Roles))
 def text_of(
     circuit: Circuit,
     roles: Roles | None = None,

@@ -19,9 +19,11 @@ import numpy as np
 
 from circuitsim.analysis.probes import Formula, Probe, parse_probes
 from circuitsim.analysis.switched import at_frequencies
+from circuitsim.arguments import number, numbers, phasor, table
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.couplings import UNCOUPLED
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.source import analysis
 from circuitsim.errors import ConvergenceError, UnboundedError, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
@@ -177,6 +179,7 @@ class AcResult(Result):
         return f"certified: {worst}, relative to the local scale"
 
 
+@analysis(frequencies=numbers(number(0)), sources=table(phasor, "{'V1': 1.0}"))
 def ac(
     circuit: Circuit | Deck,
     frequencies: Sequence[float] | np.ndarray | None = None,
@@ -214,9 +217,7 @@ def ac(
         A frequency at which the equations have no solution (a resonance without resistance, a part that nothing ties to
         the rest), or none within the tolerance.
     """
-    hertz = asked(circuit) if frequencies is None else np.atleast_1d(np.asarray(frequencies, dtype=float))
-    if hertz.ndim != 1 or not hertz.size or not (np.isfinite(hertz) & (hertz >= 0.0)).all():
-        raise UsageError("frequencies must be a vector of finite, non-negative numbers, Hz")
+    hertz = asked(circuit) if frequencies is None else np.asarray(frequencies)
     if hertz.size * (len(circuit) + len(circuit.node_names)) > LARGEST:
         raise UsageError(f"{hertz.size:,} frequencies of {len(circuit):,} elements exceed the memory limit: take fewer")
     given = amplitudes(circuit) if sources is None else sources
@@ -251,8 +252,6 @@ def _amplitudes(circuit: Circuit, system: SmallSignalEquations, sources: Mapping
         k = circuit.element_index(name)
         if kinds[k] not in (VOLTAGE, CURRENT):
             raise UsageError(f"{circuit.names[k]} is not an independent source: amplitudes belong to V and I elements")
-        if not np.isfinite(amplitude):
-            raise UsageError(f"the amplitude of {circuit.names[k]} is not finite")
         found[k] = amplitude
     return found
 
@@ -535,6 +534,7 @@ class Poles(Result):
         return self.stability + within
 
 
+@analysis()
 def poles(circuit: Circuit | Deck, couplings: Mapping[tuple[str, str], float] = UNCOUPLED) -> Poles:
     """The poles of the small-signal circuit at the operating point.
 

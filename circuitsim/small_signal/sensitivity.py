@@ -28,10 +28,12 @@ from circuitsim.analysis.parameters import Change, DependsOn, Numbers, dependenc
 from circuitsim.analysis.probes import Formula, Probe, parse_probes
 from circuitsim.analysis.solve import prepared, solve
 from circuitsim.analysis.switched import circuit_at_operating_point
+from circuitsim.arguments import QUANTITIES, checked, instance
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import expanded
+from circuitsim.circuit.source import analysis
 from circuitsim.controlled.equations import parts, references
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.formats.columns import quantity
@@ -402,6 +404,7 @@ class Sensitivity(Result):
         return f"{proof(self.point.certificate)}; equations of the derivatives within {self.error:.1e}"
 
 
+@checked(source=instance("a circuit, a deck or an operating point", Circuit, OperatingPoint), outputs=QUANTITIES)
 def sensitivity(
     source: Circuit | Deck | OperatingPoint, outputs: str | Sequence[str] = (), tolerance: float = TOLERANCE
 ) -> Sensitivity:
@@ -444,7 +447,7 @@ def sensitivity(
     point = source if isinstance(source, OperatingPoint) else _solved(source, tolerance)
     if point.circuit.dynamics is not None:
         point.circuit.dynamics.check_changes(None)
-    text = _text(outputs) or (outputs_of(source) if isinstance(source, Deck) else "")
+    text = " ".join(outputs) or (outputs_of(source) if isinstance(source, Deck) else "")
     probes = [_linear(probe) for probe in parse_probes(text, point.circuit)]
     if not probes:
         raise UsageError("no output: name at least one, for instance v(out)")
@@ -533,10 +536,6 @@ def _linear(probe: Probe | Formula) -> Probe:
 
 def _solved(source: Circuit | Deck, tolerance: float) -> OperatingPoint:
     return solve(circuit_at_operating_point(source, tolerance, None), tolerance=tolerance)
-
-
-def _text(outputs: str | Sequence[str]) -> str:
-    return outputs if isinstance(outputs, str) else " ".join(outputs)
 
 
 def _place(names: Sequence[str], name: str) -> int:
@@ -649,6 +648,7 @@ class Transfer(Result):
         return proof(self.point.certificate)
 
 
+@analysis()
 def transfer_function(
     source: Circuit | Deck, output: str | None = None, input_source: str | None = None, tolerance: float = TOLERANCE
 ) -> Transfer:

@@ -7,16 +7,17 @@ They are forward sensitivities of exact runs (`circuitsim.time_domain.sensitivit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 
+from circuitsim.arguments import NAMES, checked, listed, numbers, real
 from circuitsim.errors import UsageError
 from circuitsim.time_domain.functionals import EventTime, Functional, Value, branch_weights, check
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.implicit_sensitivities import implicit_sensitivities
 from circuitsim.time_domain.numbers import STEP, ExactDirections, Stepped
-from circuitsim.time_domain.result import TransientResult
+from circuitsim.time_domain.result import RESULT, TransientResult
 from circuitsim.time_domain.sensitivities import Sensitivities
 from circuitsim.time_domain.shooting import ONCE
 from circuitsim.time_domain.steady import ImplicitPeriodicResult, PeriodicResult, states_of
@@ -40,6 +41,12 @@ class WaveformGradient(NamedTuple):
     gradient: dict[str, float]
 
 
+@checked(
+    result=RESULT,
+    functionals=listed("a functional such as Value('v(out)', 1e-3)", *get_args(Functional)),
+    names=NAMES,
+    weights=numbers(real, 0),
+)
 def waveform_gradient(
     result: TransientResult,
     functionals: Sequence[Functional],

@@ -11,11 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.analysis.probes import Formula, Probe, parse_probes
+from circuitsim.arguments import checked
 from circuitsim.circuit import Circuit
 from circuitsim.errors import Problem, UsageError
 from circuitsim.formats.table import Table
 from circuitsim.netlist.deck import Deck, MeasurementRequest
-from circuitsim.time_domain.result import TransientResult
+from circuitsim.time_domain.result import RESULT, TransientResult
 from circuitsim.time_domain.signals import LastInterval, Signal
 from circuitsim.units import parse
 
@@ -64,6 +65,7 @@ def not_measured(source: object, error: MeasurementError) -> Problem:
     return Problem("measurement", f"{error.text.split()[0]} is not measured: {error.why}", next(places, None))
 
 
+@checked(result=RESULT)
 def measure(result: TransientResult, text: str, names: Mapping[str, float] | None = None) -> Measurement:
     """One measurement.
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from circuitsim import errors as circuit_errors
 from circuitsim.analysis.probes import VALUE, Formula, Probe, all_probes, parse_probes
+from circuitsim.arguments import instance
 from circuitsim.errors import UsageError
 from circuitsim.formats.result import Result, verdict
 from circuitsim.formats.table import Table
@@ -513,6 +514,9 @@ def up_to_end(
     if stop <= times[0]:
         raise UsageError(f"the run was ended at {stop:g} s, before its first output time of {times[0]:g} s")
     return result(until(stop) if stop < times[-1] else times)
+
+
+RESULT = instance("a result of circuitsim.transient", TransientResult)
 
 
 def waveform_table(

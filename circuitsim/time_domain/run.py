@@ -10,11 +10,12 @@ from types import MappingProxyType
 import numpy as np
 
 from circuitsim.analysis.switching import Switch
+from circuitsim.arguments import POSITIVE, instance, number, table
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.couplings import UNCOUPLED
 from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
-from circuitsim.circuit.table import spice_number
-from circuitsim.circuit.waveforms import Waveform, check_cycles
+from circuitsim.circuit.source import analysis
+from circuitsim.circuit.waveforms import WAVEFORM, Waveform, check_cycles
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.deck import Deck, equidistant
@@ -48,6 +49,15 @@ class Method(Enum):
         raise UsageError(f"{value!r} is not a method: use exact or implicit")
 
 
+waves = partial(
+    analysis,
+    waveforms=table(WAVEFORM, "{'V1': Sine(0, 1, 50)} (output times: points=, step=)"),
+    method=instance("'exact' or 'implicit'", Method, str),
+    switches=table(instance("a Switch", Switch), "{'S1': Switch(('a', '0'), 1.0)}"),
+)
+"""Rules of the arguments of analyses over time."""
+
+
 def needs_implicit(circuit: Circuit, waveforms: Mapping[str, Waveform] = NONE) -> str:
     """Why a circuit needs the implicit method: its first controlled source, smooth device or source without an exact
     waveform, or more than `STATES` capacitors and inductors. Empty where the exact method applies.
@@ -65,6 +75,7 @@ def needs_implicit(circuit: Circuit, waveforms: Mapping[str, Waveform] = NONE) -
     return f"{states} capacitors and inductors, more than {STATES}" if states > STATES else ""
 
 
+@waves(max_step=number(0, between=True, endless=True))
 def transient(
     circuit: Circuit | Deck,
     stop: float | None = None,
@@ -139,11 +150,7 @@ def transient(
     -----
     An error after time 0 has the certified waveforms before it as `CircuitError.partial_result`.
     """
-    if not isinstance(waveforms, Mapping):
-        what = "a mapping from names of sources"
-        raise UsageError(f"waveforms are {what}, not {waveforms!r}; output times: step=, points=")
     longest = np.inf
-    stop, step = (None if time is None else spice_number("transient", "time", time) for time in (stop, step))
     if isinstance(circuit, Deck):
         own, dynamics = setting(circuit, step, stop, initial), circuit.dynamics
         if dynamics is not None:
@@ -169,8 +176,6 @@ def transient(
     needs = needs_implicit(circuit, waveforms) if method is None else ""
     chosen = Method(("implicit" if needs else "exact") if method is None else method)
     if chosen is Method.IMPLICIT:
-        if max_step is not None and not max_step > 0.0:
-            raise UsageError(f"the longest step must be a positive time, not {max_step!r} s")
         longest = min(longest, max_step or np.inf)
         make = partial(Implicit, circuit, waveforms, switches, couplings, tolerance, longest=longest)
         made = implicit_run(make, accuracy, times, initial, held, tolerance, progress)
@@ -189,19 +194,16 @@ def output_times(begin: float, stop: float | None, points: int | None, step: flo
     """Output times (points,), s, from ``begin`` to ``stop``."""
     if stop is None:
         raise UsageError("the stop time is missing: give stop, s")
-    if not 0.0 < stop < np.inf:
-        raise UsageError(f"the stop time must be positive, not {stop!r} s")
+    stop = POSITIVE("stop", stop)
     if not 0.0 <= begin < stop:
         raise UsageError(f"the first output time is {begin:g} s: it must lie between 0 and {stop:g} s")
     if points is not None and step is not None:
         raise UsageError("give points or step, not both")
-    if step is not None and not 0.0 < step < np.inf:
-        raise UsageError(f"the output step must be positive, not {step!r} s")
     if step is None:
         count = POINTS if points is None else points
     else:
         try:
-            grid = spaced(begin, stop, step)
+            grid = spaced(begin, stop, POSITIVE("step", step))
         except ValueError as error:
             raise UsageError(f"output times: {error}; take a larger step") from None
         count = len(grid) + (grid[-1] != stop)

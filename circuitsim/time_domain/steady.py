@@ -28,7 +28,7 @@ from circuitsim.time_domain.implicit_sensitivities import implicit_sensitivities
 from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.result import TransientResult
-from circuitsim.time_domain.run import ACCURACY, finished, needs_implicit, output_times, transient
+from circuitsim.time_domain.run import ACCURACY, finished, needs_implicit, output_times, transient, waves
 from circuitsim.time_domain.sensitivities import monodromy
 from circuitsim.time_domain.shooting import ONCE, Period, Shooting, shoot
 from circuitsim.time_domain.windows import CURRENT, VOLTAGE
@@ -163,6 +163,7 @@ def states_of(circuit: Circuit) -> tuple[list[str], list[str]]:
     return names, [f"v({a},{b})" if own else f"i({name})" for name, (a, b), own in zip(names, ends, charged)]
 
 
+@waves()
 def steady_state(
     circuit: Circuit | Deck,
     waveforms: Mapping[str, Waveform] = MappingProxyType({}),
@@ -213,8 +214,6 @@ def steady_state(
     InfeasibleError, UnboundedError
         Sources that contradict each other at some time.
     """
-    if period is not None and not 0.0 < period < np.inf:
-        raise UsageError(f"the period must be positive, not {period!r} s")
     if circuit.dynamics is not None or isinstance(circuit, Deck):
         if isinstance(circuit, Deck):
             grid, initial = steady_setting(circuit, period, initial)

@@ -16,8 +16,9 @@ from circuitsim.analysis.parameters import dependencies
 from circuitsim.analysis.probes import Probe, Reader, parse_probes
 from circuitsim.analysis.solve import prepared
 from circuitsim.analysis.switched import circuit_at_operating_point
+from circuitsim.arguments import listed, numbers, real, refused, table
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.source import circuit_of
+from circuitsim.circuit.source import analysis, circuit_of
 from circuitsim.errors import NoSteadyStateError, UsageError
 from circuitsim.formats.result import Result, proof
 from circuitsim.formats.table import Table
@@ -173,6 +174,18 @@ def parse_target(text: str) -> Target:
     return found
 
 
+def bounds(what: str, value: Any) -> tuple[float, ...] | None:
+    """The rule of the bounds of an element."""
+    found = () if value is None else tuple(numbers(real)(what, value).tolist())
+    if found and len(found) != 2:
+        raise refused(what, value, "two bounds such as (100, '10k')")
+    return found or None
+
+
+@analysis(
+    adjust=table(bounds, "{'R1': (100, '10k')}", listed("a name such as 'R*'", str)),
+    targets=listed("text such as 'v(out)=2.5'", str, Target),
+)
 def optimise(
     source: Circuit | Deck,
     adjust: Sequence[str] | Mapping[str, tuple[float, float] | None],
@@ -414,6 +427,6 @@ def _ends(circuit: Circuit, name: str, ends: tuple[float, float] | None) -> tupl
         factor = 10.0**DECADES
         far = 2.0 * max(abs(element.value), 0.5)
         ends = (element.value / factor, element.value * factor) if ohmic else (element.value - far, element.value + far)
-    if not ends[0] < ends[1] or (ohmic and not ends[0] > 0.0) or not all(map(math.isfinite, ends)):
+    if not ends[0] < ends[1] or (ohmic and not ends[0] > 0.0):
         raise UsageError(f"{name}: invalid bounds {ends[0]:g} and {ends[1]:g}" + " (must be above 0 Ω)" * ohmic)
     return ends

@@ -34,7 +34,7 @@ from circuitsim.kernels import NODE, kernel
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.deviations import SIGMAS, Distribution
 from circuitsim.points import Journal, computed
-from circuitsim.tolerance.spread import Asked, Specification, Spread, Tolerance
+from circuitsim.tolerance.spread import Asked, Specification, Spread, Tolerance, tolerance_analysis
 
 
 class Interval(NamedTuple):
@@ -532,9 +532,6 @@ def worker_of(job: bytes) -> Worker:
 TASKS, LARGEST = 256, 64
 """Minimum number of tasks, if there are as many blocks; maximum number of blocks in a task."""
 
-MOST = 10**9
-"""Maximum number of samples."""
-
 
 class Block(NamedTuple):
     """The quantities (n, q) of a block, their moments with the variables', failures, the largest residual."""
@@ -545,6 +542,7 @@ class Block(NamedTuple):
     worst: float
 
 
+@tolerance_analysis()
 def montecarlo(
     source: Circuit | Deck,
     tolerances: Mapping[str, float | str] | Sequence[str | Tolerance] = (),
@@ -617,7 +615,6 @@ def montecarlo(
     >>> round(mc["v(out)"].mean, 2), mc["v(out)"].deviation < 0.03, 0.5 < mc.yield_.value < 0.7
     (5.0, True, True)
     """
-    _check(samples, confidence, seed)
     stated, wanted, circuit, spread, text = Asked.of(source, tolerances, observe, specifications, tolerance)
     # Quantities of specifications are observed too.
     probes = parse_probes(" ".join([text, *(s.quantity for s in wanted)]), circuit)
@@ -644,15 +641,6 @@ def montecarlo(
     if not summary.moments.size:
         raise NoSteadyStateError("no sample has a steady state", [], [])
     return MonteCarlo(nominal, probes, spread, stated, summary, seed, latin, confidence)
-
-
-def _check(samples: int, confidence: float, seed: int) -> None:
-    if not 2 <= samples <= MOST:
-        raise UsageError(f"the number of samples must lie between 2 and {MOST:,}, not {samples}")
-    if not 0.0 < confidence < 1.0:
-        raise UsageError(f"the confidence must lie between 0 and 1, not {confidence:g}")
-    if seed < 0:
-        raise UsageError(f"the seed must be at least 0, not {seed}")
 
 
 def _canonical(quantity: str, circuit: Circuit) -> str:

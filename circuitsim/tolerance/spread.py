@@ -7,16 +7,18 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from circuitsim.analysis.switched import circuit_at_operating_point
+from circuitsim.arguments import POSITIVE, QUANTITIES, listed, table
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.parameters import parameter_values
-from circuitsim.circuit.source import circuit_of
+from circuitsim.circuit.source import analysis, circuit_of
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import STEADY, Deck, columns_of, warn_of_time
 from circuitsim.netlist.deviations import Deviations, Distribution
@@ -207,6 +209,20 @@ def parse_tolerances(stated: Mapping[str, float | str] | Sequence[str | Toleranc
     return found
 
 
+def amount(what: str, value: Any) -> float | str:
+    """The rule of a tolerance: a fraction of the value, or text."""
+    return value if isinstance(value, str) else float(POSITIVE(what, value))
+
+
+tolerance_analysis = partial(
+    analysis,
+    tolerances=table(amount, "{'R*': 0.05}", listed("text such as 'R*=5%'", str, Tolerance)),
+    observe=QUANTITIES,
+    specifications=listed("text such as '4.9<v(out)<5.1'", str, Specification),
+)
+"""Rules of the arguments of `Asked.of`."""
+
+
 class Asked(NamedTuple):
     """The request of a tolerance analysis.
 
@@ -243,7 +259,7 @@ class Asked(NamedTuple):
         deck = source.deviations if isinstance(source, Deck) else None
         changed = spread_of(circuit_of(source), stated, deck).names
         circuit = circuit_at_operating_point(source, tolerance, changed)
-        text = observe if isinstance(observe, str) else " ".join(observe)
+        text = " ".join(observe)
         if not text and not specifications and isinstance(source, Deck):
             text = columns_of(source, STEADY) or ""
         return cls(stated, wanted, circuit, spread_of(circuit, stated, deck), text)

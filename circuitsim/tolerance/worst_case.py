@@ -37,7 +37,7 @@ from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.deviations import Distribution
 from circuitsim.points import computed
 from circuitsim.tolerance.port_model import UNBOUNDED, Centre, PortModel, State, centre, port_model, state_of
-from circuitsim.tolerance.spread import Asked, Specification, Spread, Tolerance
+from circuitsim.tolerance.spread import Asked, Specification, Spread, Tolerance, tolerance_analysis
 from circuitsim.units import format_quantity
 
 DISSIPATION = "dissipation"
@@ -456,6 +456,7 @@ class WorstCase(Result):
         return "certified: every extreme is attained, and no value passes its bound"
 
 
+@tolerance_analysis()
 def worst_case(
     source: Circuit | Deck,
     tolerances: Mapping[str, float | str] | Sequence[str | Tolerance] = (),

@@ -93,7 +93,7 @@ def test_complementarity_and_energy_gap() -> None:
 def test_circuits_without_elements_and_silly_tolerances_are_refused() -> None:
     with pytest.raises(TopologyError, match="the circuit has no elements"):
         circuitsim.solve(circuitsim.Circuit())
-    with pytest.raises(TopologyError, match="the tolerance must lie between 0 and 1"):
+    with pytest.raises(TopologyError, match="tolerance must be a number between 0 and 1, not -1"):
         circuitsim.solve(circuitsim.loads("t\nR1 a 0 1\n"), tolerance=-1)
 
 

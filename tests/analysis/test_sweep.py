@@ -47,7 +47,7 @@ def test_columns_and_tables() -> None:
     assert found["V(OUT)"].tolist() == [1.0] and found["v1"].tolist() == [2.0]
     with pytest.raises(UsageError, match=r"^the sweep has no column 'v\(b\)'; it has V1, v\(in,out\)"):
         found["v(b)"]
-    with pytest.raises(UsageError, match="at least one name to vary and one value"):
+    with pytest.raises(UsageError, match="V1 must be a list of numbers, at least 1"):
         sweep(rectifier(), {"V1": []})
     found = sweep(rectifier("R9 x y 1"), {"V1": [1.0, 2.0]}, "v(out)")
     assert found.header == ["V1", "status", "v(out)"]

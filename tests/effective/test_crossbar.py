@@ -64,7 +64,7 @@ def test_conductances_out_of_range_are_refused(g: np.ndarray) -> None:
 
 
 def test_other_misuse_is_refused() -> None:
-    with pytest.raises(UsageError, match="zero or positive"):
+    with pytest.raises(UsageError, match="must be a finite number of at least 0"):
         CrossbarLayer(np.ones((2, 2)), word_wire=-1.0)
     with pytest.raises(UsageError, match="shape"):
         _layer().at(np.ones((2, 2)))

@@ -117,11 +117,11 @@ def test_what_has_no_response_and_what_a_resonance_leaves_of_it() -> None:
 @pytest.mark.parametrize(
     ("frequencies", "sources", "error", "message"),
     [
-        ([-1.0], {"V1": 1.0}, UsageError, "finite, non-negative"),
-        ([], {"V1": 1.0}, UsageError, "finite, non-negative"),
+        ([-1.0], {"V1": 1.0}, UsageError, r"frequencies\[0\] must be a finite number of at least 0, not -1.0"),
+        ([], {"V1": 1.0}, UsageError, "frequencies must be a list of numbers, at least 1"),
         ([1.0], {}, UsageError, "no source has an amplitude"),
         ([1.0], {"Rload": 1.0}, UsageError, "Rload is not an independent source"),
-        ([1.0], {"V1": complex("nan")}, UsageError, "amplitude of V1 is not finite"),
+        ([1.0], {"V1": complex("nan")}, UsageError, r"sources\['V1'\] must be a finite number"),
         ([1.0], {"V9": 1.0}, TopologyError, "V9"),
     ],
 )

@@ -106,7 +106,7 @@ def test_a_source_that_follows_the_voltage_of_a_coil(tmp_path: Path, capsys: pyt
     [
         ({("L1", "R1"): 0.5}, UsageError, "L1 and R1 are not two inductors"),
         ({("L1", "L2"): 1.5}, UsageError, "must lie between -1 and 1"),
-        ({("L1", "L2"): float("nan")}, UsageError, "must lie between -1 and 1"),
+        ({("L1", "L2"): float("nan")}, UsageError, "must be a finite number"),
         ({("L1", "L2"): 0.9, ("L2", "L3"): 0.9, ("L1", "L3"): -0.9}, UsageError, "negative energy"),
         # Of equal voltages at all frequencies, also where rounding makes the matrix regular.
         (

@@ -126,7 +126,7 @@ def test_the_rule_and_what_is_refused() -> None:
     assert needs_implicit(circuit) == "62 capacitors and inductors, more than 60"
     with pytest.raises(UsageError, match="use exact or implicit"):
         transient(resonant(), 1.0, method="euler")
-    with pytest.raises(UsageError, match="mapping from names of sources, not 2; output times"):
+    with pytest.raises(UsageError, match=r"waveforms must be a dict .* \(output times: points=, step=\), not 2"):
         transient(resonant(), 1.0, 2)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="accuracy must lie between"):
         transient(resonant(), 1.0, method="implicit", accuracy=0.0)
