@@ -246,7 +246,14 @@ class DeckWarning(UserWarning):
 
 
 def some(names: Sequence[str], most: int = 8) -> str:
-    """The first names, and the number of further ones."""
+    """The first names, and the number of further ones.
+
+    Parameters
+    ----------
+    names : sequence of str
+    most : int
+        Number of names.
+    """
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 

@@ -123,12 +123,13 @@ def _page(module: str, seen: dict[int, str]) -> str:
 
 def write_commands(folder: Path) -> None:
     """A page with the help of every command, as a terminal of 100 columns shows it."""
-    from circuitsim.cli import COMMANDS, _below, build_parser
+    from circuitsim.cli import COMMANDS, build_parser
+    from circuitsim.cli.options import below
 
     os.environ["COLUMNS"] = "100"
     parts = ["# Commands", "", "The help of every command.", ""]
     program = build_parser(None)
-    commands = [own for name in COMMANDS for own in _below(build_parser(name)) if own.prog.split()[1] == name]
+    commands = [own for name in COMMANDS for own in below(build_parser(name)) if own.prog.split()[1] == name]
     for parser in (program, *commands):
         parts += [f"## {parser.prog}", "", "```text", parser.format_help().rstrip(), "```", ""]
     (folder / "commands.md").write_text("\n".join(parts), encoding="utf-8")

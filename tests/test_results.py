@@ -171,7 +171,7 @@ def test_columns_are_chosen(name: str) -> None:
 def test_long_titles_and_many_names_are_cut() -> None:
     circuit = circuitsim.Circuit("a title that goes on and on, " * 10)
     for k in range(30):
-        circuit.voltage_source(f"V{k}", f"a rather long name of node {k}", "0", 1.0)
+        circuit.voltage_source(f"V{k}", f"a-rather-long-name-of-node-{k}", "0", 1.0)
     found = circuitsim.solve(circuit)
     assert repr(found) == f"OperatingPoint('{circuit.title[:39]}…': 31 nodes, 30 elements, …)"
 

@@ -373,5 +373,6 @@ def test_without_scikit_learn_the_installation_command_is_named(name: str, monke
     for module in (kind.__module__, "circuitsim.training.estimator"):
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.delattr(parent, kind.__module__.rpartition(".")[2])
+    monkeypatch.delattr(parent, kind.__name__, raising=False)  # names are looked up once
     with pytest.raises(ImportError, match=r"need scikit-learn: pip install 'circuitsim-exact\[learn\]'"):
         getattr(parent, kind.__name__)
