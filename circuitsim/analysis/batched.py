@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from circuitsim.analysis.batch import BatchSolver
-from circuitsim.analysis.batch_solution import BatchSolution
+from circuitsim.analysis.batch import BatchSolution, BatchSolver
 from circuitsim.analysis.controlled_batch import ControlledBatch, controlled_batch, places_of
 from circuitsim.analysis.newton import Smooth, smooth_devices
 from circuitsim.analysis.sectioned_batch import sectioned_batch

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.controlled_point import NOISE, measured
-from circuitsim.analysis.controlled_system import ControlledSystem
+from circuitsim.analysis.controlled_system import NOISE, ControlledSystem, measured
 from circuitsim.analysis.convex import prepared_convex
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.sectioned import sectioned
@@ -27,13 +26,11 @@ from circuitsim.analysis.solution_warnings import (
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.controlled.blocks import Block, port_values
-from circuitsim.controlled.certificate import certify_controlled
+from circuitsim.controlled.certificate import LawArrays, certify_controlled, law_arrays
 from circuitsim.controlled.equations import Equations
-from circuitsim.controlled.law_arrays import LawArrays, law_arrays
 from circuitsim.controlled.linear import Pair
 from circuitsim.controlled.rational import LARGEST, PORTS, Read, binary, decimal
-from circuitsim.controlled.regular import all_regular
-from circuitsim.controlled.search import Choice, Outcome, Search
+from circuitsim.controlled.search import Choice, Outcome, Search, all_regular
 from circuitsim.controlled.sections import levels
 from circuitsim.controlled.states import CLEAR
 from circuitsim.controlled.verdict import Uniqueness

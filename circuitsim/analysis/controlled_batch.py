@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from circuitsim.analysis.batch_solution import BatchSolution, samples_of
+from circuitsim.analysis.batch import BatchSolution, samples_of
 from circuitsim.analysis.controlled import PreparedControlled, prepared_controlled
 from circuitsim.analysis.newton import Start, tangents
 from circuitsim.analysis.smooth_controlled import SmoothControlled

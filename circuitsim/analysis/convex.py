@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.nonunique import nonunique_potentials
 from circuitsim.analysis.operating_point import OperatingPoint, open_ended
 from circuitsim.analysis.small_circuit import LARGEST, TOO_DENSE, SmallCircuitSolver, small_circuit_solver
-from circuitsim.analysis.solution_warnings import solution_warnings
+from circuitsim.analysis.solution_warnings import nonunique_potentials, solution_warnings
 from circuitsim.certificate import Certificate, certify
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE, RESISTOR

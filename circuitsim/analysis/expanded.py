@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from circuitsim.analysis.amplified import PreparedAmplified
+from circuitsim.analysis.amplified import PreparedAmplified, prepared_elementary
 from circuitsim.analysis.collapse import SmoothPoint, assembled, collapsed
 from circuitsim.analysis.convex import Prepared
-from circuitsim.analysis.elementary import prepared_elementary
 from circuitsim.analysis.newton import NOTHING, Found, Smooth, Start, iterate, smooth_devices
-from circuitsim.analysis.nonunique import Level, released_potentials
 from circuitsim.analysis.operating_point import OperatingPoint, open_ended
 from circuitsim.analysis.small_circuit import SmallCircuitSolver
 from circuitsim.analysis.smooth_proof import proof, unsolved
 from circuitsim.analysis.smooth_small import SmallNewton, Solved
-from circuitsim.analysis.solution_warnings import nonunique_potential
+from circuitsim.analysis.solution_warnings import Level, nonunique_potential, released_potentials
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE
 from circuitsim.circuit.expansion import Expansion, expanded, same_shape

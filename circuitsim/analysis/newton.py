@@ -21,9 +21,8 @@ from circuitsim.circuit.expansion import Expansion
 from circuitsim.errors import ConvergenceError, NoOperatingPointError
 from circuitsim.kernels import TERM, kernel
 from circuitsim.models.smooth import SmoothDevice
-from circuitsim.newton import laws
-from circuitsim.newton.laws import charging, numbered_rows
-from circuitsim.newton.port_resistance import mean_resistance
+from circuitsim.newton import steps
+from circuitsim.newton.steps import charging, mean_resistance, numbered_rows
 from circuitsim.program.components import component_labels
 
 if TYPE_CHECKING:
@@ -123,7 +122,7 @@ class Smooth(NamedTuple):
     slope, touch, rest : (s,) int arrays
         Positions of conductance, voltage source and current source of the companion models in the elementary circuit.
     rows : (s, w) float array
-        Their parameters (`circuitsim.newton.laws.numbered_rows`).
+        Their parameters (`circuitsim.newton.steps.numbered_rows`).
     """
 
     elements: np.ndarray
@@ -183,7 +182,7 @@ def project(
 ) -> State:
     """Project (voltage, current) of each device along its load line onto its curve; ``guess``: junction voltages, V."""
     state = State(np.empty((4, guess.size)), guess.copy())
-    find = kernel(laws.project, guess.size, TERM)
+    find = kernel(steps.project, guess.size, TERM)
     find(smooth.rows, voltage, current, resistance, state.junctions, state.points)
     return state
 

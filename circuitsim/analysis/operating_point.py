@@ -1,4 +1,7 @@
-"""`OperatingPoint`: a certified steady state, in volts, amperes and watts."""
+"""`OperatingPoint`: a certified steady state, in volts, amperes and watts.
+
+A JSON object of one can be the start of another solve.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from circuitsim.analysis.margins import diode_margins
-from circuitsim.certificate import Certificate
+from circuitsim.certificate import EQUATIONS, Certificate
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, DIODE, ELEMENTS, RESISTOR
 from circuitsim.controlled.verdict import Uniqueness
@@ -24,8 +27,9 @@ from circuitsim.errors import (
     Problem,
     TopologyError,
     UnboundedError,
+    UsageError,
 )
-from circuitsim.formats import html
+from circuitsim.formats import rich
 from circuitsim.formats.columns import quantity
 from circuitsim.formats.result import Result, verdict
 from circuitsim.formats.rich import Picture
@@ -323,7 +327,7 @@ class OperatingPoint(Result):
         return self.draw().inline()
 
     def _certificate(self) -> str:
-        return html.certificate(self.certificate.to_dict(), self.uniqueness is None)
+        return rich.certificate(self.certificate.to_dict(), self.uniqueness is None)
 
     def _heading(self) -> tuple[str, str]:
         circuit, shown = self.circuit, self._shown_nodes()
@@ -361,3 +365,44 @@ def status_of(error: CircuitError) -> Status:
 def cause_of(error: CircuitError) -> dict[str, object] | None:
     """The witness as in the JSON output; None for an error without one."""
     return error.cause if isinstance(error, NoSteadyStateError) else None
+
+
+def stored_point(stored: Mapping[str, Any], circuit: Circuit) -> OperatingPoint:
+    """The operating point written by ``circuitsim solve --format json``, for a circuit with the same names.
+
+    Parameters
+    ----------
+    stored : mapping
+        The JSON object.
+    circuit : Circuit
+        Its values may differ from those of the circuit that was solved.
+
+    Raises
+    ------
+    UsageError
+        Not such an object, or one of another circuit.
+    """
+    try:
+        nodes, branches, old = stored["nodes"], stored["branches"], stored["certificate"]
+        volts = np.array([_number(nodes.get(name, 0.0)) for name in map(str, circuit.node_names)])
+        rows = [branches[name] for name in circuit.names]
+        currents, drops = (np.array([_number(row[key]) for row in rows]) for key in ("current", "voltage"))
+        certificate = Certificate(
+            **{name: _number(old[name]) for name in EQUATIONS},
+            relative={name: _number(old["relative"][name]) for name in EQUATIONS},
+            tolerance=_number(old["tolerance"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"no operating point of this circuit ({type(error).__name__}: {error}): write one with circuitsim solve "
+            "DECK --format json"
+        ) from None
+    unique = np.ones(currents.size, dtype=bool)
+    return OperatingPoint(circuit, volts, currents, {}, unique, certificate, {"name": "stored"}, (), drops)
+
+
+def _number(value: object) -> float:
+    number = float(value)  # type: ignore[arg-type]
+    if not math.isfinite(number):
+        raise ValueError("a number that is not finite")
+    return number

@@ -8,7 +8,7 @@ import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.circuit import Circuit
-from circuitsim.controlled.law_arrays import LawArrays
+from circuitsim.controlled.certificate import LawArrays
 from circuitsim.controlled.sections import stages
 from circuitsim.errors import NoSteadyStateError
 

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.batch import BatchSolver
-from circuitsim.analysis.batch_solution import BatchSolution, samples_of
+from circuitsim.analysis.batch import BatchSolution, BatchSolver, samples_of
 from circuitsim.analysis.controlled_batch import ControlledBatch
 from circuitsim.circuit.elements import VOLTAGE
 from circuitsim.controlled.sections import stages

@@ -27,7 +27,7 @@ import numpy as np
 
 from circuitsim.analysis.collapse import assembled
 from circuitsim.analysis.controlled import PreparedControlled, always_one, loaded_ports, unknowns
-from circuitsim.analysis.controlled_point import NOISE, measured
+from circuitsim.analysis.controlled_system import NOISE, measured
 from circuitsim.analysis.newton import (
     FALLBACKS,
     NOTHING,
@@ -53,7 +53,7 @@ from circuitsim.controlled.rational import IDEAL, LEVEL, RISING
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, NoSteadyStateError, Problem, some
 from circuitsim.models.smooth import SmoothDevice
-from circuitsim.newton.port_resistance import FIXED
+from circuitsim.newton.steps import FIXED
 
 STEPS = 40
 """Maximum number of steps from one start."""

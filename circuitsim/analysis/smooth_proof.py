@@ -7,17 +7,15 @@ from typing import NoReturn
 
 import numpy as np
 
-from circuitsim.analysis.amplified import certify_amplified
-from circuitsim.analysis.controlled_point import NOISE
-from circuitsim.analysis.elementary import prepared_elementary
+from circuitsim.analysis.amplified import certify_amplified, prepared_elementary
+from circuitsim.analysis.controlled_system import NOISE
 from circuitsim.analysis.newton import NOTHING, Found, Smooth, project
 from circuitsim.analysis.solution_warnings import IMPLAUSIBLE
 from circuitsim.certificate import TOLERANCE, Certificate, certify
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import AMPLIFIER, ELEMENTS, RESISTOR
 from circuitsim.circuit.expansion import Expansion
-from circuitsim.controlled.certificate import certify_controlled
-from circuitsim.controlled.law_arrays import LawArrays
+from circuitsim.controlled.certificate import LawArrays, certify_controlled
 from circuitsim.errors import ConvergenceError, NoSteadyStateError
 from circuitsim.models.smooth import Limits, SmoothDevice
 

@@ -1,19 +1,28 @@
-"""Circuit → certified operating point, or an error."""
+"""Circuit → certified operating point, or an error.
+
+Switches are resistors in the states of the operating point. The method chosen, and why, is the text of ``--explain``.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
+from circuitsim.analysis.amplified import prepared_elementary
 from circuitsim.analysis.convex import Prepared
-from circuitsim.analysis.elementary import prepared_elementary
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.switching import PreparedSwitched, switches_of, switching_of
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.dynamics import Dynamics
+from circuitsim.circuit.expansion import elementary
 from circuitsim.circuit.source import analysis, circuit_of
+from circuitsim.controlled.stand_in import stand_in
 from circuitsim.errors import TopologyError
 from circuitsim.netlist.deck import Deck, warn_of_time
+from circuitsim.program import analyse
 from circuitsim.solvers import choose
 
 if TYPE_CHECKING:
@@ -111,3 +120,84 @@ def solve(circuit: Circuit | Deck, solver: str = "auto", tolerance: float = TOLE
     """
     warn_of_time(circuit)
     return as_read(circuit, solver, tolerance).solve()
+
+
+def explain(point: OperatingPoint) -> list[str]:
+    """Text lines: the circuit in the solver's terms, the method with its reason, the work.
+
+    Parameters
+    ----------
+    point : OperatingPoint
+        From any method.
+    """
+    if point.elementary is not None:
+        head = f"devices: {len(point.circuit.devices)}, solved as their elementary elements"
+        return [head, *explain(point.elementary)]
+    structure = analyse(elementary(stand_in(point.circuit)))
+    kind, first, second, _, n_nodes = structure.arrays
+    held = structure.coordinate >= structure.n
+    diodes = structure.diodes
+    at_held = held[first[diodes]] | held[second[diodes]]
+    conducting = point.currents[diodes] > 0.0
+    free = conducting & ~at_held
+    info = dict(point.solver)
+    name, why, linear = info.pop("name"), info.pop("why", ""), info.pop("linear", None)
+    work = ", ".join(f"{count} {what}" for what, count in info.items())
+    return [
+        f"circuit: {n_nodes} nodes, {kind.size} elements; {structure.n} unknown node voltages after sources and shorts "
+        "join nodes",
+        f"diodes: {diodes.size}, {int(np.count_nonzero(at_held))} of them with an end at a fixed voltage; "
+        f"{int(conducting.sum())} conduct, {int(free.sum())} of these between free nodes",
+        f"method: {name} ({why})" + (f"; its linear circuits by {linear}" if linear else ""),
+        f"work: {work or 'not counted'}",
+    ]
+
+
+def circuit_at_operating_point(
+    source: Circuit | Deck, tolerance: float = TOLERANCE, changed: Collection[str] | None = ()
+) -> Circuit:
+    """The circuit of a deck with its switches as resistors in the states of the operating point; a circuit as it is.
+
+    Parameters
+    ----------
+    changed : collection of str or None
+        Elements that the analysis gives other values: sources whose formulas read them are controlled sources. None:
+        all elements.
+
+    Raises
+    ------
+    UsageError
+        Neither a circuit nor a deck; a source by a formula that is not affine and reads a changed one.
+    """
+    if isinstance(source, Deck):
+        return with_switches_set(*source.where_change(changed), tolerance)
+    circuit = circuit_of(source)
+    if circuit.dynamics is None:
+        return circuit
+    circuit.dynamics.check_changes(changed)
+    return with_switches_set(circuit.carrying(None), circuit.dynamics, tolerance)
+
+
+def at_frequencies(
+    circuit: Circuit, couplings: Mapping[tuple[str, str], float]
+) -> tuple[Circuit, Mapping[tuple[str, str], float]]:
+    """The circuit of an AC analysis, switches in the states of its operating point, and couplings: those of its deck,
+    and those given.
+
+    Raises
+    ------
+    UsageError
+        A formula that is not linearised.
+    """
+    dynamics = circuit.dynamics
+    joined = couplings if dynamics is None else dynamics.coupled(couplings)
+    return circuit_at_operating_point(circuit, changed=None), joined
+
+
+def with_switches_set(circuit: Circuit, following: Dynamics, tolerance: float = TOLERANCE) -> Circuit:
+    """The circuit with its switches as resistors in the states of its operating point."""
+    if not following.switches:
+        return circuit
+    ready = prepared_switched(circuit, following, "auto", tolerance)
+    value = ready.solve().circuit.arrays().value
+    return ready.circuit.with_values({circuit.names[k]: float(value[k]) for k in following.switches})

@@ -7,7 +7,7 @@ import numpy as np
 from circuitsim._graphs import unite
 from circuitsim.certificate import resolved_violations
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
-from circuitsim.controlled.held_laws import laws_held
+from circuitsim.controlled.certificate import laws_held
 from circuitsim.newton.steps import NO_DEVICE
 
 RESOLUTION = 1e-3

@@ -11,8 +11,8 @@ from circuitsim.analysis.newton import Smooth
 from circuitsim.analysis.smooth_small import tangent_places
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
+from circuitsim.controlled.certificate import LawArrays
 from circuitsim.controlled.equations import term_values
-from circuitsim.controlled.law_arrays import LawArrays
 from circuitsim.controlled.linear import Terms, scaled
 from circuitsim.engine.small.pointers import Pinned
 

@@ -9,13 +9,12 @@ import math
 import numpy as np
 
 from circuitsim.analysis.newton import CLOSE, NOTHING, PATIENT
-from circuitsim.controlled.corrections import corrected
-from circuitsim.controlled.linear import CORRECTIONS, FINE, POOR
-from circuitsim.newton.port_resistance import FIXED
+from circuitsim.controlled.linear import CORRECTIONS, FINE, POOR, corrected
 from circuitsim.newton.steps import (
     CONDUCTANCE,
     CURRENT,
     DISTANCE,
+    FIXED,
     KEPT,
     NEAR,
     RESISTANCE,
@@ -196,7 +195,7 @@ def put_solution(made, value, lu, scale, pivot, side, high, low, change, residua
 
 
 def put_branches(made, laws, column, same, high, low, branch, node):
-    """See `circuitsim.analysis.controlled_point.branches`."""
+    """See `circuitsim.analysis.controlled_system.branches`."""
     n = same.size
     for k in range(n):
         lowest = same[k]

@@ -33,7 +33,7 @@ from circuitsim.circuit.table import (
     read_only,
 )
 from circuitsim.errors import TopologyError, UsageError
-from circuitsim.formats import html
+from circuitsim.formats import rich
 from circuitsim.formats.rich import Picture
 from circuitsim.models import MODELS, Device
 from circuitsim.models.base import IDEAL_TYPE
@@ -780,7 +780,7 @@ class Circuit(ElementTable):
         return Picture(self)
 
     def _repr_html_(self) -> str:
-        return html.section(repr(self), self.draw().inline())
+        return rich.section(repr(self), self.draw().inline())
 
     def __repr__(self) -> str:
         nodes = len(self._node_names) - (not self.grounded)

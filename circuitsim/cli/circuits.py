@@ -186,7 +186,7 @@ def run_solve(args: argparse.Namespace) -> int:
     if left and alone():
         print(f"note: only the operating point is solved; circuitsim run also does {', '.join(left)}", file=sys.stderr)
     if args.explain:
-        from circuitsim.analysis.explain import explain
+        from circuitsim.analysis.solve import explain
 
         print("\n".join([*explain(point), *certificate_table(point.to_dict())]), file=sys.stderr)
     if args.drops:
@@ -239,7 +239,7 @@ def read_start(path: str, circuit: Circuit) -> OperatingPoint:
     """
     import json
 
-    from circuitsim.analysis.stored import stored_point
+    from circuitsim.analysis.operating_point import stored_point
 
     try:
         with open(path, encoding="utf-8") as file:

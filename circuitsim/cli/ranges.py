@@ -124,8 +124,8 @@ def show(
     """Print waveforms, events, measurements or harmonics; ``more`` is for JSON in addition to certificate and energies,
     measurements ``outside`` the run failed."""
     from circuitsim.time_domain.fourier import fourier_table, series
+    from circuitsim.time_domain.gradients import measurement_error
     from circuitsim.time_domain.measure import measure_all
-    from circuitsim.time_domain.measure_gradients import measurement_error
     from circuitsim.time_domain.result import events_table, waveform_table
 
     names = lower_names(deck)

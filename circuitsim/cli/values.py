@@ -309,7 +309,7 @@ examples:
 def run_curve(args: argparse.Namespace) -> int:
     """Find the curve and print it."""
     from circuitsim.analysis.curve import curve, device_curve
-    from circuitsim.analysis.switched import circuit_at_operating_point
+    from circuitsim.analysis.solve import circuit_at_operating_point
 
     if (args.between is None) == (args.device is None):
         raise UsageError("name two nodes, --between a b, or one element, --device D1")

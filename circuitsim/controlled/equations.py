@@ -29,7 +29,7 @@ from circuitsim.circuit.elements import (
     VOLTAGE,
 )
 from circuitsim.circuit.laws import Law, Quantity
-from circuitsim.controlled.law_arrays import LawArrays
+from circuitsim.controlled.certificate import LawArrays
 
 SMALL = 1e-6
 """A resistor below this fraction of the largest one at its ends has its current as an unknown of its own."""

@@ -13,7 +13,7 @@ import numpy as np
 from circuitsim.circuit import GROUND, Circuit, CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, DIODE, VOLTAGE
 from circuitsim.controlled.blocks import ordered
-from circuitsim.controlled.law_arrays import LawArrays
+from circuitsim.controlled.certificate import LawArrays
 from circuitsim.controlled.stand_in import stand_in
 from circuitsim.engine.spanning import fixed_voltages
 

@@ -18,8 +18,8 @@ import numpy as np
 from circuitsim._graphs import unite
 from circuitsim.circuit import GROUND, CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.controlled.certificate import LawArrays
 from circuitsim.controlled.equations import Equations
-from circuitsim.controlled.law_arrays import LawArrays
 from circuitsim.engine.nodal import path_between
 from circuitsim.engine.spanning import fixed_voltages
 

@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.engine import steps, tree
-from circuitsim.engine.corrections import OVERALL
+from circuitsim.engine.corrections import OVERALL, LinearPoint
 from circuitsim.engine.network import Network
-from circuitsim.engine.refinement import LinearPoint
 from circuitsim.engine.spanning import loop_scales
 from circuitsim.engine.tree import CLOSES
 from circuitsim.kernels import kernel

@@ -16,16 +16,16 @@ from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR
 from circuitsim.engine import tree
 from circuitsim.engine.active_set import solve_active_set
-from circuitsim.engine.double_double import add
+from circuitsim.engine.corrections import LinearPoint, solve_linear
 from circuitsim.engine.kkt import forward_voltages, resolved_voltages, sources_alone, voltages_between
 from circuitsim.engine.network import Network, forest_of, network
-from circuitsim.engine.refinement import LinearPoint, solve_linear
 from circuitsim.engine.small.active_set import NOISE
 from circuitsim.engine.small.least_norm import WireLoops
 from circuitsim.engine.tree import CLOSES, RESOLUTION
 from circuitsim.errors import ConvergenceError
 from circuitsim.kernels import MANY, kernel
 from circuitsim.program.components import component_labels, unchangeable
+from circuitsim.program.precise import add
 from circuitsim.program.structure import analyse_arrays
 
 SMALL = 1_000

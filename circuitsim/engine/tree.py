@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim._graphs import Tracks, choose_forest, find, grow_forest
-from circuitsim.engine.double_double import add, multiply
+from circuitsim.program.precise import add, multiply
 
 CLOSES = 2.0**-52
 """A sum of n source values below n times this fraction of the largest of them is zero."""

@@ -9,7 +9,7 @@ from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.formats import html
+from circuitsim.formats import rich
 from circuitsim.units import short
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Result(ABC):
         """
         main, *others = tables or self._shown().values()
         parts = [*self._lines(), "", main.text()]
-        parts += [table.text(html.SHOWN) for table in others if len(table.columns[0])]
+        parts += [table.text(rich.SHOWN) for table in others if len(table.columns[0])]
         return "\n".join([*parts, self._proof()]).rstrip() + "\n"
 
     def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Figure:
@@ -131,7 +131,7 @@ class Result(ABC):
 
     def _picture(self) -> str:
         """The figure as HTML."""
-        return html.image(self._figure(), self._caption())
+        return rich.image(self._figure(), self._caption())
 
     def _caption(self) -> str:
         """Title and description."""
@@ -143,8 +143,8 @@ class Result(ABC):
         return [line for line in (title.lstrip("* "), words) if line]
 
     def _repr_html_(self) -> str:
-        tables = [f"<p>{escape(name)}</p>{html.cells(table, html.SHOWN)}" for name, table in self._shown().items()]
-        return html.section(repr(self), self._picture(), *tables, self._certificate())
+        tables = [f"<p>{escape(name)}</p>{rich.cells(table, rich.SHOWN)}" for name, table in self._shown().items()]
+        return rich.section(repr(self), self._picture(), *tables, self._certificate())
 
     def __repr__(self) -> str:
         title, words = self._heading()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim.engine.small.pointers import kept
-from circuitsim.newton.laws import by_parameters, law
+from circuitsim.newton.steps import by_parameters, law
 
 DEEPEST = 40
 """Maximum number of bisections of an interval, so that a breakpoint of the curve is located to 1e-12 of it."""
@@ -77,7 +77,7 @@ def co_content_differences(rows, nodes, weights, u, i, share, out):
     Parameters
     ----------
     rows : (s, w) float array
-        Rows of the devices (`circuitsim.newton.laws.numbered_rows`).
+        Rows of the devices (`circuitsim.newton.steps.numbered_rows`).
     nodes, weights : (8,) float arrays
         `NODES`, `WEIGHTS`.
     u, i : (2, batch, s) float arrays

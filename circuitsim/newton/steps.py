@@ -2,9 +2,15 @@
 
 The steps are those of `circuitsim.analysis.newton`, which also handles what this kernel leaves: non-unique currents in
 loops of diodes, loss of digits, slow convergence.
+
+Minty's parameter of a device takes the driving-point resistance of the rest of the circuit, from a factorisation or
+estimated. The I–V curves of all smooth device models are one function, so that one kernel serves any mix of them.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -26,9 +32,215 @@ from circuitsim.engine.small.elimination import substitute
 from circuitsim.engine.small.pointers import kept, pointer
 from circuitsim.engine.small.single import SIGNED, part, take_values, unpack, work_memory
 from circuitsim.engine.steps import begin, contract_diodes, copy, gather, offsets
-from circuitsim.models.curve import point
-from circuitsim.newton.laws import charging, law
-from circuitsim.newton.port_resistance import estimate_resistances, mean_resistance, port_resistances
+from circuitsim.models import MODELS
+from circuitsim.models.curve import Junction, point
+from circuitsim.models.junction_diode import BASE, RATE
+from circuitsim.models.smooth import SmoothDevice
+
+USUAL = "junction diode"
+"""Name of the model that is tested for first."""
+
+
+def _laws() -> dict[Junction, Callable[[Any, Any, Any], None]]:
+    """The distinct junction characteristics of all models and their derivatives by parameters; `USUAL` first."""
+    devices = [model.device for model in sorted(MODELS, key=lambda model: model.name != USUAL)]
+    smooth = (device for device in devices if device is not None and issubclass(device, SmoothDevice))
+    return {device.junction: device.by_parameters for device in smooth}
+
+
+JUNCTIONS, DERIVATIVES = tuple(_laws()), tuple(_laws().values())
+"""Characteristics, in the order of their numbers, and their derivatives by parameters."""
+
+
+def _either(number: int, junction: Junction, rest: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Dispatch to one characteristic where a row ends with its number, otherwise to ``rest``."""
+
+    def law(p, u):
+        if p[p.size - 1] == number:
+            return junction(p, u)
+        return rest(p, u)
+
+    return law
+
+
+def _either_filled(number: int, derivatives: Callable[..., None], rest: Callable[..., None]) -> Callable[..., None]:
+    """As `_either`, for functions that fill in an array."""
+
+    def by_parameters(p, u, out):
+        if p[p.size - 1] == number:
+            derivatives(p, u, out)
+        else:
+            rest(p, u, out)
+
+    return by_parameters
+
+
+def _chain(functions: Sequence[Callable[..., Any]], either: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that selects among all functions, by nested dispatchers."""
+    chosen = functions[-1]
+    for number in range(len(functions) - 2, -1, -1):
+        chosen = either(number, functions[number], chosen)
+    return chosen
+
+
+law, by_parameters = _chain(JUNCTIONS, _either), _chain(DERIVATIVES, _either_filled)
+"""``law(p, u)``: current, A, and slope, S, of a junction at the voltage u, V; the last entry of the row p is the number
+of the characteristic. ``by_parameters(p, u, out)``: derivatives of the current by the entries of p."""
+
+
+def numbered_rows(devices: Iterable[SmoothDevice]) -> np.ndarray:
+    """Parameter rows of all devices (`SmoothDevice.row`) for `law`, zero-padded to equal length."""
+    rows = [(*device.row(), float(JUNCTIONS.index(type(device).junction))) for device in devices]
+    made = np.zeros((len(rows), max(map(len, rows))))
+    for own, row in zip(made, rows):
+        own[: len(row) - 1], own[-1] = row[:-1], row[-1]
+    return made
+
+
+def charging(row):
+    """The current that would empty a junction's charge within one stage, A: the scale of that charge's rounding."""
+    return row[RATE] * abs(row[BASE]) if row[row.size - 1] == 0.0 else 0.0
+
+
+def project(rows, v, i, r, u, points):
+    """Project points (v, i) onto the curves along load lines of resistance r.
+
+    Parameters
+    ----------
+    rows : (s, w) float array
+        Rows of the devices (`numbered_rows`).
+    v, i, r : (s,) float arrays
+        V, A, Ω.
+    u : (s,) float array
+        Starting junction voltages, V; overwritten by those at the intersections.
+    points : (4, s) float array
+        Overwritten: voltage, current, slope of the device, slope of the junction.
+    """
+    rows, points = kept(rows), kept(points)
+    for d in range(u.size):
+        found = point(law, rows[d], v[d], i[d], r[d], u[d])
+        u[d], points[0, d], points[1, d], points[2, d], points[3, d] = found
+
+
+FIXED = 1e-9
+"""Smallest conductance of the rest of the circuit, relative to the device's own, that is resolved."""
+
+
+def estimate_resistances(plan, space, places, first, second, closed, conductance, resistance):
+    """Fill in estimates of the port resistances, Ω: 1/G + 1/G' with the sums G and G' of the other conductances at the
+    two nodes. They are lower bounds (Rayleigh's monotonicity law) unless another element joins the two nodes.
+
+    Parameters
+    ----------
+    places : (3, s) int array
+        Elements of the companion models; the last row connects the devices' nodes.
+    first, second : (m,) int arrays
+        Nodes of all elements.
+    closed : (d,) bool array
+        Conducting ideal diodes; their ends count as one node.
+    conductance : (s,) float array
+        Conductances of the companion models, S.
+    """
+    last, total = contract_diodes(plan, space, closed).last, space.w
+    total[:] = 0.0
+    for r in range(space.g.size):
+        a = last[plan.coordinate[plan.resistor_first[r]]]
+        b = last[plan.coordinate[plan.resistor_second[r]]]
+        if a != b:
+            total[a] += space.g[r]
+            total[b] += space.g[r]
+    for d in range(places.shape[1]):
+        e = places[2, d]
+        a, b = last[plan.coordinate[first[e]]], last[plan.coordinate[second[e]]]
+        resistance[d] = 0.0
+        if a != b:
+            resistance[d] = 1.0 / excluding(total[a], conductance[d]) + 1.0 / excluding(total[b], conductance[d])
+
+
+def excluding(total, own):
+    """The conductance at a node, S, excluding a device's own."""
+    return max(total - own, 1e-15 * total + 1e-250)
+
+
+def mean_resistance(resistance, conductance):
+    """Geometric mean of the port resistance and the device's own, Ω (scalars or arrays): the load line where that of
+    the port alone made the iteration cycle."""
+    own = np.minimum(np.maximum(1.0 / conductance, 1e-6 * resistance), 1e6 * resistance)
+    return np.sqrt(resistance) * np.sqrt(own)
+
+
+def port_resistances(plan, space, places, first, second, closed, conductance, resistance):
+    """Replace estimates by the port resistances, Ω, from entries of the inverse by Takahashi's recurrence (Takahashi,
+    Fagan & Chen 1973).
+
+    Returns
+    -------
+    float
+        The largest ratio of a port resistance to its estimate.
+    """
+    factor = refactor(plan, space, closed)
+    if factor < 0 or not space.held[factor]:
+        return 1.0
+    last, n = contract_diodes(plan, space, closed).last, plan.n
+    inverse, own = np.empty(plan.rows.size), np.empty(n + 1)
+    invert(plan, space.multiplier[factor], space.pivot[factor], inverse, own, space.work, space.change)
+    largest = 1.0
+    for d in range(places.shape[1]):
+        e = places[2, d]
+        a, b = last[plan.coordinate[first[e]]], last[plan.coordinate[second[e]]]
+        if a == b:
+            continue
+        total = own[a] + own[b]
+        low, high = min(a, b), max(a, b)
+        if high < n:
+            begin, end = plan.col_ptr[low], plan.col_ptr[low + 1]
+            q = begin + np.searchsorted(plan.rows[begin:end], high)
+            if q < end and plan.rows[q] == high:
+                total -= 2.0 * inverse[q]
+        rest, least = 1.0 / total - conductance[d], FIXED * conductance[d]
+        if rest < np.inf:  # what is not resolved is at most ``least``: a device that a current alone drives sees none
+            found = 1.0 / rest if rest > least else max(resistance[d], 1.0 / least)
+            largest, resistance[d] = max(largest, found / resistance[d]), found
+    return largest
+
+
+def invert(plan, multiplier, pivot, inverse, own, weight, total):
+    """Entries of the inverse of a factored matrix, Ω: ``inverse`` on the factor's pattern, ``own`` on the diagonal.
+
+    Column j follows from those of its rows: Z[r, j] = Σ_t m_t Z[r, t] over the rows t of column j with multipliers m,
+    and Z[j, j] = 1/pivot + Σ_t m_t Z[t, j]; all terms are positive.
+
+    Parameters
+    ----------
+    weight, total : (n + 1,) float arrays
+        Workspace.
+    """
+    n = plan.n
+    own[n] = 0.0
+    weight[:] = 0.0
+    for j in range(n - 1, -1, -1):
+        begin, end = plan.col_ptr[j], plan.col_ptr[j + 1]
+        for q in range(begin, end):
+            weight[plan.rows[q]] = multiplier[q]
+            total[plan.rows[q]] = 0.0
+        for q in range(begin, end):
+            s = plan.rows[q]
+            m, sum_s = weight[s], total[s] + weight[s] * own[s]
+            for p in range(plan.col_ptr[s], plan.col_ptr[s + 1]):
+                r = plan.rows[p]
+                w = weight[r]
+                if w != 0.0:
+                    sum_s += w * inverse[p]
+                    total[r] += m * inverse[p]
+            total[s] = sum_s
+        diagonal = 1.0 / pivot[j]
+        for q in range(begin, end):
+            s = plan.rows[q]
+            inverse[q] = total[s]
+            diagonal += weight[s] * total[s]
+            weight[s] = 0.0
+        own[j] = diagonal
+
 
 STEPS = 60
 """Maximum number of steps."""
@@ -77,7 +289,7 @@ def newton_once(packed, numbers, guess, places, role, rows, own, tolerance, out)
     role : (m,) int array
         The device whose current source an element is; `NO_DEVICE`, `INNER`.
     rows : (s, w) float array
-        Rows of the devices (`circuitsim.newton.laws.numbered_rows`).
+        Rows of the devices (`circuitsim.newton.steps.numbered_rows`).
     own : (KEPT, s) float array
         Overwritten. ``TOUCH`` holds the initial points of tangency.
     tolerance : float

@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from circuitsim._version import __version__
-from circuitsim.formats import html
+from circuitsim.formats import rich
 from circuitsim.units import format_quantity, short
 
 if TYPE_CHECKING:
@@ -90,8 +90,8 @@ def operating_point(point: OperatingPoint) -> str:
             head,
             drawing(point),
             "<h2>Certificate</h2>",
-            html.certificate(point.certificate.to_dict(), point.uniqueness is None),
-            *(f"<h2>{name.capitalize()}</h2>{_long(html.cells(table))}" for name, table in point.tables().items()),
+            rich.certificate(point.certificate.to_dict(), point.uniqueness is None),
+            *(f"<h2>{name.capitalize()}</h2>{_long(rich.cells(table))}" for name, table in point.tables().items()),
         ]
     )
 
@@ -142,8 +142,8 @@ def _worst(source: OperatingPoint | Circuit) -> str:
 
     parts = ["<h2>Circuit</h2><p>Too many nodes for a drawing.</p>"]
     if drops_of(source) is not None:
-        parts.append(html.image(draw_circuit(source), "Voltage drops over the plane"))
-    return "".join([*parts, *map(html.cells, worst(source))])
+        parts.append(rich.image(draw_circuit(source), "Voltage drops over the plane"))
+    return "".join([*parts, *map(rich.cells, worst(source))])
 
 
 def analysis(heading: str, found: Result, columns: str | None = None) -> str:
@@ -157,9 +157,9 @@ def analysis(heading: str, found: Result, columns: str | None = None) -> str:
     columns : str, optional
         Those of the figure of waveforms or responses.
     """
-    picture = html.image(found.plot(columns=columns), found._caption()) if columns else found._picture()
+    picture = rich.image(found.plot(columns=columns), found._caption()) if columns else found._picture()
     tables = (table for table in found.tables().values() if 0 < len(table.columns[0]) <= ROWS)
-    cells = (_long(html.cells(table)) for table in tables)
+    cells = (_long(rich.cells(table)) for table in tables)
     return "".join([f"<h2>{heading}</h2><p>{escape(found._caption())}</p>", picture, *cells])
 
 
@@ -167,7 +167,7 @@ def measurements(values: Mapping[str, float | None]) -> str:
     """Results of the deck's ``.meas`` cards."""
     from circuitsim.time_domain.measure import measurements_table
 
-    return f"<h2>Measurements</h2>{html.cells(measurements_table(values))}"
+    return f"<h2>Measurements</h2>{rich.cells(measurements_table(values))}"
 
 
 def history(found: History, options: dict[str, Any]) -> str:
@@ -185,9 +185,9 @@ def history(found: History, options: dict[str, Any]) -> str:
         [
             "<h2>Training</h2>",
             found._picture(),
-            html.table(["last row", "value"], last),
+            rich.table(["last row", "value"], last),
             "<h2>Options</h2>",
-            _long(html.table(["option", "value"], stated)),
+            _long(rich.table(["option", "value"], stated)),
         ]
     )
 

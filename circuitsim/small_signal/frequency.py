@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.probes import Formula, Probe, parse_probes
-from circuitsim.analysis.switched import at_frequencies
+from circuitsim.analysis.solve import at_frequencies
 from circuitsim.arguments import number, numbers, phasor, table
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.couplings import UNCOUPLED

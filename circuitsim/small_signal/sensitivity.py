@@ -22,12 +22,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.elementary import elementary_point
+from circuitsim.analysis.amplified import elementary_point
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.parameters import Change, DependsOn, Numbers, dependencies
 from circuitsim.analysis.probes import Formula, Probe, parse_probes
-from circuitsim.analysis.solve import prepared, solve
-from circuitsim.analysis.switched import circuit_at_operating_point
+from circuitsim.analysis.solve import circuit_at_operating_point, prepared, solve
 from circuitsim.arguments import QUANTITIES, checked, instance
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit

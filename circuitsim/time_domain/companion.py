@@ -7,6 +7,11 @@ parallel with a source of its base current; its current is δ. The charge of a j
 flows into it, a term of the device's characteristic (`circuitsim.models.junction_diode`). Coupled inductors are
 uncoupled ones of their core currents with ideal transformers (`circuitsim.circuit.couplings`): a voltage source in
 series and a current source in parallel. With smooth devices or controlled sources one kernel call solves the stages.
+
+Currents in loops of ideal diodes and other elements without resistance are not unique; an operating point has those of
+least norm, which equal, vanishing wire resistances would give. They have a breakpoint where a diode of a loop stops
+carrying, which the dense output of a step cannot represent. So at times between stages they are computed from the
+currents that enter the loops, which it can.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.collapse import assembled
-from circuitsim.analysis.controlled_point import NOISE, branches, point_of
+from circuitsim.analysis.controlled_system import NOISE, branches, point_of
 from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.expanded import PreparedExpanded
 from circuitsim.analysis.newton import Found, Smooth, State
@@ -45,8 +50,9 @@ from circuitsim.circuit.elements import (
 )
 from circuitsim.circuit.expansion import expanded
 from circuitsim.circuit.laws import CurrentControl, Law, Quantity
-from circuitsim.controlled.law_arrays import LawArrays, law_arrays
+from circuitsim.controlled.certificate import LawArrays, law_arrays
 from circuitsim.controlled.linear import Pair
+from circuitsim.engine.small.least_norm import WireLoops
 from circuitsim.engine.small.pointers import Pinned
 from circuitsim.errors import UsageError
 from circuitsim.kernels import UNKNOWN, kernel
@@ -648,3 +654,31 @@ def _for_stages(
     if isinstance(stages, LargeStages):
         return stages
     return PreparedExpanded(inner.circuit, expanded(inner.circuit), stages, "auto", stages.tolerance, None)
+
+
+CONDUCTS = 1e-9
+"""Voltage of a diode, relative to the largest, up to which it may conduct: below the accuracy of any run."""
+
+
+def least_norm(circuit: Circuit, voltage: np.ndarray, current: np.ndarray) -> None:
+    """Replace currents in loops without a resistance by those of least norm in which no diode carries backwards.
+
+    Parameters
+    ----------
+    circuit : Circuit
+    voltage, current : (n, m) float arrays
+        Branch voltages, V, and currents, A, at n times; currents are replaced.
+    """
+    kind, _, _, value, _ = circuit.arrays()
+    wires = np.flatnonzero((kind == DIODE) | (kind == VOLTAGE) | ((kind == RESISTOR) & (value == 0.0)))
+    wires = WireLoops.of(circuit.arrays(), wires).elements
+    diode = kind[wires] == DIODE
+    if not diode.any():
+        return
+    conducts = ~diode | (np.abs(voltage[:, wires]) <= CONDUCTS * np.abs(voltage).max(initial=0.0))
+    patterns, which = np.unique(conducts, axis=0, return_inverse=True)
+    for k, pattern in enumerate(patterns):
+        loops = WireLoops.of(circuit.arrays(), wires[pattern])
+        if loops.one_way.any():
+            for t in np.flatnonzero(which.ravel() == k).tolist():
+                current[t, loops.elements] = loops.least_norm(current[t, loops.elements])

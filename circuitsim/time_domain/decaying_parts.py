@@ -1,12 +1,30 @@
-"""Kernels: the decaying parts of a mode, by a singular value decomposition with relative accuracy for small values."""
+"""Kernels: the decaying parts of a mode, by a singular value decomposition with relative accuracy for small values.
+
+Branch currents over the decaying parts follow by Kirchhoff's current law along the mode's tree.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.time_domain.mode_kernels import scaled, times
+from circuitsim.time_domain.mode_kernels import (
+    CANCELLED,
+    CURRENT,
+    FREE,
+    C,
+    L,
+    R,
+    across,
+    gram,
+    into,
+    loops_of_diodes,
+    put_back,
+    scaled,
+    times,
+)
 
 RANK = 1e-15
 """Singular values below this fraction of the largest, times their number, are zero."""
@@ -102,7 +120,7 @@ def rotated(rows, count, k):
 
 
 def decompose(over, flow, farads, push, system):
-    """The decaying parts of a mode: see `circuitsim.time_domain.mode_parts.Parting`.
+    """The decaying parts of a mode: see `circuitsim.time_domain.decaying_parts.Parting`.
 
     Parameters
     ----------
@@ -236,3 +254,191 @@ def unmoved(given, many, drive, shape):
             drive[found, j] = 1.0
             found += 1
     return found
+
+
+def over_parts(rows, parting, many, out):
+    """Convert sums over states to sums over the changes of w and the decaying parts: one row per state or part, one
+    column per sum.
+
+    The residual where the terms of a sum cancel is set to zero: the error bounds of the parts exclude it, so the sign
+    of a diode's current would be that of rounding.
+    """
+    s, size = parting.along.shape[1], np.empty(out.shape[1])
+    for j in range(s + many):
+        for e in range(size.size):
+            out[j, e] = rows[j, e] if j < s else 0.0
+            size[e] = abs(out[j, e])
+        for i in range(parting.along.shape[0]):
+            weight = parting.along[i, j] if j < s else parting.shape[i, j - s]
+            if weight != 0.0:
+                for e in range(size.size):
+                    out[j, e] += rows[s + i, e] * weight
+                    size[e] += abs(rows[s + i, e] * weight)
+        for e in range(size.size):
+            if abs(out[j, e]) <= CANCELLED * size[e]:
+                out[j, e] = 0.0
+
+
+def of_parts(row, start, s, many, out):
+    """Whether a sum over states depends on sources and decaying parts alone; the terms of the sources become exact."""
+    for i in range(row.size - 1, -1, -1):
+        left, size = row[i], abs(row[i])
+        for p in range(many):
+            term = out[s + p] * start[p, i]
+            left -= term
+            size += abs(term)
+        small = abs(left) <= CANCELLED * size
+        if i >= s and not small:
+            return False
+        if i < s:
+            out[i] = 0.0 if small else left
+    return True
+
+
+def link_flows(net, value, voltage, current, flow, root):
+    """Fill in L⁻¹ d and L, where d are the voltages of capacitors and sources across the resistors outside the tree and
+    L Lᵀ are the loop resistances: the resistor currents are L⁻ᵀ L⁻¹ d.
+
+    Parameters
+    ----------
+    net : Wiring
+    value : (m,) float array
+    voltage, current : (m, n) float arrays
+        Of capacitors, sources and current sources over the states and those of the sources.
+    flow : (l, n) float array
+    root : (l, l) float array
+    """
+    cut, t0, t1, l0, l1 = net.cut, net.tree[R], net.tree[L], net.rest[R], net.rest[L]
+    across(cut, 0, t0, l0, l1, voltage[net.twigs], 1.0, flow)
+    ohms, gap = value[net.twigs[t0:t1]], np.zeros((t1, flow.shape[1]))
+    into(cut, t0, t1, net.rest[FREE], net.links.size, current[net.links], 1.0, gap[t0:])
+    scaled(gap[t0:], ohms, gap[t0:])
+    across(cut, t0, t1, l0, l1, gap, -1.0, flow)
+    for k in range(l1 - l0):
+        root[k, k] += value[net.links[l0 + k]]
+    gram(cut.T, l0, l1, t0, t1, ohms, root)
+    rooted(root)
+    forward(root, flow)
+
+
+def part_currents(net, role, value, own, system, parting, shared, current):
+    """Fill in the currents of capacitors, sources and conducting diodes over w and the decaying parts.
+
+    Parameters
+    ----------
+    net : Wiring
+    role : (m,) int array
+    value : (m,) float array
+    own : (m, s + k) float array
+        Voltages of capacitors over the states of the sources and the states.
+    system : (s, s) float array
+        Generator of the sources' states.
+    parting : Parting
+    shared : array
+        See `circuitsim.time_domain.mode_kernels.loops_of_diodes`.
+    current : (m, s + c) float array
+        Those of current sources and of resistors outside the tree are there.
+    """
+    k, s = parting.slope.shape
+    through, i = current[net.links], current[net.twigs]
+    for link in range(net.rest[C], net.rest[R]):
+        e = net.links[link]
+        for c in range(s):
+            for j in range(s):
+                through[link, j] += value[e] * own[e, c] * system[c, j]
+        for c in range(k):
+            weight = value[e] * own[e, s + c]
+            if weight != 0.0:
+                for j in range(s):
+                    through[link, j] += weight * parting.slope[c, j]
+                for p in range(through.shape[1] - s):
+                    through[link, s + p] -= weight * parting.shape[c, p] * parting.rate[p]
+    into(net.cut, net.tree[C], net.tree[L], net.rest[C], net.links.size, through, -1.0, i[net.tree[C] : net.tree[L]])
+    loops_of_diodes(net, role, shared, i, through)
+    put_back(net, i, through, current)
+
+
+class Parting(NamedTuple):
+    """The decaying parts of one mode.
+
+    Attributes
+    ----------
+    rate : (c,) float array
+    start : (c, s + k) float array
+        y as sums over the states of the sources and the states.
+    lift : (c, r) float array
+        y as sums over the currents of `resistors`.
+    weight : (r,) float array
+        Square roots of the loop resistances of these currents, √Ω: `lift` has their rounding over √λ.
+    drive : (c, s) float array
+    shape, along : (k, c), (k, s) float arrays
+        Changes of the states as sums over those of y and w.
+    slope : (k, s) float array
+        Slopes of the states as sums over w; those over y are −λ shape.
+    current : (m, s + c) float array
+        Branch currents as sums over w and y.
+    value : (m,) float array
+        Ω or F.
+    resistors : (r,) int array
+        Those outside the tree.
+    """
+
+    rate: np.ndarray
+    start: np.ndarray
+    lift: np.ndarray
+    weight: np.ndarray
+    drive: np.ndarray
+    shape: np.ndarray
+    along: np.ndarray
+    slope: np.ndarray
+    current: np.ndarray
+    value: np.ndarray
+    resistors: np.ndarray
+
+
+def of_capacitors(net, role, of, value, shared, waves, dependent):
+    """The decaying parts of a mode.
+
+    Computed from the currents of the resistors outside the tree: they are independent, so each has the digits of its
+    own size; Kirchhoff's current law gives all others.
+
+    Parameters
+    ----------
+    net : Wiring
+    role : (m,) int array
+    of : Given
+    value : (m,) float array
+        Ω, F.
+    shared : float array
+        As in `circuitsim.time_domain.mode_kernels.loops_of_diodes`.
+    waves : Waves
+    dependent : (m, s + k) float array
+        See `circuitsim.time_domain.modes.Mode`.
+    """
+    m, n, s = role.size, waves.system.shape[0], of.system.shape[0]
+    k, first = n - s, net.tree[C]
+    own = net.links[net.rest[R] : net.rest[L]]
+    flow, root = np.zeros((own.size, n)), np.zeros((own.size, own.size))
+    link_flows(net, value, waves.voltage, waves.current, flow, root)
+    # Current sources change the charges.
+    push = np.zeros((k, s))
+    for link in range(net.rest[FREE], net.links.size):
+        for t in range(first, net.tree[R]):
+            if net.cut[t, link] != 0.0:
+                for c in range(s):
+                    push[t - first, c] -= net.cut[t, link] * waves.current[net.links[link], c]
+    over, farads = dependent[of.storing], value[of.storing]
+    rate, start, by_flow, drive, shape, along, slope, flows = decompose(over, flow, farads, push, of.system)
+    many, current, weight = rate.size, np.zeros((m, s + rate.size)), np.empty(own.size)
+    backward(root, flows)
+    for r in range(own.size):
+        weight[r] = root[r, r]
+        for c in range(s + many):
+            current[own[r], c] = flows[r, c]
+    for e in of.sources:
+        if role[e] == CURRENT:
+            for c in range(s):
+                current[e, c] = waves.current[e, c]
+    parts = Parting(rate, start, times(by_flow, root.T), weight, drive, shape, along, slope, current, value, own)
+    part_currents(net, role, value, dependent, of.system, parts, shared, current)
+    return parts

@@ -39,7 +39,7 @@ class Decays(NamedTuple):
     lift : (n, c, m) float array
         y as sums over the currents of resistors.
     weight : (n, m) float array
-        `circuitsim.time_domain.mode_parts.Parting.weight` by element.
+        `circuitsim.time_domain.decaying_parts.Parting.weight` by element.
     drive : (n, c, s) float array
         b as sums over w.
     states : (n, s + c, q) float array

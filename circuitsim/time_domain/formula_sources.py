@@ -1,9 +1,12 @@
-"""Sources given by a formula of time and of voltages and currents that other sources fix."""
+"""Sources given by a formula of time and of voltages and currents that other sources fix.
+
+The times at which the branches taken in a formula change are found by bisection between samples.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -14,7 +17,55 @@ from circuitsim.circuit.waveforms import LINE, PiecewiseLinear, Waveform
 from circuitsim.errors import UsageError
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.waveform import Grid
-from circuitsim.time_domain.decision_changes import changes
+
+HALVINGS = 50
+"""Number of bisections between two samples."""
+
+
+def changes(
+    decisions: Callable[[np.ndarray], np.ndarray], times: np.ndarray, name: str, most: float = math.inf
+) -> np.ndarray:
+    """Times, ascending, s, from which on the decisions differ from those before. A pair of changes between two samples
+    that cancels is missed.
+
+    Parameters
+    ----------
+    decisions : callable
+        Maps times (n,), s, to a number for the decisions at each (n,).
+    times : (p, looks) float array
+        Sample times in intervals, s.
+    name : str
+        The formula's name, for messages.
+    most : float
+        Maximum number of changes between two samples.
+
+    Raises
+    ------
+    UsageError
+        Too many changes.
+    """
+    numbers = decisions(times.ravel()).reshape(times.shape)
+    differ = numbers[:, 1:] != numbers[:, :-1]
+    low, high = times[:, :-1][differ], times[:, 1:][differ]
+    before, after = numbers[:, :-1][differ], numbers[:, 1:][differ]
+    found = [np.zeros(0)]
+    while low.size:
+        if len(found) > most:
+            within = float((high - low)[0])
+            raise UsageError(
+                f"{name}: its conditions change more than {most} times within {within:g} s; measure a shorter interval"
+            )
+        left, right = low, high
+        for _ in range(HALVINGS):
+            middle = 0.5 * (left + right)
+            same = decisions(middle) == before
+            left, right = np.where(same, middle, left), np.where(same, right, middle)
+        found.append(right)
+        now = decisions(right)
+        more = (now != after) & (right < high) & (right > low)
+        low, high, before, after = right[more], high[more], now[more], after[more]
+    return np.unique(np.concatenate(found))
+
 
 SAMPLES, STEPS, PLACES = 1_000, 100, 256
 """Minimum numbers of samples of a formula's decisions and of steps in a run; places where the number needed is
@@ -184,6 +235,3 @@ class FormulaOfTime(Waveform):
 def _line_of(wave: Waveform, time: float) -> tuple[float, float]:
     """The value of a waveform at a time, s, and its slope, which is nan where it follows a curve."""
     return wave.value(time), wave.slope(time) if wave.system is LINE else math.nan
-
-
-__all__ = ["FormulaLines", "FormulaOfTime", "check_by_source"]

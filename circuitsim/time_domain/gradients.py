@@ -2,25 +2,39 @@
 
 They are forward sensitivities of exact runs (`circuitsim.time_domain.sensitivities`) and of implicit ones
 (`circuitsim.time_domain.implicit_sensitivities`). A periodic state is an implicit function of the parameters.
+
+Values of ``.meas`` are weighted functionals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, get_args
 
 import numpy as np
 
+from circuitsim.analysis.probes import parse_probes
 from circuitsim.arguments import NAMES, checked, listed, numbers, real
 from circuitsim.errors import UsageError
-from circuitsim.time_domain.functionals import EventTime, Functional, Value, branch_weights, check
+from circuitsim.time_domain.functionals import (
+    EventTime,
+    EventValue,
+    Functional,
+    Integral,
+    Value,
+    branch_weights,
+    check,
+    own_weights,
+)
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.implicit_sensitivities import implicit_sensitivities
+from circuitsim.time_domain.measure import Measurement, Reader
 from circuitsim.time_domain.numbers import STEP, ExactDirections, Stepped
 from circuitsim.time_domain.result import RESULT, TransientResult
 from circuitsim.time_domain.sensitivities import Sensitivities
-from circuitsim.time_domain.shooting import ONCE
-from circuitsim.time_domain.steady import ImplicitPeriodicResult, PeriodicResult, states_of
+from circuitsim.time_domain.signals import LastInterval, Signal
+from circuitsim.time_domain.steady import ONCE, ImplicitPeriodicResult, PeriodicResult, states_of
 
 TOGETHER = 32
 """Number of parameters in one pass, whose matrices are held for each mode: 8 MB for one of 128 states."""
@@ -143,3 +157,212 @@ def _of_exact(
         by_state, monodromy = forward([], STEP * np.eye(len(last[0])))
         by_number = by_number + _through_period(by_state.imag / STEP, monodromy, np.hstack(last))
     return values, by_number
+
+
+NEAR = 1e-9
+"""Distance from the end of a segment, relative to the run, within which an extreme or a crossing lies at the end."""
+
+
+class Terms(NamedTuple):
+    """A measurement and its derivative: the sum of ``weights`` times the derivatives of ``functionals``.
+
+    Attributes
+    ----------
+    name : str
+    value : float or None
+        None where its event does not happen; then there are no functionals.
+    functionals : tuple of Functional
+    weights : tuple of float
+    """
+
+    name: str
+    value: float | None
+    functionals: tuple[Functional, ...]
+    weights: tuple[float, ...]
+
+
+def measurement_terms(result: TransientResult, text: str, names: Mapping[str, float] | None = None) -> Terms:
+    """A measurement with its derivative.
+
+    Parameters
+    ----------
+    result : TransientResult
+    text : str
+        As `circuitsim.time_domain.measure`, without ``DERIV``, ``MIN_AT``, ``MAX_AT``, ``PARAM=`` and formulas.
+    names : mapping of str to float, optional
+        Parameters that may stand for numbers, in lower case.
+
+    Raises
+    ------
+    UsageError
+        Another form, an unknown quantity, times outside the run.
+    """
+    return _TermsReader(result, text, names or {}, LastInterval()).read()
+
+
+def measurement_error(result: TransientResult, text: str, names: Mapping[str, float]) -> float | None:
+    """Error bound of a measurement: by its derivative from the errors of the waveforms (`TransientResult.errors`).
+
+    Parameters
+    ----------
+    result : TransientResult
+    text, names
+        See `measurement_terms`.
+
+    Returns
+    -------
+    float or None
+        None where unknown: ``DERIV``, ``MIN_AT``, ``MAX_AT``, ``PARAM=``, formulas, crossings by a jump.
+    """
+    if result.errors is None:
+        return None
+    try:
+        found = measurement_terms(result, text, names)
+        offs = [_off(result, own) for own in found.functionals]
+    except UsageError:
+        return None
+    total = sum(abs(weight) * off for weight, off in zip(found.weights, offs))
+    return float(total) if found.value is not None and np.isfinite(total) else None
+
+
+def _off(result: TransientResult, functional: Functional) -> float:
+    """Error bound of a functional; inf where unknown."""
+    if isinstance(functional, EventTime) or result.errors is None:
+        return np.inf
+    weights = own_weights(result, functional.quantity)
+    off = sum(float(np.abs(own) @ error) for own, error in zip(weights, result.errors))
+    if isinstance(functional, Integral):
+        off *= functional.end - functional.begin
+        if functional.power == 2:
+            (probe,) = parse_probes(functional.quantity, result.circuit)
+            ends = Signal(result, probe, {}, 0.0).extremes(functional.begin, functional.end)
+            off *= 2.0 * max(abs(value) for value, _ in ends)
+    return off
+
+
+def measure_gradient(
+    result: TransientResult,
+    texts: Sequence[str],
+    by: Sequence[str],
+    weights: Sequence[float] | None = None,
+    names: Mapping[str, float] | None = None,
+) -> tuple[dict[str, float | None], dict[str, float]]:
+    """Measurements, and the gradient of their weighted sum by numbers of the circuit.
+
+    Parameters
+    ----------
+    result : TransientResult
+    texts : sequence of str
+        See `measurement_terms`.
+    by : sequence of str
+        As `circuitsim.time_domain.waveform_gradient` names numbers.
+    weights : sequence of float, optional
+        All 1 without them.
+    names : mapping of str to float, optional
+        Parameters that may stand for numbers, in lower case.
+
+    Returns
+    -------
+    values : dict of str to float or None
+    gradient : dict of str to float
+
+    Raises
+    ------
+    UsageError
+        As `measurement_terms` and `circuitsim.time_domain.waveform_gradient`.
+
+    Examples
+    --------
+    ``measure_gradient(run, ["ripple PP v(out) FROM=10m"], ["C1"])[1]["C1"]``
+    """
+    found = [measurement_terms(result, text, names) for text in texts]
+    shares = shares_of(weights, len(found)).tolist()
+    functionals = [own for terms in found for own in terms.functionals]
+    each = [share * weight for share, terms in zip(shares, found) for weight in terms.weights]
+    gradient = waveform_gradient(result, functionals, by, each).gradient
+    return {terms.name: terms.value for terms in found}, gradient
+
+
+class _TermsReader(Reader):
+    """Evaluator of one measurement that also collects the terms of its derivative."""
+
+    def read(self) -> Terms:
+        """The measurement."""
+        self.terms: list[tuple[float, Functional]] = []
+        name, value, _ = self.measurement()
+        terms = self.terms if value is not None else []
+        return Terms(name, value, tuple(own for _, own in terms), tuple(weight for weight, _ in terms))
+
+    def measurement(self) -> Measurement:
+        """The whole measurement."""
+        if len(self.words) > 1 and self.words[1].lower().partition("=")[0] in ("param", "deriv", "min_at", "max_at"):
+            raise self.wrong(f"{self.words[1]} has no gradient")
+        if "trig" in (word.lower() for word in self.words[2:]):
+            raise self.wrong("an interval between events has no gradient")
+        return super().measurement()
+
+    def add(self, weight: float, functional: Functional) -> None:
+        """Add a term."""
+        self.terms.append((weight, functional))
+
+    def between(self, kind: str, signal: Signal, begin: float, end: float) -> float:
+        """The value over an interval."""
+        value, quantity = super().between(kind, signal, begin, end), str(signal.probe)
+        if kind in ("avg", "integ", "integral"):
+            self.add(1.0 / (end - begin) if kind == "avg" else 1.0, Integral(quantity, begin, end))
+        elif kind == "rms":
+            self.add(0.5 / (value * (end - begin)) if value else 0.0, Integral(quantity, begin, end, 2))
+        elif kind in ("min", "max", "pp"):
+            low, high = signal.extremes(begin, end)
+            signs = {"min": ((1.0, low),), "max": ((1.0, high),), "pp": ((-1.0, low), (1.0, high))}[kind]
+            for sign, (extreme, time) in signs:
+                self.add(sign, self._place(signal, time, extreme, (begin, end)))
+        return value
+
+    def _place(self, signal: Signal, time: float, value: float, fixed: tuple[float, float]) -> Functional:
+        """An extreme: at a time, or on one side of an event or of a source's corner."""
+        starts = self.result.segment_starts()
+        start = float(starts[int(np.abs(starts - time).argmin())])
+        if abs(start - time) > NEAR * self.result.stop or abs(time - fixed[0]) <= NEAR * self.result.stop:
+            return Value(str(signal.probe), time)
+        after = float(signal.at(np.array([start]))[0])
+        return EventValue(str(signal.probe), start, abs(after - value) <= self.result._resolution * abs(value))
+
+    def value(self, signal: Signal, time: float) -> float:
+        """The value at a time, which may be that of a crossing."""
+        if self.terms:
+            slope = signal.slope(time)
+            self.terms = [(slope * weight, own) for weight, own in self.terms]
+        self.add(1.0, Value(str(signal.probe), time))
+        return super().value(signal, time)
+
+    def crossing(self, signal: Signal, first: str, second: str, *, level: float = math.nan) -> float | None:
+        """The crossing selected by the options; its time changes by the signal's change over minus its slope."""
+        time = super().crossing(signal, first, second, level=level)
+        if time is None:
+            return None
+        starts = self.result.segment_starts()
+        start = float(starts[int(np.abs(starts - time).argmin())])
+        if abs(start - time) <= NEAR * self.result.stop and self._jumps(signal, start):
+            # It crosses by a jump: at an event, or at a corner of a source, whose time is fixed.
+            if self.result._moves_at(start):
+                self.add(1.0, EventTime(start))
+        else:
+            self.add(-1.0 / signal.slope(time), Value(str(signal.probe), time))
+        return time
+
+    def _jumps(self, signal: Signal, time: float) -> bool:
+        """Whether the signal jumps at the beginning of a segment."""
+        if time <= 0.0:
+            return False
+        starts = np.append(self.result.segment_starts(), self.result.stop)
+        k = int(np.searchsorted(starts, time))
+        _, c = signal.pieces(float(starts[k - 1]), time)
+        before = float(c[-1].sum())
+        size = float(np.abs(c[-1]).sum()) + abs(signal.level)
+        return abs(float(signal.at(np.array([time]))[0]) - before) > self.result._resolution * size
+
+    def edge(self) -> float | None:
+        """The time of TRIG or TARG, less the one before."""
+        self.terms = [(-weight, own) for weight, own in self.terms]
+        return super().edge()

@@ -1,4 +1,11 @@
-"""The implicit method: transient analysis whose stages are operating points, for any convex device and any size."""
+"""The implicit method: transient analysis whose stages are operating points, for any convex device and any size.
+
+The error of the waveforms is propagated along the run. A perturbed run takes the same steps, but its stages also
+integrate the residual of the run's dense output. To first order it differs from the run as the exact waveforms do
+(Zadunaisky 1976; defect correction, Skeel 1986).
+
+Energies, and the largest residuals at the ends of the steps, are kept in a ledger.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +20,16 @@ from circuitsim.analysis.switching import Switch, switching_of
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.waveforms import Waveform, check_cycles
-from circuitsim.errors import ConvergenceError, InfeasibleError, UsageError
-from circuitsim.time_domain.carried_error import CarriedError
+from circuitsim.errors import CircuitError, ConvergenceError, InfeasibleError, UsageError
 from circuitsim.time_domain.companion import BranchEnds, Companion
-from circuitsim.time_domain.implicit_events import NOISE, Conduction, Watch, located
-from circuitsim.time_domain.implicit_ledger import Ledger
+from circuitsim.time_domain.implicit_events import NOISE, Conduction, Watch, controlling, located, with_capacitances
 from circuitsim.time_domain.implicit_step import (
     AT_INSIDE,
     NODES,
     ORDER,
     SHARES,
     STAGES,
+    WEIGHTS,
     Moving,
     Point,
     Step,
@@ -32,8 +38,181 @@ from circuitsim.time_domain.implicit_step import (
     runge_kutta_step,
     with_inside,
 )
-from circuitsim.time_domain.regeneration import controlling, with_capacitances
-from circuitsim.time_domain.result import Event
+from circuitsim.time_domain.proof import violations
+from circuitsim.time_domain.result import Energies, Event
+
+
+class ImplicitCertificate(NamedTuple):
+    """Largest relative residuals at the ends of all steps, and the energy balance of the run.
+
+    Attributes
+    ----------
+    kcl, kvl, sources, diodes, complementarity, devices : float
+        Of the operating points at these times (`circuitsim.certificate`); ``diodes`` is the larger of forward voltage
+        and reverse current, ``devices`` the distance of smooth devices from their curves.
+    energy : float
+        Imbalance of energies over the energy turned over: an error of the method.
+    tolerance, energy_tolerance : float
+        Tolerances of the equations and of the energy balance.
+    """
+
+    kcl: float
+    kvl: float
+    sources: float
+    diodes: float
+    complementarity: float
+    devices: float
+    energy: float
+    tolerance: float
+    energy_tolerance: float
+
+    @property
+    def certified(self) -> bool:
+        """Whether all are within their tolerances."""
+        return self.lawful and self.energy <= self.energy_tolerance
+
+    @property
+    def lawful(self) -> bool:
+        """Whether all but the energy balance are within tolerance."""
+        return all(size <= self.tolerance for size in self[:6])
+
+    @property
+    def violations(self) -> str:
+        """What is violated, in words."""
+        return violations(zip(self._fields, self[:7], [*[self.tolerance] * 6, self.energy_tolerance]))
+
+
+LAWS = (("kcl",), ("kvl",), ("source",), ("diode_drop", "diode_reverse"), ("complementarity",), ("devices",))
+"""Names of these columns in certificates of operating points, in the order of `ImplicitCertificate`."""
+
+
+class Ledger:
+    """Sums over the steps of a run.
+
+    Parameters
+    ----------
+    companion : Companion
+    """
+
+    def __init__(self, companion: Companion) -> None:
+        kind = companion.own.arrays().kind
+        sources = np.isin(kind, (VOLTAGE, CURRENT))
+        self.companion = companion
+        self._shares = np.array([np.where(sources, -1.0, 0.0), ~sources & ~companion.elements]).T.copy()
+        self.delivered = self.dissipated = self.turned = self.lost = 0.0
+        self._worst = np.zeros(len(LAWS))
+
+    def begin(self, x: np.ndarray) -> None:
+        """The states (q,) at the beginning."""
+        self._first = self._last = self.companion.energy(x)
+
+    def jump(self, step: Step) -> None:
+        """The energies of a step of backward Euler."""
+        self.lost += self.companion.energy(step.error)
+        self._take(step, np.ones(1), step.waves)
+
+    def take(self, step: Step, waves: np.ndarray) -> None:
+        """The energies of a step with these voltages and currents (stages, 2, m), V, A."""
+        self._take(step, WEIGHTS, waves)
+
+    def _take(self, step: Step, weights: np.ndarray, waves: np.ndarray) -> None:
+        power = step.length * (waves[:, 0] * waves[:, 1])
+        delivered, dissipated = (weights @ power @ self._shares).tolist()
+        self.delivered, self.dissipated = self.delivered + delivered, self.dissipated + dissipated
+        self.turned += float(weights @ np.abs(power).sum(axis=1))
+        self._last = self.companion.energy(step.end.x)
+
+    def hold(self, point: Point) -> None:
+        """Record the residuals at the end of a step."""
+        found = point.solved.certificate.relative
+        own = [max(found.get(name, 0.0) for name in law) for law in LAWS]
+        self._worst = np.maximum(self._worst, own)
+
+    def turned_over(self) -> float:
+        """The energy turned over so far, J."""
+        return self.turned + max(self._first, self._last)
+
+    def energies(self) -> Energies:
+        """Of the whole run."""
+        return Energies(self.delivered, self.dissipated, self._last - self._first, self.lost, self.turned_over())
+
+    def certificate(self, tolerance: float, energy: float) -> ImplicitCertificate:
+        """Of the whole run, laws held to ``tolerance``, the balance to ``energy``."""
+        kcl, kvl, sources, diodes, complementarity, devices = self._worst.tolist()
+        imbalance = float(self.energies().imbalance)
+        return ImplicitCertificate(kcl, kvl, sources, diodes, complementarity, devices, imbalance, tolerance, energy)
+
+
+class CarriedError:
+    """The perturbed run, and its largest distance from the run.
+
+    Parameters
+    ----------
+    companion : Companion
+
+    Attributes
+    ----------
+    off, largest : (2, m) float arrays
+        Largest error, and largest value, of the voltage, V, and current, A, of each element so far.
+    known : bool
+        Whether the perturbed run has a solution at all times so far.
+    """
+
+    def __init__(self, companion: Companion) -> None:
+        self.companion, self.known = companion, True
+        self.off, self.largest = np.zeros((2, 2, len(companion.own)))
+
+    def begin(self, x: np.ndarray) -> None:
+        """Start at the states (q,) of the run."""
+        self._x = self._slope = x
+
+    def jump(self, moving: Moving, time: float, instant: float, near: OperatingPoint) -> None:
+        """Take the two short steps after a discontinuity, of the same length, s."""
+        try:
+            for k in (1.0, 2.0):
+                end = euler_step(self.companion, moving, time + k * instant, self._x, instant, near).end
+                self._x, self._slope = end.x, end.slope
+        except CircuitError:
+            self.known = False
+
+    def shift(self, change: np.ndarray) -> None:
+        """Shift the states (q,) for an event at another time."""
+        self._x = self._x + change
+
+    def step(self, moving: Moving, at: Point, step: Step, waves: np.ndarray, inside: np.ndarray) -> Point | None:
+        """Take the same step as the run.
+
+        Parameters
+        ----------
+        moving : callable
+            Values of sources and switches.
+        at : Point
+            The start of the run's step.
+        step : Step
+        waves : (stages, 2, m) float array
+            Voltages, V, and currents, A, at the start and in all stages.
+        inside : (2, m) float array
+            Largest residual of the dense output.
+
+        Returns
+        -------
+        Point or None
+            The end of the perturbed run's step; None if it has none.
+        """
+        if not self.known:
+            return None
+        begin = at.time, self._x, self._slope, step.stages[0].solved
+        try:
+            own = runge_kutta_step(self.companion, moving, begin, step.length, step.end.time, shift=residual(at, step))
+        except CircuitError:
+            self.known = False
+            return None
+        off = np.abs(own.waves[-1] - waves[-1])
+        self.off = np.maximum(self.off, off + inside)
+        self.largest = np.maximum(self.largest, np.abs(waves).max(axis=0))
+        self._x, self._slope = own.end.x, own.end.slope
+        return own.end
+
 
 INSTANT, LONGEST = 1e-12, 1e-6
 """Length of each of the first steps after a discontinuity: fraction of the run, and largest fraction of the time to the
@@ -118,7 +297,7 @@ class Implicit:
     circuit, waveforms, switches, couplings, tolerance, accuracy
         See `circuitsim.time_domain.transient`.
     parasitic : float
-        Capacitance at each node that controls a source or switch, F; see `circuitsim.time_domain.regeneration`.
+        Capacitance at each node that controls a source or switch, F; see `circuitsim.time_domain.implicit_events`.
     longest : float
         Maximum length of a step, s.
 

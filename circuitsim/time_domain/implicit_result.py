@@ -11,11 +11,10 @@ import numpy as np
 
 from circuitsim.errors import ConvergenceError, Problem, UsageError
 from circuitsim.time_domain.beginning import Start, start
-from circuitsim.time_domain.implicit import FLOOR, Implicit
-from circuitsim.time_domain.implicit_ledger import ImplicitCertificate
+from circuitsim.time_domain.companion import least_norm
+from circuitsim.time_domain.implicit import FLOOR, Implicit, ImplicitCertificate
+from circuitsim.time_domain.implicit_events import PARASITICS
 from circuitsim.time_domain.implicit_step import dense
-from circuitsim.time_domain.loop_currents import least_norm
-from circuitsim.time_domain.regeneration import PARASITICS
 from circuitsim.time_domain.result import Segments, TransientResult, up_to_end
 
 BALANCE = 10.0
@@ -118,7 +117,7 @@ class ImplicitResult(TransientResult):
         Number of steps.
     difference : float or None
         Largest error of a capacitor voltage, an inductor current or the voltage of a junction with a charge, relative
-        to its largest value, as propagated along the run (`circuitsim.time_domain.carried_error`); None without such
+        to its largest value, as propagated along the run (`circuitsim.time_domain.implicit`); None without such
         elements, and for large circuits, where the accuracy bounds the error of a step.
     errors : (2, m) float array, or None
         The same error of each element's voltage, V, and current, A.

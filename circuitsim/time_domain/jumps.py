@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.controlled.lemke import lemke
+from circuitsim.controlled.states import lemke
 from circuitsim.errors import InfeasibleError, UnboundedError
+from circuitsim.time_domain.mode_kernels import FIXED, FREE, C, L, R
 from circuitsim.time_domain.modes import Parts, Role, mode_of, normal_tree
 from circuitsim.time_domain.problem import Problem
-from circuitsim.time_domain.trees import FIXED, FREE, C, L, R
 
 
 class Constraint(NamedTuple):

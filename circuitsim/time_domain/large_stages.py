@@ -20,11 +20,11 @@ from circuitsim.analysis.operating_point import OperatingPoint, Status
 from circuitsim.analysis.small_circuit import Deferred
 from circuitsim.certificate import Certificate, certify
 from circuitsim.circuit.elements import VOLTAGE
-from circuitsim.engine.double_double import add
 from circuitsim.engine.spanning import grow
 from circuitsim.engine.tree import Tree
 from circuitsim.kernels import kernel
 from circuitsim.program.components import component_labels
+from circuitsim.program.precise import add
 from circuitsim.solvers.linear import ITERATIVE
 
 if TYPE_CHECKING:

@@ -19,11 +19,11 @@ from circuitsim.kernels import PRODUCT, SHORT, keep_memory, kernel
 from circuitsim.time_domain.decays import Decays, window_series
 from circuitsim.time_domain.exponentials import PRODUCTS as EXPONENTIAL
 from circuitsim.time_domain.exponentials import STEPS, TERMS
+from circuitsim.time_domain.mode_kernels import FIRST_ROLE, Wiring
 from circuitsim.time_domain.mode_rows import entered
 from circuitsim.time_domain.modes import UNCOUPLED, Role, normal_tree, shared_of
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.roots import POINTS
-from circuitsim.time_domain.trees import FIRST_ROLE, Wiring
 from circuitsim.time_domain.windows import LENGTHS
 
 OSCILLATION = 8.0

@@ -7,10 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.engine.small.pointers import pointer
-from circuitsim.time_domain.mode_kernels import Given, Waves, equations
-from circuitsim.time_domain.mode_parts import of_capacitors
-from circuitsim.time_domain.part_currents import of_parts, over_parts
-from circuitsim.time_domain.trees import BLOCKING, CONDUCTING, FREE, C, L, R, wired
+from circuitsim.time_domain.decaying_parts import of_capacitors, of_parts, over_parts
+from circuitsim.time_domain.mode_kernels import BLOCKING, CONDUCTING, FREE, C, Given, L, R, Waves, equations, wired
 
 
 class Supply(NamedTuple):

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from circuitsim.time_domain.exponentials import put
-from circuitsim.time_domain.mode_kernels import gram, solved
+from circuitsim.time_domain.mode_kernels import L, R, gram, solved
 from circuitsim.time_domain.part_states import (
     DERIVATIVE,
     STATE,
@@ -25,7 +25,6 @@ from circuitsim.time_domain.part_states import (
 )
 from circuitsim.time_domain.roots import ORDERS, VALUE
 from circuitsim.time_domain.run_state import NOW
-from circuitsim.time_domain.trees import L, R
 from circuitsim.time_domain.windows import VOLTAGE
 
 NOISE = 1e-10

@@ -20,9 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.kernels import PRODUCT, kernel
-from circuitsim.time_domain import trees
-from circuitsim.time_domain.mode_kernels import Given, Waves, equations
-from circuitsim.time_domain.trees import FREE, WINDING, C, L, R, Wiring
+from circuitsim.time_domain import mode_kernels
+from circuitsim.time_domain.mode_kernels import FREE, WINDING, C, Given, L, R, Waves, Wiring, equations
 
 CANCELLED = 1e-12
 """Relative magnitude below which a sum is zero, since turns ratios are rounded."""
@@ -108,14 +107,14 @@ def _arranged(net: Wiring, links: np.ndarray, rows: np.ndarray, gone: set[int], 
 class Role(IntEnum):
     """Roles of the elements, in the order in which the tree takes them."""
 
-    VOLTAGE = trees.VOLTAGE
-    CONDUCTING = trees.CONDUCTING
-    CAPACITOR = trees.CAPACITOR
-    RESISTOR = trees.RESISTOR
-    INDUCTOR = trees.INDUCTOR
-    BLOCKING = trees.BLOCKING
-    CURRENT = trees.CURRENT
-    WINDING = trees.WINDING
+    VOLTAGE = mode_kernels.VOLTAGE
+    CONDUCTING = mode_kernels.CONDUCTING
+    CAPACITOR = mode_kernels.CAPACITOR
+    RESISTOR = mode_kernels.RESISTOR
+    INDUCTOR = mode_kernels.INDUCTOR
+    BLOCKING = mode_kernels.BLOCKING
+    CURRENT = mode_kernels.CURRENT
+    WINDING = mode_kernels.WINDING
 
 
 UNCOUPLED = np.zeros((0, 0))
@@ -189,7 +188,7 @@ def normal_tree(parts: Parts, role: np.ndarray) -> Wiring:
     """
     order = np.argsort(np.where(role == Role.RESISTOR, parts.value.real, 0.0), kind="stable")
     work = len(Role) * role.size + parts.n_nodes * role.size
-    net = kernel(trees.wired, work, PRODUCT)(parts.n_nodes, parts.first, parts.second, role, order)
+    net = kernel(mode_kernels.wired, work, PRODUCT)(parts.n_nodes, parts.first, parts.second, role, order)
     made = Wiring(*net)
     return with_transformers(made, role, parts.turns) if parts.turns.size and Role.WINDING in role else made
 

@@ -22,17 +22,16 @@ from circuitsim.time_domain import exponentials
 from circuitsim.time_domain.decay_series import ORDER
 from circuitsim.time_domain.decays import evaluate_decays
 from circuitsim.time_domain.library import Library, Modes, products
+from circuitsim.time_domain.problem import Paths, along, paths_to
 from circuitsim.time_domain.roots import POINTS
-from circuitsim.time_domain.terminals import Paths, along, paths_to
 from circuitsim.units import format_quantity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from circuitsim.time_domain.beginning import Start
-    from circuitsim.time_domain.problem import Problem
+    from circuitsim.time_domain.problem import Problem, Terminals
     from circuitsim.time_domain.proof import TransientCertificate
-    from circuitsim.time_domain.terminals import Terminals
 
 
 R = TypeVar("R")

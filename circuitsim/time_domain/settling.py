@@ -20,7 +20,7 @@ from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, 
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
-from circuitsim.time_domain.regeneration import with_capacitances
+from circuitsim.time_domain.implicit_events import with_capacitances
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.run import ACCURACY, Method, transient
 from circuitsim.time_domain.signals import Signal

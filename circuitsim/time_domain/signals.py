@@ -15,7 +15,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from circuitsim.analysis.probes import Formula, Probe
-from circuitsim.time_domain.decision_changes import changes
+from circuitsim.time_domain.formula_sources import changes
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.result import TransientResult, columns, of_probe, of_waves
 

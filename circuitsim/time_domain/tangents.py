@@ -18,8 +18,8 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import expanded
 from circuitsim.circuit.laws import Quantity
+from circuitsim.controlled.certificate import law_arrays
 from circuitsim.controlled.equations import term_values
-from circuitsim.controlled.law_arrays import law_arrays
 from circuitsim.controlled.linear import Factor
 from circuitsim.errors import ConvergenceError
 from circuitsim.models.smooth import SmoothDevice

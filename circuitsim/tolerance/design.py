@@ -14,8 +14,7 @@ import numpy as np
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.parameters import dependencies
 from circuitsim.analysis.probes import Probe, Reader, parse_probes
-from circuitsim.analysis.solve import prepared
-from circuitsim.analysis.switched import circuit_at_operating_point
+from circuitsim.analysis.solve import circuit_at_operating_point, prepared
 from circuitsim.arguments import listed, numbers, real, refused, table
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.source import analysis, circuit_of

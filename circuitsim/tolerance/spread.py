@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from circuitsim.analysis.switched import circuit_at_operating_point
+from circuitsim.analysis.solve import circuit_at_operating_point
 from circuitsim.arguments import POSITIVE, QUANTITIES, listed, table
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit

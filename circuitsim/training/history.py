@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from circuitsim._files import atomic_write, naming
 from circuitsim.errors import UsageError
-from circuitsim.formats.html import image
 from circuitsim.formats.result import Result
+from circuitsim.formats.rich import image
 from circuitsim.formats.table import Table
 from circuitsim.plotting.figure import new_figure
 

@@ -12,7 +12,7 @@ from circuitsim.errors import ConvergenceError
 from circuitsim.netlist import loads
 from circuitsim.time_domain import Pulse, steady_state, transient
 from circuitsim.time_domain import run as module
-from circuitsim.time_domain.implicit_ledger import ImplicitCertificate
+from circuitsim.time_domain.implicit import ImplicitCertificate
 from circuitsim.time_domain.proof import TransientCertificate, Waves
 
 EXACT = TransientCertificate(*[1e-16] * 9, tolerance=1e-9)

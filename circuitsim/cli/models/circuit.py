@@ -30,8 +30,7 @@ from circuitsim.training.history import History
 
 if TYPE_CHECKING:
     from circuitsim.blocks.circuit import CircuitBlock  # imports heavy modules
-    from circuitsim.fitting import TimedDeck, WaveformFit
-    from circuitsim.fitting.fit import Targets
+    from circuitsim.fitting import Targets, TimedDeck, WaveformFit
 
 METHODS = ("ep", "coupled", "frequency", "agnostic", "implicit")
 
@@ -305,8 +304,7 @@ OTHER = (
 
 def build_waveforms(options: Any, deck: Deck, roles: Roles, notes: Sequence[Any]) -> Experiment:
     """A run from the options of ``train circuit``."""
-    from circuitsim.fitting import MeasureTarget, WaveformFit
-    from circuitsim.fitting.fit import draw_fit
+    from circuitsim.fitting import MeasureTarget, WaveformFit, draw_fit
 
     known = family_options(options.model)
     wrong = [f"--{name.replace('_', '-')}" for name in OTHER if getattr(options, name) != known[name].default]

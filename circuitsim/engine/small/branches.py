@@ -15,7 +15,6 @@ import numpy as np
 
 from circuitsim.certificate import resolved_violations
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
-from circuitsim.engine.double_double import add
 from circuitsim.engine.small.active_set import refactor
 from circuitsim.engine.small.elimination import substitute
 from circuitsim.engine.steps import contract_diodes
@@ -31,6 +30,7 @@ from circuitsim.engine.tree import (
     tree_currents,
     tree_potentials,
 )
+from circuitsim.program.precise import add
 
 LOWEST, HIGHEST = -1080, 1030
 """Range of the binary exponents of doubles."""

@@ -16,11 +16,10 @@ import numpy as np
 from circuitsim._graphs import unite
 from circuitsim.certificate import ROUNDING, branch_violations, current_scale, net_currents
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
-from circuitsim.engine.double_double import add
 from circuitsim.engine.small.active_set import refactor
 from circuitsim.engine.small.elimination import substitute
 from circuitsim.engine.steps import contract_diodes, copy, demands, gather, same
-from circuitsim.program.precise import two_product
+from circuitsim.program.precise import add, two_product
 
 BLOCKED = -(1 << 40)
 """Offset of a node's resistor count that exempts it from removal."""
