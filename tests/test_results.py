@@ -196,3 +196,11 @@ def test_a_notebook_shows_the_first_rows_and_columns_of_a_large_table() -> None:
     words = Pictures(found._repr_html_()).words
     columns = len(found.tables()["points"].header)
     assert "… and 30 more rows" in words and f"… and {columns - 24} more columns" in words
+
+
+def test_pictures_say_that_they_leave_out_node_voltages() -> None:
+    sections = "\n".join(f"R{k} n{k} n{k + 1} 1k\nC{k} n{k + 1} 0 10n" for k in range(9))
+    deck = circuitsim.loads(f"A ladder\nV1 n0 0 SIN(0 1 1k) AC 1\n{sections}\n.tran 10u 1m\n.ac dec 3 10 1k\n")
+    for found in (circuitsim.transient(deck), circuitsim.ac(deck)):
+        headings = [found.plot(columns=columns).axes[0].get_title("left") for columns in ("", "v(n9)")]
+        assert headings == ["First 8 node voltages: A ladder", "A ladder"]

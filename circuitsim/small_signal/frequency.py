@@ -167,8 +167,10 @@ class AcResult(Result):
         """A Bode plot, by default of the first `CURVES` node voltages."""
         from circuitsim.plotting.curves import plot_bode
 
-        probes = self._probes(columns)
-        return plot_bode(self.circuit.title, response_table(self, probes if columns else probes[:CURVES]))
+        probes, heading = self._probes(columns), self.circuit.title
+        if not columns and len(probes) > CURVES:
+            probes, heading = probes[:CURVES], f"First {CURVES} node voltages: {heading}"
+        return plot_bode(heading, response_table(self, probes))
 
     def _heading(self) -> tuple[str, str]:
         first, last = (format_quantity(float(hertz), "Hz", 4) for hertz in self.frequencies[[0, -1]])

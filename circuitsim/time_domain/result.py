@@ -428,7 +428,9 @@ class TransientResult(Result):
     def _figure(self, columns: str = "") -> Figure:
         from circuitsim.plotting.curves import plot_waveforms
 
-        return plot_waveforms(self.circuit.title, self._chosen(columns, True), self.conduction())
+        more = not columns and len([*islice(self._voltages(), CURVES + 1)]) > CURVES
+        heading = f"First {CURVES} node voltages: {self.circuit.title}" if more else self.circuit.title
+        return plot_waveforms(heading, self._chosen(columns, True), self.conduction())
 
     def _heading(self) -> tuple[str, str]:
         first, last = self.times[[0, -1]].tolist()
