@@ -137,7 +137,7 @@ def _least_norm(
     found, part = point.current[:m].copy(), component_labels(n, first, second)[first]
     largest = np.zeros(n)
     np.maximum.at(largest, part, np.abs(found))
-    found[one_way & (found <= RESOLUTION * largest[part])] = 0.0
+    found[np.where(one_way, found, np.abs(found)) <= RESOLUTION * largest[part]] = 0.0
     return found
 
 
