@@ -134,10 +134,15 @@ def _least_norm(
     point, _ = solve_active_set(
         net, np.zeros(0, dtype=np.int64), np.zeros(kind.size), np.zeros(net.n_nodes), 40 + 4 * d.size
     )
-    found, part = point.current[:m].copy(), component_labels(n, first, second)[first]
-    largest = np.zeros(n)
-    np.maximum.at(largest, part, np.abs(found))
-    found[np.where(one_way, found, np.abs(found)) <= RESOLUTION * largest[part]] = 0.0
+    found, part = point.current[:m].copy(), component_labels(n, first, second)
+    largest, at_node = np.zeros((2, n))
+    np.maximum.at(largest, part[first], np.abs(found))
+    for ends in (first, second):
+        np.maximum.at(at_node, ends, np.abs(found))
+    # Rounding and leaks: against a one-way edge, or all of the currents at a node.
+    noise = RESOLUTION * largest[part]
+    still = at_node <= noise
+    found[still[first] | still[second] | (one_way & (found <= noise[first]))] = 0.0
     return found
 
 
