@@ -185,7 +185,7 @@ class CircuitBlock:
     parameters : dict of str to ndarray
         ``conductance`` (S) of the adjustable resistors and ``current`` (A, SPICE sign) of the adjustable sources (over
         the gain of their section), in the order of the circuit's elements; ``law``, the adjustable parameters of
-        devices, in the coordinates of `circuitsim.blocks.circuit`; a kind that does not occur is left out.
+        devices, in their coordinates (logarithms where both bounds are positive); kinds that do not occur are left out.
     bounds : dict of str to (ndarray, ndarray)
         Least and largest value of each parameter; `project` clips to them.
 

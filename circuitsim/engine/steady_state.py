@@ -116,7 +116,7 @@ def _least_norm(
     `WireLoops.numbered`, ``compiled`` as in `NodalPattern`.
 
     Where one-way edges only lead out of a part, a sum rounded to below zero would be infeasible; so the sums are pairs
-    of doubles, and `LEAK` takes what is left.
+    of doubles, and `LEAK` takes their rounding.
     """
     n, d = number.size, np.flatnonzero(one_way)
     middle, leaks = np.arange(d.size) + n + 1, np.flatnonzero(number)
@@ -137,8 +137,7 @@ def _least_norm(
     found, part = point.current[:m].copy(), component_labels(n, first, second)
     largest, at_node = np.zeros((2, n))
     np.maximum.at(largest, part[first], np.abs(found))
-    for ends in (first, second):
-        np.maximum.at(at_node, ends, np.abs(found))
+    kernel(tree.node_maxima, m)(first, second, found, at_node)
     # Rounding and leaks: against a one-way edge, or all of the currents at a node.
     noise = RESOLUTION * largest[part]
     still = at_node <= noise

@@ -289,7 +289,7 @@ def newton_once(packed, numbers, guess, places, role, rows, own, tolerance, out)
     role : (m,) int array
         The device whose current source an element is; `NO_DEVICE`, `INNER`.
     rows : (s, w) float array
-        Rows of the devices (`circuitsim.newton.steps.numbered_rows`).
+        Rows of the devices (`numbered_rows`).
     own : (KEPT, s) float array
         Overwritten. ``TOUCH`` holds the initial points of tangency.
     tolerance : float

@@ -1,4 +1,4 @@
-"""Linear systems of the nodal matrix: analyse → factor → solve (`circuitsim.solvers.linear`), and the choice of a
+"""Linear systems of the nodal matrix: analyse → factor → solve (`LinearSolver`, `Factored`), and the choice of a
 method.
 
 NodalPattern(n, a, b, resistors, …)      topology: orderings, symbolic factorisation, each when first needed
@@ -156,7 +156,7 @@ class NodalPattern:
 
 @dataclass(frozen=True, eq=False)
 class Dense:
-    """Subtraction-free elimination in numpy (`circuitsim.solvers.linear`)."""
+    """Subtraction-free elimination in numpy."""
 
     pattern: NodalPattern
     g: np.ndarray

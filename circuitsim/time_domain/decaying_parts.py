@@ -120,7 +120,7 @@ def rotated(rows, count, k):
 
 
 def decompose(over, flow, farads, push, system):
-    """The decaying parts of a mode: see `circuitsim.time_domain.decaying_parts.Parting`.
+    """The decaying parts of a mode: see `Parting`.
 
     Parameters
     ----------
