@@ -42,7 +42,9 @@ def test_random_circuits(kind: str) -> None:
 
 
 def test_circuits_that_were_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Net currents of loops that differ by less than their rounding, and loops of sources and shorts without any."""
+    """Net currents of loops that differ by less than their rounding, loops of sources and shorts without any, and a
+    diode whose current changes its sign when a sum of sources is closed."""
+    assert campaign.run("points", range(12_438_812, 12_438_813), SECONDS).wrong == {}
     assert campaign.run("values", range(12_301_259, 12_301_260), SECONDS).wrong == {}
     monkeypatch.setattr("circuitsim.analysis.convex.small_circuit_solver", lambda *_: "left to the large driver")
     assert campaign.run("values", range(5_133, 5_134), SECONDS).wrong == {}

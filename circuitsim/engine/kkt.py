@@ -40,11 +40,8 @@ def kkt_violations(net: Network, point: LinearPoint) -> Violations:
         return Violations(d, d)
     a, c = net.first[d], net.second[d]
     on = point.closed[d]
-    closed = d[on]
     least_current, least_voltage = np.zeros((2, d.size))
-    least_current[on] = np.maximum(
-        4.0 * point.correction[closed], tree.RESOLUTION * point.in_block[point.block[closed]]
-    )
+    least_current[on] = least_currents(point)[d[on]]
     forward = forward_voltages(net, point)
     joined = point.tree.root_of[a] == point.tree.root_of[c]
     least_voltage[~joined] = CLOSES * np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))[~joined]
@@ -55,6 +52,12 @@ def kkt_violations(net: Network, point: LinearPoint) -> Violations:
     wanted = steps.conducts(on, point.current[d], least_current, forward, least_voltage, away)
     enter = np.flatnonzero(wanted & ~on)
     return Violations(d[on & ~wanted], d[enter[np.argsort(-forward[enter], kind="stable")]])
+
+
+def least_currents(point: LinearPoint) -> np.ndarray:
+    """Resolution of the branch currents (m,), A: of their last correction, and of the largest current in their
+    block."""
+    return np.maximum(4.0 * point.correction, tree.RESOLUTION * np.append(point.in_block, 0.0)[point.block])
 
 
 def forward_voltages(net: Network, point: LinearPoint) -> np.ndarray:

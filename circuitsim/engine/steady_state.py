@@ -17,7 +17,13 @@ from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR
 from circuitsim.engine import tree
 from circuitsim.engine.active_set import solve_active_set
 from circuitsim.engine.corrections import LinearPoint, solve_linear
-from circuitsim.engine.kkt import forward_voltages, resolved_voltages, sources_alone, voltages_between
+from circuitsim.engine.kkt import (
+    forward_voltages,
+    least_currents,
+    resolved_voltages,
+    sources_alone,
+    voltages_between,
+)
 from circuitsim.engine.network import Network, forest_of, network
 from circuitsim.engine.small.active_set import NOISE
 from circuitsim.engine.small.least_norm import WireLoops
@@ -179,8 +185,7 @@ def steady_state(net: Network, closed: np.ndarray, guess: np.ndarray, anchor: np
     """The steady state found from the conducting diodes ``closed``; see `solve_active_set` for the arguments."""
     point, iterations = solve_active_set(net, closed, guess, anchor, limit, net.resistances.take_factor())
     net.resistances.keep_factor(point.factored)
-    point, forward, tight = _with_closed_loops(net, point)
-    loops = loop_currents(net, point, net.diodes[tight])
+    point, forward, tight, loops = _with_closed_loops(net, point)
     current, unique = _with_loops(net, point.current.copy(), loops)
     drop = _drops(net, point, forward, tight, current)
     end = _with_potentials(net, point, drop)
@@ -211,26 +216,36 @@ def _in_range(net: Network, found: SteadyState) -> SteadyState:
     return found
 
 
-def _with_closed_loops(net: Network, point: LinearPoint) -> tuple[LinearPoint, np.ndarray, np.ndarray]:
-    """The point, the voltages of all diodes (d,), V, and which of these are zero (d,), with loops of sources closed.
+def _with_closed_loops(net: Network, point: LinearPoint) -> tuple[LinearPoint, np.ndarray, np.ndarray, Loops]:
+    """The point, the voltages of all diodes (d,), V, which of these are zero (d,), and currents in loops, with loops of
+    sources closed.
 
     The sources of a loop through a diode or short outside the tree add up to zero up to rounding, but the potentials at
     its ends differ. Then the diode or short replaces the largest source of the loop in the tree, which takes conducting
     diodes before sources. So its ends have one potential, and parallel resistors carry nothing. Each such element joins
     trees of shorts and such elements into one; so there are fewer replacements than nodes.
+
+    A sum of sources may change its sign by that, and with it the current of a diode outside these loops, which then
+    blocks.
     """
     d = net.diodes
-    closing = np.zeros(net.first.size, dtype=bool)
+    closing, blocking = np.zeros((2, net.first.size), dtype=bool)
     while True:
         forward = forward_voltages(net, point)
         tight = _tight(net, point, forward)
         new = _rounded(net, point, d[tight])
+        new = new[~blocking[new]]
         if not new.size:
-            return point, forward, tight
+            loops = loop_currents(net, point, d[tight])
+            reverse = point.closed & (point.current < -least_currents(point))
+            reverse[loops.elements] = False
+            if not reverse.any():
+                return point, forward, tight, loops
+            blocking |= reverse
         closing[new] = True
         ascending = net.fixed[np.argsort(np.abs(net.emf[net.fixed]), kind="stable")]
         shorts = int(np.count_nonzero(net.emf[ascending] == 0.0))
-        conducting = d[closing[d] | point.closed[d]]
+        conducting = d[(closing[d] | point.closed[d]) & ~blocking[d]]
         ordered = net._replace(fixed=np.concatenate([ascending[:shorts], conducting, ascending[shorts:]]))
         point = solve_linear(ordered, conducting, point.current, point.v)
 
