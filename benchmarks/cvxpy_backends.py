@@ -3,11 +3,11 @@
     python benchmarks/cvxpy_backends.py [--sides 10,32,100] [--rounds 5] [--out benchmarks/results/cvxpy_backends.md]
 
 The energy of the resistors is a sum of squares or written with the nodal matrix; source values are constants or
-parameters. Each competitor is asked for its default tolerance, then for 1e-9, 1e-11, 1e-13, until circuitsim's
-certificate finds an error of at most `BOUND` of local scales; the time is of that tolerance alone. *Cold* is from a
-circuit in memory to node voltages (ours: to a certified operating point, its voltages read), with the modelling in
-cvxpy; *new values* is a solve for other source values on what was built. Medians of processor times over rounds in
-which all take their turn; set OPENBLAS_NUM_THREADS=1. Kernels are compiled before (`circuitsim warm-up`).
+parameters. Each competitor is asked for its default tolerance, then for 1e-9, 1e-11, 1e-13, until its node voltages
+differ from circuitsim's certified ones by at most `BOUND` of the largest; the time is of that tolerance alone. *Cold*
+is from a circuit in memory to node voltages (ours: to a certified operating point, its voltages read), with the
+modelling in cvxpy; *new values* is a solve for other source values on what was built. Medians of processor times over
+rounds in which all take their turn; set OPENBLAS_NUM_THREADS=1. Kernels are compiled before (`circuitsim warm-up`).
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from circuitsim.bench import (
     missing,
     new_values,
     times,
+    tolerances,
     verified_error,
 )
 from circuitsim.errors import CircuitError
@@ -69,24 +70,25 @@ def names(parametrised: bool) -> list[str]:
 
 
 def accurate(name: str, circuit: circuitsim.Circuit) -> tuple[Any, Entry]:
-    """An adapter with the first of its tolerances that gives a verified error within `BOUND`, or else its last."""
-    adapter = create(name)
+    """A competitor's model with the first of its tolerances that gives a verified error within `BOUND`, or else its
+    last."""
+    solver: Any = None
     reason, error, tolerance = "", float("inf"), None
     if name.partition(":")[2] in DENSE and len(circuit) > LARGEST_DENSE:
-        return adapter, Entry(name, error, None, [], [], "dense")
-    for tolerance in adapter.tolerances:
+        return solver, Entry(name, error, None, [], [], "dense")
+    for tolerance in tolerances(name):
         began = time.perf_counter()
         try:
-            adapter.build(circuit, tolerance)
-            voltages = adapter.solve()
+            solver = create(name)(circuit, tolerance)
+            voltages = solver()
         except (NoAnswer, CircuitError, ValueError, ArithmeticError) as problem:
             reason = str(problem).splitlines()[0][:80]
             continue
         took, reason = time.perf_counter() - began, ""
-        error = verified_error(circuit, voltages, 1e-12).error
+        error = verified_error(circuit, voltages)
         if error <= BOUND or took > SLOW:
             break
-    return adapter, Entry(name, error, tolerance, [], [], reason)
+    return solver, Entry(name, error, tolerance, [], [], reason)
 
 
 def measured(circuit: circuitsim.Circuit, wanted: list[str], rounds: int, fresh: bool = True) -> list[Entry]:
@@ -95,12 +97,12 @@ def measured(circuit: circuitsim.Circuit, wanted: list[str], rounds: int, fresh:
     found, values = [accurate(name, circuit) for name in (OURS, *wanted)], new_values(circuit)
     for _ in range(rounds):
         value = next(values)
-        for adapter, entry in found:
+        for solver, entry in found:
             if entry.failure or (entry.cold and entry.cold[-1] > SLOW):
                 continue
-            entry.cold.append(seconds(lambda a=adapter, e=entry: (a.build(circuit, e.tolerance), a.solve())))
+            entry.cold.append(seconds(lambda e=entry: create(e.name)(circuit, e.tolerance)()))
             if fresh:
-                entry.fresh.append(seconds(lambda a=adapter, value=value: (a.update(value), a.solve())))
+                entry.fresh.append(seconds(lambda s=solver, value=value: s(value)))
     return [entry for _, entry in found]
 
 

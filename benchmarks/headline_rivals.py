@@ -37,29 +37,29 @@ def need(*packages: str) -> None:
             raise Missing(f"{name} is missing")
 
 
-def whole(adapter: Any, circuit: Any, tolerance: float | None) -> float:
+def whole(name: str, circuit: Any, tolerance: float | None) -> float:
     """Processor seconds from a circuit in memory to node voltages, the modelling included."""
+    from circuitsim.bench import create
+
     began = time.process_time()
-    adapter.build(circuit, tolerance)
-    adapter.solve()
+    create(name)(circuit, tolerance)()
     return time.process_time() - began
 
 
 def cvxpy(side: int) -> Action:
-    """The fastest backend of cvxpy whose error, verified by circuitsim's certificate, is at most 1e-6; as a whole."""
+    """The fastest backend of cvxpy whose error, beside circuitsim's certified answer, is at most 1e-6; as a whole."""
     need("cvxpy")
     from cvxpy_backends import accurate, names
 
     circuit, tried = circuit_of(circuits.mesh(side)), []
     for name in names(parametrised=False):
-        adapter, entry = accurate(name, circuit)
+        entry = accurate(name, circuit)[1]
         if entry.good:
-            took = min(whole(adapter, circuit, entry.tolerance) for _ in range(3))
-            tried.append((took, name, adapter, entry.tolerance))
+            tried.append((min(whole(name, circuit, entry.tolerance) for _ in range(3)), name, entry.tolerance))
     if not tried:
         raise Missing("a backend of cvxpy that reaches an error of 1e-6 is missing")
-    _, name, adapter, tolerance = min(tried, key=lambda one: one[0])
-    return lambda _: {"seconds": whole(adapter, circuit, tolerance), "which": name}
+    _, name, tolerance = min(tried, key=lambda one: one[0])
+    return lambda _: {"seconds": whole(name, circuit, tolerance), "which": name}
 
 
 IDEAL = ".model ideal D(is=1e-18 n=0.003)\n.options gmin=1e-21 reltol=1e-6 abstol=1e-18 vntol=1e-9\n"

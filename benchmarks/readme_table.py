@@ -5,8 +5,8 @@
 The meshes are `circuits.mesh`: m² nodes, an ideal diode beside three edges in ten. Times are medians of the processor
 time (one thread) of whole solves from a circuit in memory: ours with its certificate; cvxpy's with the modelling;
 ngspice as a process that reads the deck and prints one operating point with near-ideal diodes (its start-up of a few
-milliseconds included). Errors are worst violations of Kirchhoff's and the diodes' laws against local scales, by our
-certificate; for ngspice, whose diodes are not ideal, the largest difference of a node voltage.
+milliseconds included). Our error is the worst residual of the certificate, on local scales; cvxpy's the largest
+difference of a node voltage from ours, as a fraction of the largest; ngspice's, whose diodes are not ideal, that in V.
 
 Of cvxpy every installed backend is asked with the energy as a sum of squares and with the nodal matrix
 (``cvxpy-nodal``), first at its default tolerance, then at 1e-9, 1e-11, 1e-13. The best is the fastest whose verified
@@ -39,12 +39,11 @@ def spice(circuit: circuitsim.Circuit, voltages: np.ndarray, ours: float) -> str
     """A cell: processor time of a whole process, and the largest difference of a node voltage, V."""
     if missing(NGSPICE):
         return missing(NGSPICE)
-    adapter, found = create(NGSPICE), []
-    adapter.build(circuit, None)
+    solver, found = create(NGSPICE)(circuit, None), []
     for _ in range(4 if len(circuit) < 20_000 else 1):
         before = os.times()
         try:
-            answer = adapter.solve()
+            answer = solver()
         except NoAnswer:
             return "no operating point"
         after = os.times()

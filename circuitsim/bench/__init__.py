@@ -8,6 +8,7 @@ from circuitsim.bench.competitors import (
     NoAnswer,
     create,
     missing,
+    tolerances,
 )
 from circuitsim.bench.runner import machine, new_values, times, verified_error
 
@@ -22,5 +23,6 @@ __all__ = [
     "missing",
     "new_values",
     "times",
+    "tolerances",
     "verified_error",
 ]

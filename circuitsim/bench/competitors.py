@@ -1,10 +1,10 @@
-"""Competitors: each computes a circuit's node voltages, which are verified.
+"""Competitors: each computes the node voltages of a circuit, which are compared with our certified ones.
 
-An adapter has ``build(circuit, tolerance)``, ``solve()`` → node voltages (n_nodes,), V, ``update(value)`` with new
-values of V and I, and ``tolerances`` to request in turn until the verified error is small enough (None: the solver's
-default).
+``create(name)(circuit, tolerance)`` builds a competitor's model of a circuit: an object to call with a column of values
+of all elements (by default the circuit's own), which returns the node voltages (n_nodes,), V. `tolerances` are those to
+request in turn until the error is small enough (None: the solver's default).
 
-Any exception of an adapter is reported as a failure, never as a ratio.
+Any exception of a competitor is reported as a failure, never as a ratio.
 """
 
 from __future__ import annotations
@@ -12,18 +12,17 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.batched import batched
-from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solve import prepared
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
@@ -40,15 +39,27 @@ CVXPY_KINDS = {
 }
 """Way to write the problem → whether the energy has the nodal matrix, else it is a sum of squares with a variable for
 each resistor; whether source values are parameters."""
+
+
+class Backend(NamedTuple):
+    """A solver of cvxpy: its package, its options that are tolerances, the least tolerance that it takes, and further
+    options for enough iterations."""
+
+    package: str = "cvxpy"
+    tolerances: str = ""
+    least: float = 0.0
+    more: Mapping[str, Any] = MappingProxyType({})
+
+
 CVXPY_BACKENDS = {
-    "CLARABEL": "clarabel",
-    "PIQP": "piqp",
-    "OSQP": "osqp",
-    "SCS": "scs",
-    "HIGHS": "highspy",
-    "DAQP": "daqp",
+    "CLARABEL": Backend("clarabel", "tol_gap_abs tol_gap_rel tol_feas", 0.0, {"max_iter": 500}),
+    "PIQP": Backend("piqp", "eps_abs eps_rel eps_duality_gap_abs eps_duality_gap_rel", 0.0, {"max_iter": 500}),
+    "OSQP": Backend("osqp", "eps_abs eps_rel", 0.0, {"max_iter": 200_000, "polishing": True}),
+    "SCS": Backend("scs", "eps_abs eps_rel", 0.0, {"max_iters": 200_000}),
+    "HIGHS": Backend("highspy", "primal_feasibility_tolerance dual_feasibility_tolerance", 1e-10),
+    "DAQP": Backend("daqp", "primal_tol dual_tol", 0.0, {"iter_limit": 100_000}),
 }
-"""Name in cvxpy → package."""
+"""Name in cvxpy → `Backend`."""
 NAMES = (OURS, *(f"{kind}:{backend}" for kind in CVXPY_KINDS for backend in CVXPY_BACKENDS), NGSPICE)
 
 
@@ -64,18 +75,16 @@ def expand(asked: str) -> list[str]:
     UsageError
         An unknown name.
     """
-    chosen: dict[str, None] = {OURS: None}
+    chosen = [OURS]
     for word in filter(None, (part.strip() for part in asked.split(","))):
         kind, _, backend = word.partition(":")
-        if kind in CVXPY_KINDS and backend:
-            group = [f"{kind}:{backend.upper()}"]
-        else:
-            group = [name for name in NAMES if word in (name, name.partition(":")[0])]
-            group = [name for name in NAMES if name.startswith("cvxpy")] if word == "cvxpy" else group
+        group = [name for name in NAMES if word in (name, name.partition(":")[0], name.partition("-")[0])]
+        if kind in CVXPY_KINDS and (backend or word == "cvxpy"):
+            group = [f"{kind}:{backend.upper()}"] if backend else [name for name in NAMES if ":" in name]
         if not group:
             raise UsageError(f"--against {word!r}: known are cvxpy, {', '.join(NAMES)}, or cvxpy:BACKEND")
-        chosen.update(dict.fromkeys(group))
-    return list(chosen)
+        chosen += group
+    return list(dict.fromkeys(chosen))
 
 
 def missing(name: str) -> str:
@@ -83,40 +92,37 @@ def missing(name: str) -> str:
     if name == NGSPICE:
         return "" if shutil.which(NGSPICE) else "the program ngspice is not installed"
     backend = name.partition(":")[2]
-    needed = ["cvxpy", CVXPY_BACKENDS.get(backend, "cvxpy")] if backend else []
+    needed = ["cvxpy", CVXPY_BACKENDS.get(backend, Backend()).package] if backend else []
     absent = [package for package in needed if find_spec(package) is None]
     return f"not installed: {', '.join(absent)}" if absent else ""
 
 
-def create(name: str) -> Any:
-    """The adapter of a competitor."""
-    return Ours() if name == OURS else Ngspice() if name == NGSPICE else Cvxpy(name)
+def create(name: str) -> Callable[[Circuit, float | None], Any]:
+    """What builds a competitor's model of a circuit."""
+    return {OURS: Ours, NGSPICE: Ngspice}.get(name, partial(Cvxpy, name))
+
+
+def tolerances(name: str) -> tuple[float | None, ...]:
+    """The tolerances to request of a competitor, in turn."""
+    return (None, 1e-9, 1e-11, 1e-13) if ":" in name else (None,)
 
 
 class Ours:
-    """``prepared(circuit)`` is the build, ``.solve()`` the solve; the time includes its certificate."""
+    """``prepared(circuit)`` is the model, ``.solve()`` the call; the time includes its certificate."""
 
-    tolerances: tuple[float | None, ...] = (None,)
-
-    def build(self, circuit: Circuit, tolerance: float | None) -> None:
-        """Analyse the circuit."""
+    def __init__(self, circuit: Circuit, tolerance: float | None = None) -> None:
         self._circuit, self._prepared = circuit, prepared(circuit)
-        self._values: np.ndarray | None = None
 
-    def solve(self) -> np.ndarray:
-        """The certified operating point's potentials."""
-        point: OperatingPoint = self._prepared.solve(self._values)
+    def __call__(self, value: np.ndarray | None = None) -> np.ndarray:
+        """The certified operating point's node voltages."""
+        point = self._prepared.solve(value)
         # An operating point computes its parts on demand: what a user reads belongs to the time.
         if not point.certificate.certified:
             raise NoAnswer("no certificate")
         return point.voltages
 
-    def update(self, value: np.ndarray) -> None:
-        """Set new source values."""
-        self._values = value
-
     def batch(self, values: np.ndarray) -> Callable[[], None]:
-        """A single-threaded call that solves for many source values (samples, sources) at once, after `build`."""
+        """A single-threaded call that solves for many source values (samples, sources) at once."""
         kind = self._circuit.arrays().kind
         sources = np.flatnonzero((kind == VOLTAGE) | (kind == CURRENT)).tolist()
         solver = batched(self._circuit, [self._circuit.names[k] for k in sources])
@@ -144,71 +150,38 @@ def incidence(arrays: CircuitArrays, kind: int) -> Any:
     return coo_matrix((entries, where), shape=(first.size, arrays.n_nodes)).tocsc()[:, 1:]
 
 
-def energy_matrix(arrays: CircuitArrays, nodal: bool) -> Any:
-    """AᵀGA, S, or G^½ A: A is the resistors' incidence matrix, G has their conductances."""
-    from scipy.sparse import diags
-
-    drops, g = incidence(arrays, RESISTOR), 1.0 / arrays.value[arrays.kind == RESISTOR]
-    return ((drops.T @ diags(g) @ drops) if nodal else (diags(np.sqrt(g)) @ drops)).tocsc()
-
-
-def options(backend: str, tolerance: float | None) -> dict[str, Any]:
-    """A backend's options for the tolerance and enough iterations; empty for its defaults."""
-    t = tolerance
-    known: dict[str, dict[str, Any]] = {
-        "CLARABEL": {"tol_gap_abs": t, "tol_gap_rel": t, "tol_feas": t, "max_iter": 500},
-        "PIQP": {"eps_abs": t, "eps_rel": t, "eps_duality_gap_abs": t, "eps_duality_gap_rel": t, "max_iter": 500},
-        "OSQP": {"eps_abs": t, "eps_rel": t, "max_iter": 200_000, "polishing": True},
-        "SCS": {"eps_abs": t, "eps_rel": t, "max_iters": 200_000},
-        "HIGHS": dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), max(t or 0.0, 1e-10)),
-        "DAQP": {"primal_tol": t, "dual_tol": t, "iter_limit": 100_000},
-    }
-    return {} if tolerance is None else known.get(backend, {})
-
-
 class Cvxpy:
-    """``KIND:BACKEND`` with a kind of `CVXPY_KINDS`; without parameters, new values need a new problem."""
+    """``KIND:BACKEND`` with a kind of `CVXPY_KINDS`; without parameters, new values need a new problem. cvxpy compiles
+    a parametrised one at its first solve."""
 
-    tolerances: tuple[float | None, ...] = (None, 1e-9, 1e-11, 1e-13)
+    def __init__(self, name: str, circuit: Circuit, tolerance: float | None) -> None:
+        import cvxpy
+        from scipy.sparse import diags
 
-    def __init__(self, name: str) -> None:
         kind, _, self._backend = name.partition(":")
-        self._nodal, self._parametrised = CVXPY_KINDS[kind]
-
-    def build(self, circuit: Circuit, tolerance: float | None) -> None:
-        """Build the problem; cvxpy compiles a parametrised one at its first solve."""
-        import cvxpy
-
-        arrays = circuit.arrays()
-        self._kind, self._options = arrays.kind, options(self._backend, tolerance)
-        self._energy = energy_matrix(arrays, self._nodal)
+        (self._nodal, parametrised), own = CVXPY_KINDS[kind], CVXPY_BACKENDS.get(self._backend, Backend())
+        self._options: dict[str, Any] = {}
+        if tolerance is not None:
+            self._options = dict.fromkeys(own.tolerances.split(), max(tolerance, own.least)) | dict(own.more)
+        self._arrays = arrays = circuit.arrays()
+        drops, g = incidence(arrays, RESISTOR), 1.0 / arrays.value[arrays.kind == RESISTOR]
+        # AᵀGA, S, or G^½ A: A is the resistors' incidence matrix, G has their conductances.
+        self._energy = ((drops.T @ diags(g) @ drops) if self._nodal else (diags(np.sqrt(g)) @ drops)).tocsc()
         self._parts = [incidence(arrays, kind) for kind in (CURRENT, VOLTAGE, DIODE)]
-        self._parameters: Any = [arrays.value[arrays.kind == kind] for kind in (CURRENT, VOLTAGE)]
-        if self._parametrised:
-            self._parameters = [cvxpy.Parameter(column.size, value=column) for column in self._parameters]
-        self._model(*self._parameters)
+        self._parameters = [cvxpy.Parameter(part.shape[0]) for part in self._parts[:2]] if parametrised else []
+        if parametrised:
+            self._model(*self._parameters)
 
-    def _model(self, amperes: Any, volts: Any) -> None:
-        """The energy and its constraints in the potentials of all nodes except ground."""
+    def __call__(self, value: np.ndarray | None = None) -> np.ndarray:
+        """Solve; cvxpy's warnings about accuracy are left to the comparison."""
         import cvxpy
 
-        v = cvxpy.Variable(self._energy.shape[1])
-        currents, voltages, diodes = self._parts
-        if self._nodal:
-            # The matrix is semidefinite by construction; cvxpy need not compute eigenvalues.
-            energy = 0.5 * cvxpy.quad_form(v, cvxpy.psd_wrap(self._energy))
-        else:
-            energy = 0.5 * cvxpy.sum_squares(self._energy @ v)
-        if currents.shape[0]:
-            energy = energy + (currents.T @ amperes) @ v
-        constraints = [voltages @ v == volts] if voltages.shape[0] else []
-        constraints += [diodes @ v <= 0] if diodes.shape[0] else []
-        self._problem, self._potentials = cvxpy.Problem(cvxpy.Minimize(energy), constraints), v
-
-    def solve(self) -> np.ndarray:
-        """Solve; cvxpy's warnings about accuracy are left to the certificate."""
-        import cvxpy
-
+        value = self._arrays.value if value is None else value
+        columns = [value[self._arrays.kind == kind] for kind in (CURRENT, VOLTAGE)]
+        for parameter, column in zip(self._parameters, columns):
+            parameter.value = column
+        if not self._parameters:
+            self._model(*columns)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -219,14 +192,22 @@ class Cvxpy:
             raise NoAnswer(f"status {self._problem.status}")
         return np.concatenate([[0.0], self._potentials.value])
 
-    def update(self, value: np.ndarray) -> None:
-        """Set new parameter values; without parameters, rebuild the problem from the same matrices."""
-        columns = [value[self._kind == kind] for kind in (CURRENT, VOLTAGE)]
-        if self._parametrised:
-            for parameter, column in zip(self._parameters, columns):
-                parameter.value = column
+    def _model(self, amperes: Any, volts: Any) -> None:
+        """The energy and its constraints in the potentials of all nodes except ground."""
+        import cvxpy
+
+        v = self._potentials = cvxpy.Variable(self._energy.shape[1])
+        currents, voltages, diodes = self._parts
+        if self._nodal:
+            # The matrix is semidefinite by construction; cvxpy need not compute eigenvalues.
+            energy = 0.5 * cvxpy.quad_form(v, cvxpy.psd_wrap(self._energy))
         else:
-            self._model(*columns)
+            energy = 0.5 * cvxpy.sum_squares(self._energy @ v)
+        if currents.shape[0]:
+            energy = energy + (currents.T @ amperes) @ v
+        constraints = [voltages @ v == volts] if voltages.shape[0] else []
+        constraints += [diodes @ v <= 0] if diodes.shape[0] else []
+        self._problem = cvxpy.Problem(cvxpy.Minimize(energy), constraints)
 
 
 # ---------------------------------------------------------------------- ngspice
@@ -237,26 +218,23 @@ OPTIONS = ".options gmin=1e-21 reltol=1e-6 abstol=1e-18 vntol=1e-9"
 TIGHT = ".options gmin=1e-30 reltol=1e-10 abstol=1e-18 vntol=1e-14"
 """Options for circuits with models: no gmin, and an error as small as ours."""
 
+_ANSWER = re.compile(r"^(?:v\()?(\S+?)\)? = (\S+)$", re.MULTILINE)
+"""A line of ``print all``: a node and its voltage."""
+
 
 class Ngspice:
     """``.op`` with nearly ideal diodes, hence of a slightly different problem: as a process, and repeated inside
     one."""
 
-    tolerances: tuple[float | None, ...] = (None,)
+    def __init__(self, circuit: Circuit, tolerance: float | None = None) -> None:
+        self._circuit, self._softness = circuit, 0
 
-    def build(self, circuit: Circuit, tolerance: float | None) -> None:
-        """Keep the circuit: its cards are part of the solve."""
-        self._circuit, self._value, self._softness = circuit, circuit.arrays().value, 0
-
-    def update(self, value: np.ndarray) -> None:
-        """Set new source values in a new deck."""
-        self._value = value
-
-    def solve(self) -> np.ndarray:
+    def __call__(self, value: np.ndarray | None = None) -> np.ndarray:
         """Voltages of a whole run including input and output, with the sharpest diode that converges."""
+        circuit = self._circuit if value is None else self._circuit.with_column(value)
         while True:
             try:
-                return self._run(1)[0]
+                return self._run(1, circuit)[0]
             except NoAnswer:
                 self._softness += 1
                 if self._softness == len(SOFTER):
@@ -264,42 +242,26 @@ class Ngspice:
 
     def inside(self, repeats: int) -> float:
         """Seconds per ``op`` inside a running ngspice, from ``repeats`` additional ones."""
-        once, more = min(self._run(1)[1] for _ in range(2)), min(self._run(1 + repeats)[1] for _ in range(2))
+        # `rusage` has a resolution of seconds on some systems; two runs of different length are compared instead.
+        once, more = (min(self._run(n, self._circuit)[1] for _ in range(2)) for n in (1, 1 + repeats))
         return (more - once) / repeats
 
-    def _run(self, times: int) -> tuple[np.ndarray, float]:
+    def _run(self, times: int, circuit: Circuit) -> tuple[np.ndarray, float]:
         program = shutil.which(NGSPICE)
         if program is None:
             raise NoAnswer(missing(NGSPICE))
-        with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "deck.cir").write_text(self._deck(times), encoding="ascii")
-            began = time.perf_counter()
-            done = subprocess.run(
-                [program, "-b", "deck.cir"], cwd=folder, capture_output=True, text=True, check=False, errors="replace"
-            )
-            seconds, out = time.perf_counter() - began, Path(folder, "out.raw")
-            if not out.exists():
-                said = (done.stderr + done.stdout).strip().splitlines()
-                raise NoAnswer(next((line for line in said if "rror" in line or "onverge" in line), "no output")[:200])
-            return self._voltages(out.read_bytes()), seconds
-
-    def _deck(self, times: int) -> str:
-        # `rusage` has a resolution of seconds on some systems; two runs of different length are compared instead.
-        control = [".control", "set filetype=binary", *["op"] * times, "write out.raw", "quit", ".endc", ".end", ""]
-        text = dumps(self._circuit.with_column(self._value)).removesuffix(".op\n.end\n")
-        if self._circuit.devices or self._circuit.laws:
-            return "\n".join([text, TIGHT, *control])
-        sharp = ".model circuitsim_ideal D(is={} n={})".format(*SOFTER[self._softness])
-        return "\n".join([re.sub(r"(?m)^\.model circuitsim_ideal .*$", sharp, text), OPTIONS, *control])
-
-    def _voltages(self, raw: bytes) -> np.ndarray:
-        """Node voltages of a binary rawfile with one point."""
-        head, _, body = raw.partition(b"Binary:\n")
-        listed = head.decode("ascii", "replace").partition("\nVariables:")[2].splitlines()[1:]
-        names = [line.split()[1].removeprefix("v(").removesuffix(")") for line in listed if line.strip()]
-        known = {name.lower(): k for k, name in enumerate(self._circuit.node_names)}
-        voltages = np.zeros(len(known))
-        for name, value in zip(names, np.frombuffer(body, dtype=float, count=len(names)).tolist()):
-            voltages[known.get(name, 0)] = value
-        voltages[0] = 0.0
-        return voltages
+        text, options = dumps(circuit).removesuffix(".op\n.end\n"), TIGHT
+        if not (circuit.devices or circuit.laws):
+            sharp = ".model circuitsim_ideal D(is={} n={})".format(*SOFTER[self._softness])
+            text, options = re.sub(r"(?m)^\.model circuitsim_ideal .*$", sharp, text), OPTIONS
+        control = [options, ".control", "set numdgt=16", *["op"] * times, "print all", "quit", ".endc", ".end", ""]
+        began = time.perf_counter()
+        done = subprocess.run(
+            [program, "-b"], input=text + "\n".join(control), capture_output=True, text=True, errors="replace"
+        )
+        seconds, found = time.perf_counter() - began, dict(_ANSWER.findall(done.stdout))
+        voltages = [0.0, *(float(found.get(name.lower(), "nan")) for name in circuit.node_names[1:])]
+        if np.isnan(voltages).any():
+            said = (done.stderr + done.stdout).strip().splitlines()
+            raise NoAnswer(next((line for line in said if "rror" in line or "onverge" in line), "no output")[:200])
+        return np.array(voltages), seconds

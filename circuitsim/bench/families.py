@@ -104,47 +104,26 @@ def _grid(unknowns: int, seed: int, wide: bool = False) -> Sheet:
     return sheet
 
 
-def _erdos_renyi(unknowns: int, seed: int) -> Sheet:
-    """The giant component of a random graph of mean degree 4, renumbered (other components would float)."""
-    from circuitsim.program.components import component_labels
+def _random_graph(unknowns: int, seed: int, scale_free: bool = False) -> Sheet:
+    """A graph of mean degree 4 with values as in the grid; √n random nodes are inputs, √n others outputs.
+
+    The giant component of a random graph (other components would float), or a Barabási–Albert graph, where each new
+    node joins two old ones, chosen by their degrees.
+    """
+    import networkx
 
     n = max(4, unknowns - 1)
-    sheet = Sheet(seed, n, 2)
-    count, keys = min(2 * n, n * (n - 1) // 2), np.zeros(0, dtype=np.int64)
-    while keys.size < count:  # distinct unordered pairs of distinct nodes
-        a, b = sheet.rng.integers(0, n, (2, 2 * count))
-        low, high = np.minimum(a, b), np.maximum(a, b)
-        drawn = np.concatenate([keys, (low * n + high)[low != high]])
-        keys = drawn[np.sort(np.unique(drawn, return_index=True)[1])]
-    first, second = keys[:count] // n, keys[:count] % n
-    label = component_labels(n, first, second)
-    giant = label == np.argmax(np.bincount(label, minlength=n))
-    number, inside = np.cumsum(giant) - 1, giant[first]
-    return _graph(sheet, int(giant.sum()), number[first[inside]], number[second[inside]])
-
-
-def _scale_free(unknowns: int, seed: int) -> Sheet:
-    """Barabási–Albert graph: each new node joins two old ones, chosen by their degrees."""
-    n = max(4, unknowns - 1)
-    sheet, ends = Sheet(seed, n, 3), [0, 1]  # each node repeated by its degree
-    draws = sheet.rng.random((n, 16)).tolist()
-    for new in range(2, n):
-        found: dict[int, None] = {}
-        for draw in draws[new]:
-            found[ends[int(draw * len(ends))]] = None
-            if len(found) == 2:
-                break
-        for old in found:
-            ends += (new, old)
-    return _graph(sheet, n, *np.array(ends).reshape(-1, 2).T)
-
-
-def _graph(sheet: Sheet, n: int, first: np.ndarray, second: np.ndarray) -> Sheet:
-    """Values as in the grid; √n random nodes are inputs, √n others outputs."""
-    node = sheet.nodes(n)
+    if scale_free:
+        graph = networkx.barabasi_albert_graph(n, 2, seed)
+    else:
+        graph = networkx.gnm_random_graph(n, 2 * n, seed)
+        graph = graph.subgraph(max(networkx.connected_components(graph), key=len))
+    first, second = np.array(networkx.convert_node_labels_to_integers(graph).edges).T
+    sheet, count = Sheet(seed, n, 2 + scale_free), len(graph)
+    node = sheet.nodes(count)
     sheet.edges(node[first], node[second], sheet.usual(first.size))
-    sheet.currents(node, n // 20)
-    ends, side = node[sheet.rng.permutation(n)], max(1, math.isqrt(n))
+    sheet.currents(node, count // 20)
+    ends, side = node[sheet.rng.permutation(count)], max(1, math.isqrt(count))
     sheet.driven(ends[:side], ends[side : 2 * side])
     return sheet
 
@@ -312,8 +291,8 @@ class Family(NamedTuple):
 FAMILIES: dict[str, Family] = {
     "grid": Family(_grid),
     "grid-scaled": Family(partial(_grid, wide=True)),
-    "erdos-renyi": Family(_erdos_renyi),
-    "scale-free": Family(_scale_free),
+    "erdos-renyi": Family(_random_graph),
+    "scale-free": Family(partial(_random_graph, scale_free=True)),
     "ladder": Family(_ladder),
     "bridges": Family(_bridges),
     "selectors": Family(_selectors),

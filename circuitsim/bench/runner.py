@@ -1,16 +1,17 @@
 """All measurements of a suite, one process each, appended to ``results.jsonl`` as they finish: a run can be resumed.
 
-``python -m circuitsim.bench.runner FAMILY UNKNOWNS SEED COMPETITOR BUDGET`` makes one measurement and prints a line of
-JSON. Separate processes isolate memory, time limits and crashes of other solvers.
+``python -m circuitsim.bench.runner '["FAMILY", UNKNOWNS, SEED, "COMPETITOR"]' BUDGET`` makes one measurement and prints
+a line of JSON. Separate processes isolate memory, time limits and crashes of other solvers.
 
-The error of another solver's answer is that of our certificate, with branch currents from its node voltages and
-Kirchhoff's laws.
+The error of another solver's answer is its distance from our certified node voltages, which are unique.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
+import math
 import os
 import platform
 import resource
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,17 +30,14 @@ import numpy as np
 from circuitsim._files import naming
 from circuitsim._version import __version__
 from circuitsim.analysis.solve import solve
-from circuitsim.bench.competitors import NGSPICE, OURS, NoAnswer, create, missing
+from circuitsim.bench.competitors import NGSPICE, OURS, NoAnswer, create, missing, tolerances
 from circuitsim.bench.families import FAMILIES, make
-from circuitsim.certificate import EQUATIONS, worst_violations
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
 from circuitsim.errors import CircuitError, UsageError
 from circuitsim.formats import columns
-from circuitsim.kernels import compile_at_once, kernel
+from circuitsim.kernels import compile_at_once
 from circuitsim.plotting.curves import Line, plot_lines
-from circuitsim.program import Structure, analyse
-from circuitsim.program.components import component_labels, forest_flow, on_cycles, spanning_forest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,10 +52,11 @@ inside a running process, beside our new values; *off* is its largest difference
 potential.
 
 What is unfair. To the others: competitors are asked for the tightest tolerance they need, one after the other, but only
-the successful one is timed; ours is compiled before the clock starts (a minute or two, once for each installation), and
-the problems are our trade: general solvers know nothing of networks. To us: a foreign answer is judged by whichever
-tolerance for "equal ends" of a diode makes it look best, ends so close are made equal, and nothing is charged for its
-lack of a certificate, which our times include. Every measurement is a process of its own with one thread."""
+the successful one is timed; ours is compiled before the clock starts (a minute or two, once for each installation); the
+problems are our trade: general solvers know nothing of networks; and next to diodes without current and voltage an
+interior point has errors far above its residuals. To us: the error of a foreign answer is a fraction of the largest
+voltage, ours is the worst residual of our certificate on local scales; and nothing is charged for the lack of a
+certificate, which our times include. Every measurement is a process of its own with one thread."""
 
 
 def markdown(rows: list[dict[str, Any]], settings: str) -> str:
@@ -123,171 +123,34 @@ def _beside(seconds: float, ours: float) -> str:
 
 def draw(rows: list[dict[str, Any]]) -> Figure:
     """The cold times of every competitor over the number of nodes, one panel per family."""
-    good = sorted((row for row in rows if "failure" not in row), key=lambda row: (row["family"], row["nodes"]))
-    lines = []
-    for k, name in enumerate([OURS, *sorted({row["competitor"] for row in good} - {OURS})]):
-        style = {"marker": ".", "color": f"C{k - 1}"} if k else {"marker": ".", "color": "black", "linewidth": 2.0}
-        own = [row for row in good if row["competitor"] == name]
-        for family, group in itertools.groupby(own, lambda row: row["family"]):
-            nodes, times = zip(*((row["nodes"], row["cold"]) for row in group))
-            lines.append(Line(family, name, nodes, times, style))
+    good = [row for row in rows if "failure" not in row]
+    good.sort(key=lambda row: (row["competitor"] != OURS, row["competitor"], row["family"], row["nodes"]))
+    lines, styles = [], {OURS: {"marker": ".", "color": "black", "linewidth": 2.0}}
+    for (name, family), group in itertools.groupby(good, lambda row: (row["competitor"], row["family"])):
+        style = styles.setdefault(name, {"marker": ".", "color": f"C{len(styles) - 1}"})
+        nodes, times = zip(*((row["nodes"], row["cold"]) for row in group))
+        lines.append(Line(family, name, nodes, times, style))
     return plot_lines(lines, {"xscale": "log", "yscale": "log", "xlabel": "nodes", "ylabel": "cold, s"})
 
 
-SLACKS = (1e-12, 1e-10, 1e-9, 1e-8, 1e-6, 1e-4, 1e-2)
-"""Tolerances for the voltage of a conducting diode, of which the most favourable counts."""
+def verified_error(circuit: Circuit, voltages: np.ndarray) -> float:
+    """Largest difference of node voltages from those of our certified answer, as a fraction of the largest voltage.
 
-MOVES = (1e-12, 1e-10, 1e-9)
-"""Largest voltages, as fractions of the largest potential, that are set to zero: at most the tolerance of the
-answer."""
-
-EQUAL = 1e-12
-"""Equalised ends differ by less than this fraction of their potentials."""
-
-LEAK = 1e15
-"""Resistance, Ω, that carries the current imbalance of an approximate answer in loops of 1 Ω wires."""
-
-
-class Verified(NamedTuple):
-    """Worst relative violation of the circuit's equations, and its equation."""
-
-    error: float
-    equation: str
-
-
-def verified_error(circuit: Circuit, voltages: np.ndarray, good: float = 0.0) -> Verified:
-    """The certificate's worst relative violation at given node voltages.
-
-    Another solver's answer does not say which diodes conduct, and the ends of conducting ones are rarely exactly equal,
-    as local scales require. The most favourable interpretation therefore counts: ends of diodes closer than some
-    fraction of their potentials count as equal (`SLACKS`), or are made equal if they are closer than a small fraction
-    of the largest potential (`MOVES`).
+    It is not less than the worst relative residual of our certificate, and infinite for an answer that is not finite.
 
     Parameters
     ----------
     circuit : Circuit
+        With unique node voltages.
     voltages : (n_nodes,) float array
         The answer, V; any constant may be added.
-    good : float
-        Error at which the search for a better slack stops.
     """
-    structure, value = analyse(circuit), circuit.arrays().value
-    best = Verified(float("inf"), "not finite")
-    if voltages.shape != (structure.arrays.n_nodes,) or not np.isfinite(voltages).all():
-        return best
-    voltages = voltages - voltages[0]
-    views = itertools.chain(
-        ((voltages, slack) for slack in SLACKS),
-        ((_with_equal_ends(structure, voltages, move), EQUAL) for move in MOVES),
-    )
-    for answer, tight in views:
-        best = min(best, _judged(structure, value, answer, tight))
-        if best.error <= good:
-            break
-    return best
-
-
-def _judged(structure: Structure, value: np.ndarray, voltages: np.ndarray, tight: float) -> Verified:
-    """The certificate of an answer if diodes with ends as close as ``tight`` may conduct."""
-    kind, first, second, resistance_pattern, n_nodes = structure.arrays
-    worst, relative = np.empty(len(EQUATIONS)), np.empty(len(EQUATIONS))
-    with np.errstate(all="ignore"):
-        current = _currents(structure, value, voltages, tight)
-        kernel(worst_violations, n_nodes)(
-            kind,
-            first,
-            second,
-            resistance_pattern,
-            value,
-            voltages,
-            np.zeros(n_nodes),
-            np.zeros(n_nodes, dtype=bool),
-            current,
-            np.empty((2, n_nodes)),
-            worst,
-            relative,
-        )
-    k = int(np.argmax(relative))
-    return Verified(float(relative[k]), EQUATIONS[k])
-
-
-def _currents(structure: Structure, value: np.ndarray, voltages: np.ndarray, tight: float) -> np.ndarray:
-    """Branch currents (m,), A, at node voltages: Ohm's law in resistors, Kirchhoff's current law elsewhere.
-
-    Sources, shorts and diodes with ends as close as ``tight`` carry the currents missing at the nodes, on a
-    spanning forest; the others carry the currents of 1 Ω wires.
-    """
-    kind, first, second, _, n_nodes = structure.arrays
-    current = np.where(kind == CURRENT, value, 0.0)
-    r, d = structure.resistors, structure.diodes
-    current[r] = (voltages[first[r]] - voltages[second[r]]) / value[r]
-    at_anode, at_cathode = voltages[first[d]], voltages[second[d]]
-    closed = at_anode - at_cathode >= -tight * np.maximum(np.abs(at_anode), np.abs(at_cathode))
-    edges = np.concatenate([structure.voltage_edges, d[closed]])
-    edges = edges[first[edges] != second[edges]]
-    tree = spanning_forest(n_nodes - 1, first, second, edges)
-    if tree.size < edges.size:
-        shared = _shared(first[edges], second[edges], kind[edges] == DIODE, _missing(structure, current))
-        tree = spanning_forest(n_nodes - 1, first, second, edges[np.argsort(-np.abs(shared), kind="stable")])
-        current[edges] = shared
-        current[tree] = 0.0
-    size = np.bincount(first, np.abs(current), n_nodes) + np.bincount(second, np.abs(current), n_nodes)
-    missing = _missing(structure, current)
-    current[tree] = forest_flow(first[tree], second[tree], missing, size)
-    return current
-
-
-def _missing(structure: Structure, current: np.ndarray) -> np.ndarray:
-    """Net current into each node (n_nodes,), A."""
-    _, first, second, _, n_nodes = structure.arrays
-    return np.bincount(second, current, n_nodes) - np.bincount(first, current, n_nodes)
-
-
-def _shared(first: np.ndarray, second: np.ndarray, one_way: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Currents (e,), A, of 1 Ω edges that drain ``missing`` (n_nodes,), A; one-way edges have a diode each.
-
-    Zero where they cannot be found.
-    """
-    nodes, ends = np.unique(np.concatenate([first, second]), return_inverse=True)
-    m, n, d = first.size, nodes.size, np.flatnonzero(one_way)
-    # Node 0 is a separate ground; resistor and diode of a one-way edge meet at an extra node.
-    first, second, middle = ends[:m] + 1, ends[m:] + 1, np.arange(d.size) + n + 1
-    every, ground = np.arange(n) + 1, np.zeros(n, dtype=np.int64)
-    behind = second.copy()
-    behind[d] = middle
-    kind = np.repeat(np.array([RESISTOR, DIODE, RESISTOR, CURRENT], dtype=np.int8), [m, d.size, n, n])
-    value = np.concatenate([np.ones(m), np.full(d.size, np.nan), np.full(n, LEAK), missing[nodes]])
-    a, c = np.concatenate([first, middle, every, ground]), np.concatenate([behind, second[d], ground, every])
-    try:
-        return solve(Circuit.from_arrays(kind, a, c, value, n + d.size + 1), tolerance=1e-6).currents[:m]
-    except CircuitError:
-        return np.zeros(m)
-
-
-def _with_equal_ends(structure: Structure, voltages: np.ndarray, move: float) -> np.ndarray:
-    """The answer with diodes and idle resistors shorted whose ends differ by at most ``move`` of the largest potential.
-
-    Idle resistors are on no loop of conducting elements and carry no current. Joined nodes take the potential of one
-    that sources hold against ground, or else their mean.
-    """
-    first, second, n_nodes = structure.arrays.first, structure.arrays.second, structure.arrays.n_nodes
-    close = np.abs(voltages[first] - voltages[second]) <= move * np.abs(voltages).max(initial=0.0)
-    d, r = structure.diodes[close[structure.diodes]], structure.resistors
-    edges = np.concatenate([r, structure.voltage_edges, structure.currents, d])
-    idle = ~on_cycles(n_nodes, first[edges], second[edges])[: r.size]
-    edges = np.concatenate([d, r[close[r] & idle]])
-    group = component_labels(n_nodes, first[edges], second[edges])
-    common = np.bincount(group, voltages, n_nodes) / np.maximum(np.bincount(group, minlength=n_nodes), 1)
-    held = np.flatnonzero(structure.coordinate >= structure.n)[::-1]
-    common[group[held]] = voltages[held]
-    return common[group]
-
-
-def distance(voltages: np.ndarray, exact: np.ndarray) -> float:
-    """Largest |Δv| relative to the largest |v| of the circuit, a less strict measure."""
-    scale = float(np.abs(exact).max(initial=0.0))
-    gap = np.abs((voltages - voltages[0]) - (exact - exact[0])).max(initial=0.0)
-    return float(gap / scale) if scale else float(gap)
+    point = solve(circuit)
+    exact = point.voltages
+    if voltages.shape != exact.shape or not np.isfinite(voltages).all():
+        return float("inf")
+    gap = np.abs((voltages - voltages[0]) - exact).max() / (np.abs(exact).max() or 1.0)
+    return max(float(gap), point.certificate.worst)
 
 
 RESULTS = "results.jsonl"
@@ -367,71 +230,47 @@ def measure(case: Case, budget: float) -> dict[str, Any]:
         against the largest potential) and ``inside`` (a solve without the program's start-up), s. Or ``failure``.
     """
     circuit = make(case.family, case.unknowns, case.seed)
-    arrays, judge = circuit.arrays(), _judge(circuit, FAMILIES[case.family].convex_program)
-    row: dict[str, Any] = {
-        **case._asdict(),
-        "nodes": arrays.n_nodes,
-        "diodes": int((arrays.kind == DIODE).sum()) + len(circuit.devices),
-    }
+    arrays, ours = circuit.arrays(), case.competitor == OURS
+    diodes = arrays.kind == DIODE
+    row = {**case._asdict(), "nodes": arrays.n_nodes, "diodes": int(diodes.sum()) + len(circuit.devices)}
     try:
-        if case.competitor == OURS:
+        if ours:
             compile_at_once()
-        adapter = create(case.competitor)
-        for tolerance in adapter.tolerances:
-            adapter.build(circuit, tolerance)
-            voltages = adapter.solve()
-            found = judge(voltages)
-            row |= {"error": found.error if np.isfinite(found.error) else None, "tolerance": tolerance}
-            if found.error <= GOOD:
+        build = create(case.competitor)
+        for tolerance in tolerances(case.competitor):
+            solver = build(circuit, tolerance)
+            error = verified_error(circuit, solver(None))
+            row |= {"error": error if math.isfinite(error) else None, "tolerance": tolerance}
+            if error <= GOOD:
                 break
-        if case.competitor == NGSPICE and np.isfinite(voltages).all():
-            row["off"] = distance(voltages, solve(circuit).voltages)
+        if case.competitor == NGSPICE and math.isfinite(error):
             # Enough to exceed the process start-up time, but not minutes.
-            row["inside"] = adapter.inside(max(3, 20_000 // arrays.n_nodes))
-        elif found.error > GOOD:
-            return row | {"failure": f"verified error {found.error:.1e} ({found.equation}) at its tightest tolerance"}
-        row |= _times(adapter, circuit, row["tolerance"], budget)
+            row |= {"off": error, "inside": solver.inside(max(3, 20_000 // arrays.n_nodes))}
+        elif error > GOOD:
+            return row | {"failure": f"verified error {error:.1e} at its tightest tolerance"}
+        row |= _times(partial(build, circuit, row["tolerance"]), circuit, budget)
     except (NoAnswer, CircuitError, ValueError, ArithmeticError, MemoryError) as error:
         return row | {"failure": f"{type(error).__name__}: {error}".splitlines()[0][:300]}
-    if case.competitor == OURS:
+    if ours:
         point = solve(circuit)
-        states = [*(point.currents[arrays.kind == DIODE] > 0.0), *(r.conducting for r in point.regions.values())]
+        states = [*(point.currents[diodes] > 0.0), *(region.conducting for region in point.regions.values())]
         row["conducting"] = float(np.mean(states)) if states else 0.0
     return row | {"memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
-def _judge(circuit: Circuit, convex_program: bool) -> Callable[[np.ndarray], Verified]:
-    """The error of node voltages: by the certificate of a quadratic program, else by the distance from our certified
-    answer relative to the largest potential."""
-    if convex_program:
-        return lambda voltages: verified_error(circuit, voltages, GOOD)
-    exact = solve(circuit)
-    worst = exact.certificate.worst
-    return lambda voltages: Verified(max(worst, distance(voltages, exact.voltages)), "distance")
-
-
-def _times(adapter: Any, circuit: Circuit, tolerance: float | None, budget: float) -> dict[str, float]:
+def _times(build: Callable[[], Any], circuit: Circuit, budget: float) -> dict[str, float]:
     """Medians of repeated builds with a solve, and of solves for new source values; ours also of a batch; s."""
-
-    def whole() -> None:
-        adapter.build(circuit, tolerance)
-        adapter.solve()
-
-    def fresh() -> None:
-        adapter.update(next(values))
-        adapter.solve()
-
-    values = new_values(circuit)
-    found = {"cold": _median(whole, budget), "prepared": _median(fresh, budget)}
-    arrays = circuit.arrays()
-    if hasattr(adapter, "batch") and arrays.n_nodes <= BATCH_NODES:
+    values, solver = new_values(circuit), build()
+    cold, new = _median(lambda: build()(None), budget), _median(lambda: solver(next(values)), budget)
+    found, arrays = {"cold": cold, "prepared": new}, circuit.arrays()
+    if hasattr(solver, "batch") and arrays.n_nodes <= BATCH_NODES:
         sources = (arrays.kind == VOLTAGE) | (arrays.kind == CURRENT)
         samples = np.array([next(values)[sources] for _ in range(SAMPLES)])
-        call = adapter.batch(samples[:16])
+        call = solver.batch(samples[:16])
         call()
         # If a thousand would take longer than seconds, fewer are as informative.
         count = int(min(SAMPLES, max(16, BATCH_SECONDS * 16 / _seconds(call))))
-        found["batch"] = _median(adapter.batch(samples[:count]), 0.0) / count
+        found["batch"] = _median(solver.batch(samples[:count]), 0.0) / count
     return found
 
 
@@ -461,18 +300,14 @@ def _seconds(action: Callable[[], object]) -> float:
 
 
 # ---------------------------------------------------------------------- all of them
-def finished(folder: Path) -> list[dict[str, Any]]:
+def finished(folder: Path) -> dict[Case, dict[str, Any]]:
     """The rows of an earlier run, without truncated or invalid lines, which are measured again."""
-    path, rows = folder / RESULTS, []
+    path, rows = folder / RESULTS, dict[Case, dict[str, Any]]()
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []:
-        try:
+        with contextlib.suppress(ValueError, RecursionError, TypeError, KeyError):
             row = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        kinds = {"family": str, "unknowns": int, "seed": int, "competitor": str}
-        named = isinstance(row, dict) and all(isinstance(row.get(name), kind) for name, kind in kinds.items())
-        if named and ("failure" in row or {"nodes", "cold"} <= set(row)):
-            rows.append(row)
+            if "failure" in row or {"nodes", "cold"} <= set(row):
+                rows[Case(*(row[name] for name in Case._fields))] = row
     return rows
 
 
@@ -495,8 +330,7 @@ def run(
         Called with a line about each measurement.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    rows = {Case(*(row[name] for name in Case._fields)): row for row in finished(folder)}
-    beaten: set[tuple[str, str]] = set()
+    rows, beaten = finished(folder), set[tuple[str, str]]()
     for number, case in enumerate(wanted, 1):
         if case not in rows:
             if (case.family, case.competitor) in beaten and case.competitor != OURS:
@@ -521,7 +355,7 @@ def _measured(case: Case, limit: float, budget: float) -> dict[str, Any]:
     absent = missing(case.competitor)
     if absent:
         return case._asdict() | {"failure": absent}
-    command = [sys.executable, "-m", "circuitsim.bench.runner", *map(str, case), str(budget)]
+    command = [sys.executable, "-m", "circuitsim.bench.runner", json.dumps(case), str(budget)]
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
     try:
         done = subprocess.run(
@@ -536,5 +370,4 @@ def _measured(case: Case, limit: float, budget: float) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    words = sys.argv[1:]
-    print(json.dumps(measure(Case(words[0], int(words[1]), int(words[2]), words[3]), float(words[4])), allow_nan=False))
+    print(json.dumps(measure(Case(*json.loads(sys.argv[1])), float(sys.argv[2])), allow_nan=False))

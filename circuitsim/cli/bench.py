@@ -30,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 @command(
     add_arguments,
     """\
-Each measurement runs in its own process and is stored in OUT; repeat the command to continue. Results of
-other solvers are checked by our certificate and tightened until their verified error is at most 1e-9.
+Each measurement runs in its own process and is stored in OUT; repeat the command to continue. Other solvers'
+tolerances are tightened until node voltages differ from our certified ones by at most 1e-9 of the largest.
 
 examples:
   circuitsim bench --suite small --against cvxpy-nodal:PIQP --out bench-small

@@ -51,22 +51,6 @@ def spanning_forest(n: int, tail: np.ndarray, head: np.ndarray, edges: np.ndarra
     return kept[:count]
 
 
-def forest_flow(first: np.ndarray, second: np.ndarray, need: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Currents first → second (f,), A, on a forest with net currents ``need`` (n,) out of its nodes.
-
-    In each tree the node of the largest ``scale`` (n,) takes the residual, where rounding is relatively smallest.
-    """
-    from scipy.sparse import csr_array
-    from scipy.sparse.linalg import spsolve
-
-    edge, label = np.arange(first.size), component_labels(scale.size, first, second)
-    order = np.lexsort((scale, label))
-    others = np.sort(order[np.diff(label[order], append=-1) == 0])
-    ends = np.append(first, second), np.append(edge, edge)
-    incidence = csr_array((np.repeat([1.0, -1.0], edge.size), ends), (scale.size, edge.size))
-    return np.asarray(spsolve(incidence[others].tocsc(), need[others])) if edge.size else np.zeros(0)
-
-
 def by_node(n: int, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Positions of ``ends`` grouped by node.
 
