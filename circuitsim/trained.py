@@ -129,7 +129,7 @@ def _circuit(path: Path, options: Mapping[str, Any]) -> TrainedModel:
     from circuitsim.learning.estimate import error
     from circuitsim.learning.function import circuit_block
 
-    block = circuit_block(_file(path, "trained.cir"), tolerance=options["tolerance"])
+    block = circuit_block(RunDirectory(path).file("trained.cir"), tolerance=options["tolerance"])
     roles, gain, classes = block.roles, float(options["gain"]), tuple(options["classes"])
     entropy = (options["loss"] or ("cross-entropy" if classes else "squared")) == "cross-entropy"
     loss = CrossEntropy(options["temperature"]) if entropy else SquaredError(options["low"], options["high"])
@@ -175,7 +175,7 @@ def _layers(path: Path, options: Mapping[str, Any]) -> TrainedModel:
     from circuitsim.layered.network import DeepResistiveNetwork
 
     kind: Any = DeepHopfieldBlock if options["model"].startswith("dhn") else DeepResistiveNetwork
-    block = kind.load(_file(path, "model.npz"))
+    block = kind.load(RunDirectory(path).file("model.npz"))
     return _of_images(path, options, block.n_inputs, block.n_outputs, lambda x: block.relax(_fractions(x)).output)
 
 
@@ -183,7 +183,7 @@ def _chain(path: Path, options: Mapping[str, Any]) -> TrainedModel:
     """A chain of stages and blocks (``model.npz``)."""
     from circuitsim.learning.chain import Chain
 
-    chain = Chain.load(_file(path, "model.npz"))
+    chain = Chain.load(RunDirectory(path).file("model.npz"))
     # The number of outputs is the length of the last bias.
     outputs = len(list(chain.elements[-1].parameters.values())[-1])
     return _of_images(path, options, None, outputs, lambda x: chain.output(_bytes(x)))
@@ -194,7 +194,7 @@ def _machine(path: Path, options: Mapping[str, Any]) -> TrainedModel:
     from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
     from circuitsim.boltzmann.study import PATTERNS, pattern_set
 
-    machine = RestrictedBoltzmannMachine.load(_file(path, "model.npz"))
+    machine = RestrictedBoltzmannMachine.load(RunDirectory(path).file("model.npz"))
 
     def states(x: np.ndarray) -> np.ndarray:
         if x.dtype == np.uint8 and not options["grey"]:
@@ -237,7 +237,7 @@ def load_run(path: str | Path) -> TrainedModel:
     UsageError
         No run, or an unfinished one.
     CheckpointError
-        A damaged model file.
+        A model file that is damaged, or not as training wrote it.
     """
     directory = RunDirectory(path)
     path, options = directory.path, directory.options()
@@ -250,12 +250,6 @@ def load_run(path: str | Path) -> TrainedModel:
         return _FAMILIES[model](path, options)
     except KeyError as problem:
         raise UsageError(f"{directory.config} lacks {problem}: the run is of another version") from problem
-
-
-def _file(path: Path, name: str) -> Path:
-    if not (path / name).is_file():
-        raise UsageError(f"{path} has no {name}: the run is not finished (circuitsim train resume --out {path})")
-    return path / name
 
 
 def _images(data: str, directory: str | None, targets: bool, classes: Sequence[str], inputs: int | None) -> Samples:

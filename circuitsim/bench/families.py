@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.errors import UsageError
+from circuitsim.netlist import loads
 
 DIODE_SHARE = 0.3
 """Fraction of the edges that carry a diode in parallel."""
@@ -227,47 +228,27 @@ def _drn(unknowns: int, seed: int) -> Sheet:
 def junctions(m: int, share: float = DIODE_SHARE, seed: int = 0) -> Circuit:
     """A mesh of m×m nodes, 1 kΩ e^{0.5 N(0, 1)} an edge, a junction diode (IS 1e-14 A) of random direction beside a
     fraction of them; m V through 1 kΩ on the left side, 1 kΩ to ground on the right."""
-    from circuitsim.models import MODELS
-
     rng = np.random.default_rng([seed, m, 9])
-    circuit = Circuit(f"shockley-grid, {m * m + 1} unknowns, seed {seed}")
     node = np.array([[f"n{i}_{j}" for j in range(m)] for i in range(m)])
-    ends = [column.tolist() for column in _neighbours(node)]
-    ohms = 1e3 * np.exp(0.5 * rng.standard_normal(len(ends[0])))
-    circuit.voltage_source("V0", "rail", "0", float(m))
-    for i in range(m):
-        circuit.resistor(f"RI{i}", "rail", str(node[i, 0]), 1e3)
-        circuit.resistor(f"RO{i}", str(node[i, -1]), "0", 1e3)
-    for k, (a, b, r) in enumerate(zip(*ends, ohms.tolist())):
-        circuit.resistor(f"R{k}", a, b, r)
-    (diode,) = (row.device for row in MODELS if row.name == "junction diode")
-    assert diode is not None
-    law = diode().with_value("is", 1e-14)
+    ends = np.stack(_neighbours(node), axis=1)
+    ohms = 1e3 * np.exp(0.5 * rng.standard_normal(len(ends)))
+    cards = [f"shockley-grid, {m * m + 1} unknowns, seed {seed}", f"V0 rail 0 {m}", ".model j D(IS=1e-14)"]
+    cards += [f"RI{i} rail n{i}_0 1k\nRO{i} n{i}_{m - 1} 0 1k" for i in range(m)]
+    cards += [f"R{k} {a} {b} {r!r}" for k, ((a, b), r) in enumerate(zip(ends.tolist(), ohms.tolist()))]
     for k, edge in enumerate(rng.permutation(ohms.size)[: round(share * ohms.size)].tolist()):
-        a, b = (column[edge] for column in ends)
-        circuit.device(f"D{k}", *((a, b) if rng.random() < 0.5 else (b, a)), law)
-    return circuit
+        anode, cathode = ends[edge][:: 1 if rng.random() < 0.5 else -1]
+        cards.append(f"D{k} {anode} {cathode} j")
+    return loads("\n".join(cards)).circuit
 
 
 def chain(count: int) -> Circuit:
     """A cascade of inverting amplifiers of finite gain, each followed by a rectifier with load."""
-    circuit = Circuit(f"op-amp-stages, {3 * count + 1} unknowns")
-    circuit.voltage_source("V0", "o0", "0", 1.0)
+    cards = [f"op-amp-stages, {3 * count + 1} unknowns", "V0 o0 0 1"]
     for k in range(1, count + 1):
-        circuit.resistor(f"RA{k}", f"o{k - 1}", f"n{k}", 1e3)
-        circuit.resistor(f"RB{k}", f"n{k}", f"o{k}", 1e3 * (1.0 + 0.1 * (k % 3 - 1)))
-        circuit.vcvs(f"E{k}", f"o{k}", "0", ("0", f"n{k}"), GAIN)
-        circuit.diode(f"D{k}", f"o{k}", f"d{k}")
-        circuit.resistor(f"RL{k}", f"d{k}", "0", 1e4)
-    return circuit
-
-
-def _shockley_grid(unknowns: int, seed: int) -> Circuit:
-    return junctions(max(2, round(math.sqrt(unknowns))), seed=seed)
-
-
-def _op_amp_stages(unknowns: int, seed: int) -> Circuit:
-    return chain(max(1, round(unknowns / 3)))
+        feedback = 1e3 * (1.0 + 0.1 * (k % 3 - 1))
+        cards += [f"RA{k} o{k - 1} n{k} 1k", f"RB{k} n{k} o{k} {feedback!r}", f"E{k} o{k} 0 0 n{k} {GAIN!r}"]
+        cards += [f"D{k} o{k} d{k}", f"RL{k} d{k} 0 10k"]
+    return loads("\n".join(cards)).circuit
 
 
 class Family(NamedTuple):
@@ -299,8 +280,12 @@ FAMILIES: dict[str, Family] = {
     "crossbar": Family(_crossbar, linear=True),
     "crossbar-1d1r": Family(partial(_crossbar, rectifying=True)),
     "drn": Family(_drn),
-    "shockley-grid": Family(_shockley_grid, linear=True, convex_program=False),
-    "op-amp-stages": Family(_op_amp_stages, convex_program=False),
+    "shockley-grid": Family(
+        lambda unknowns, seed: junctions(max(2, round(math.sqrt(unknowns))), seed=seed),
+        linear=True,
+        convex_program=False,
+    ),
+    "op-amp-stages": Family(lambda unknowns, seed: chain(max(1, round(unknowns / 3))), convex_program=False),
 }
 """All families by name, in the order of the report."""
 

@@ -7,10 +7,11 @@ import io
 import math
 import sys
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from statistics import fmean, median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +23,6 @@ from circuitsim.errors import UsageError
 from circuitsim.formats.columns import markdown
 from circuitsim.plotting.curves import Line
 from circuitsim.training.presets import published
-
-if TYPE_CHECKING:
-    from circuitsim.boltzmann.study import BiasCurves, Settings
 
 MNIST = "The paper's figures are of MNIST; none stands beside a run on other data (–)."
 
@@ -95,6 +93,7 @@ def _table1_paper(runs: list[Run]) -> Paper:
 
 TABLE1 = Study(
     "table1",
+    "Scellier 2024, Table 1: five deep resistive networks on MNIST",
     "Deep resistive networks, Table 1",
     "After Scellier (2024), Table 1: mini-batches of 4, exact block coordinate descent, centred equilibrium "
     "propagation (ep) or backpropagation through the last sweeps (bp). Errors are those after the last epoch trained. "
@@ -144,6 +143,7 @@ def _table3_cells(runs: list[Run], every: list[Run]) -> dict[str, str]:
 
 TABLE3 = Study(
     "table3",
+    "Scellier 2024, Table 3: resistive beside Hopfield networks",
     "Resistive and Hopfield networks of the same size",
     "After Scellier (2024), Table 3: centred equilibrium propagation, exact block coordinate descent with T free and K "
     "nudged sweeps. The columns of sweeps have those to convergence, median and largest over "
@@ -189,16 +189,16 @@ def _many_classes(args: argparse.Namespace, key: Key) -> dict[str, Any]:
 
 
 def _table2_cells(runs: list[Run], every: list[Run]) -> dict[str, str]:
-    whole = round(fmean(run.history[-1]["seconds"] for run in runs))
     return {
         "here: top-1, %": _accuracy(runs),
         "here: top-5, %": _accuracy(runs, "test_top5_error"),
-        "here: h:min:s": f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}",
+        "here: h:min:s": str(timedelta(seconds=round(fmean(run.history[-1]["seconds"] for run in runs)))),
     }
 
 
 TABLE2 = Study(
     "table2",
+    "Nest & Ernoult 2024, Table 2: deep networks on many classes",
     "Many classes, deep networks in blocks of two",
     "After Nest & Ernoult (2024), Table 2: equilibrium propagation (ep) beside implicit differentiation (bp); accuracy "
     "on the test images. The paper's figures are of whole networks on all images; none stands beside another run (–).",
@@ -259,6 +259,7 @@ def _is_cut(key: Key) -> bool:
 
 SPLIT = Study(
     "split",
+    "Nest & Ernoult 2024, Table 1: one network in blocks of different sizes",
     "One network, cut into blocks",
     "After Nest & Ernoult (2024), Table 1: equilibrium propagation (ep) beside implicit differentiation (bp). The "
     "paper's figures are of the published networks on CIFAR-10; none stands beside another run (–).",
@@ -298,8 +299,17 @@ def _gradients(title: str, of: Callable[[Any, Any, Any, int], Findings], args: a
     """A comparison of the gradients of EP and of implicit differentiation (ID) on one chain."""
     chain, x, y = _setting(args)
     found = of(chain, x, y, args.seed)
-    page = [f"# {title}", "", _about(args, chain), "", *found.page, "", _kinks(chain, x, y), ""]
-    return found._replace(page=page)
+    samples = f"samples of {args.dataset}" if args.dataset else "random images"
+    about = (
+        f"6 blocks, 15 layers, {sum(a.size for a in chain.parameters.values())} parameters (widths over "
+        f"{DIVISORS[args.size]}), {args.batch} {samples}, {args.sweeps} free and {args.nudged_sweeps} nudged sweeps, "
+        f"beta {args.beta}, seed {args.seed}, double precision. After Nest & Ernoult (2024), §4.2."
+    )
+    # Where a unit changes, EP at a finite nudge differs from ID.
+    share = chain.gradient((x, y), np.random.default_rng(0))[1]["kink_share"]
+    hint = ": EP and ID differ there; a smaller --beta has fewer" if share else ""
+    kinks = f"share of clamped units that change between the phases (kinks): {share:.3g}{hint}"
+    return found._replace(page=[f"# {title}", "", about, "", *found.page, "", kinks, ""])
 
 
 def figure_chain(size: str = "small", sweeps: int = 60, nudged: int = 20, beta: float = 1e-4, seed: int = 0) -> Any:
@@ -312,29 +322,30 @@ def figure_chain(size: str = "small", sweeps: int = 60, nudged: int = 20, beta: 
     return build_chain(layers.cut((32, 32, 3), BLOCKS, 10), chaining={"beta": beta}, dtype="float64", seed=seed)
 
 
+STYLES: dict[str, dict[str, Any]] = {
+    "ep": {"color": "k", "linestyle": ":", "zorder": 3},
+    "id": {"linewidth": 2.5, "alpha": 0.6},
+}
+"""Method → style of its curves."""
+
+
 def _curves(chain: Any, x: Any, y: Any, seed: int) -> Findings:
     """Figure 3: estimates of single weights, sweep by sweep."""
     from circuitsim.ffebm.comparison import gradient_curves
 
     curves = gradient_curves(chain, x, y, seed=seed)
-    shown = [
-        {"parameter": c.name}
-        | {
-            name: f"{v:.3g}"
-            for name, v in zip(("first", "worst", "last"), (c.deviation[0], c.deviation.max(), c.deviation[-1]))
-        }
-        for c in curves
-    ]
+    shown, table, drawn = list[dict[str, Any]](), list[dict[str, Any]](), list[Line]()
+    for curve in curves:
+        places = {"first": curve.deviation[0], "worst": curve.deviation.max(), "last": curve.deviation[-1]}
+        shown.append({"parameter": curve.name} | {name: f"{value:.3g}" for name, value in places.items()})
+        values = {(of, k): y for of in STYLES for k, y in enumerate(getattr(curve, of).T.tolist())}
+        for sweep, row in enumerate(zip(*values.values()), 1):
+            columns = {f"{of}{k}": value for (of, k), value in zip(values, row)}
+            table.append({"parameter": curve.name, "sweep": sweep, **columns})
+        for (of, k), y in values.items() if "weights" in curve.name else ():
+            drawn.append(Line(curve.name, "_" if k else of.upper(), range(1, len(y) + 1), y, STYLES[of]))
     text = "Largest |EP − ID| of all entries over the largest |ID|: after the first nudged sweep, at worst, at the end."
     worst = max(float(curve.deviation.max()) for curve in curves)
-    entries, sweeps = range(curves[0].ep.shape[1]), range(1, len(curves[0].ep) + 1)
-    table, drawn = list[dict[str, Any]](), list[Line]()
-    for c in curves:
-        both = {f"{method}{k}": own[:, k].tolist() for method, own in (("ep", c.ep), ("id", c.id)) for k in entries}
-        table += [{"parameter": c.name, "sweep": n} | {name: own[n - 1] for name, own in both.items()} for n in sweeps]
-        for k in entries if "weights" in c.name else ():
-            drawn.append(Line(c.name, "_" if k else "ID", sweeps, both[f"id{k}"], {"linewidth": 2.5, "alpha": 0.6}))
-            drawn.append(Line(c.name, "_" if k else "EP", sweeps, both[f"ep{k}"], {"color": "k", "linestyle": ":"}))
     page = [text, "", *markdown(shown), "", f"worst of all parameters and sweeps: {worst:.3g}"]
     return Findings(page, table, drawn, {"xlabel": "sweeps", "ylabel": "estimated ∂ℓ/∂w"})
 
@@ -344,13 +355,13 @@ def _cosines(chain: Any, x: Any, y: Any, seed: int) -> Findings:
     from circuitsim.ffebm.comparison import gradient_cosines
 
     cosines = gradient_cosines(chain, x, y)
-    kinds = [chain.elements[int(name.split(".")[0])].kind for name in cosines]
     rows = [
-        {"parameter": name, "of": kind, "cosine": f"{value:.9f}"} for (name, value), kind in zip(cosines.items(), kinds)
+        {"parameter": name, "of": chain.elements[int(name.split(".")[0])].kind, "cosine": f"{value:.9f}"}
+        for name, value in cosines.items()
     ]
-    least, places = min(cosines.values()), range(len(cosines))
+    least = min(cosines.values())
     axes = {"xlabel": "parameter, first to last", "ylabel": "cosine", "ylim": (min(0.99, least), 1.0005)}
-    curve = Line("", "EP against ID", places, list(cosines.values()), {"marker": "o"})
+    curve = Line("", "EP against ID", range(len(cosines)), [*cosines.values()], {"marker": "o"})
     return Findings([*markdown(rows), "", f"least: {least:.9f}"], rows, [curve], axes)
 
 
@@ -372,26 +383,16 @@ def _setting(args: argparse.Namespace) -> tuple[Any, Any, Any]:
     return chain, data.train[rows], data.train_labels[rows] % 10
 
 
-def _about(args: argparse.Namespace, chain: Any) -> str:
-    samples = f"samples of {args.dataset}" if args.dataset else "random images"
-    return (
-        f"6 blocks, 15 layers, {sum(a.size for a in chain.parameters.values())} parameters (widths over "
-        f"{DIVISORS[args.size]}), {args.batch} {samples}, {args.sweeps} free and {args.nudged_sweeps} nudged sweeps, "
-        f"beta {args.beta}, seed {args.seed}, double precision. After Nest & Ernoult (2024), §4.2."
-    )
-
-
-def _kinks(chain: Any, x: Any, y: Any) -> str:
-    """Number of clamped units that change between the phases, where EP at a finite nudge differs from ID."""
-    share = chain.gradient((x, y), np.random.default_rng(0))[1]["kink_share"]
-    hint = ": EP and ID differ there; a smaller --beta has fewer" if share else ""
-    return f"share of clamped units that change between the phases (kinks): {share:.3g}{hint}"
-
-
-GDU = Comparison("gdu", CHAIN, partial(_gradients, "Every nudged sweep is a step of backpropagation", _curves))
+GDU = Comparison(
+    "gdu",
+    "Nest & Ernoult 2024, Figure 3: nudged sweeps, backpropagation",
+    CHAIN,
+    partial(_gradients, "Every nudged sweep is a step of backpropagation", _curves),
+)
 
 COSINE = Comparison(
     "cosine",
+    "Nest & Ernoult 2024, Figure 4: EP and ID, layer by layer",
     CHAIN,
     partial(_gradients, "Cosine between the gradients of EP and of implicit differentiation", _cosines),
 )
@@ -420,41 +421,37 @@ DRAWN = {
 
 
 def _bias(args: argparse.Namespace) -> Findings:
-    from circuitsim.boltzmann.study import Settings, run_study
+    """Means and deviations over all runs; the page is independent of machine and date."""
+    from circuitsim.boltzmann.study import Settings, final_gaps, run_study
     from circuitsim.training import ProgressLine
 
-    settings, results = Settings(args.runs, args.updates, args.k, args.batches, args.seed), dict[str, Any]()
+    settings = Settings(args.runs, args.updates, args.k, args.batches, args.seed)
+    comparable = (settings.updates, settings.k) == (50_000, 1)
+    gaps, ends, rows, lines = list[dict[str, str]](), list[dict[str, str]](), list[dict[str, Any]](), list[Line]()
     for name in GAPS if args.patterns == "both" else [args.patterns]:
         line = ProgressLine(sys.stderr, TITLES[name])
-        results[name] = run_study(settings, name, line.update)
+        found = run_study(settings, name, line.update)
         line.close()
-    axes = {"xlabel": "updates", "ylabel": "error of the expected gradient", "yscale": "log"}
-    curves = [
-        Line(f"{TITLES[name]}, CD-{settings.k}", label, found.updates, getattr(found, of).mean(axis=0))
-        for name, found in results.items()
-        for label, of in DRAWN.items()
-    ]
-    return Findings(_bias_page(settings, results), _bias_rows(results), curves, axes)
-
-
-def _bias_page(settings: Settings, results: dict[str, BiasCurves]) -> list[str]:
-    """The result as text and numbers; independent of machine and date."""
-    from circuitsim.boltzmann.study import final_gaps
-
-    comparable = (settings.updates, settings.k) == (50_000, 1)
-    first, second = [], []
-    for name, curves in results.items():
-        row: dict[str, str] = {"patterns": TITLES[name]}
+        curves = {of: getattr(found, of) for of in CURVES.values()}
+        mean = {of: y.mean(axis=0) for of, y in curves.items()}
+        deviation = {of: y.std(axis=0, ddof=1) for of, y in curves.items()}
+        for k, updates in enumerate(found.updates.tolist()):
+            both = {f"{of}_{what}": float(y[of][k]) for of in curves for what, y in (("mean", mean), ("sd", deviation))}
+            rows.append({"patterns": name, "updates": updates, **both})
+        lines += [
+            Line(f"{TITLES[name]}, CD-{args.k}", label, found.updates.tolist(), mean[of].tolist())
+            for label, of in DRAWN.items()
+        ]
+        patterns = {"patterns": TITLES[name]}
         # A bar inside a cell would end it.
-        gaps = {key.replace("|", "\\|"): gap for key, gap in final_gaps(curves, settings).items()}
-        cells = {key: f"{gap.mean:.5f} ± {gap.spread:.5f}" for key, gap in gaps.items()}
-        first.append(row | cells | beside({"paper": f"{GAPS[name]:.5f}"}, comparable))
-        last = {column: getattr(curves, of)[:, -1] for column, of in CURVES.items()}
-        cells = {column: f"{value.mean():.5g} ± {value.std(ddof=1):.2g}" for column, value in last.items()}
-        broken = int((curves.largest_bias > curves.bound + 1e-12).sum())  # by more than round-off
-        second.append(row | cells | {"bound < bias": f"{broken} of {curves.bound.size}"})
+        last = {key.replace("|", "\\|"): gap for key, gap in final_gaps(found, settings).items()}
+        cells = {key: f"{gap.mean:.5f} ± {gap.spread:.5f}" for key, gap in last.items()}
+        gaps.append(patterns | cells | beside({"paper": f"{GAPS[name]:.5f}"}, comparable))
+        cells = {column: f"{mean[of][-1]:.5g} ± {deviation[of][-1]:.2g}" for column, of in CURVES.items()}
+        broken = int((found.largest_bias > found.bound + 1e-12).sum())  # by more than round-off
+        ends.append(patterns | cells | {"bound < bias": f"{broken} of {found.bound.size}"})
     between = "between batches of runs" if settings.batches > 1 else "of batches redrawn from the runs (bootstrap)"
-    return [
+    page = [
         "# Bias of contrastive divergence and its bounds",
         "",
         f"{settings.visible} visible and {settings.hidden} hidden units, full-batch expected CD-{settings.k}, "
@@ -466,30 +463,20 @@ def _bias_page(settings: Settings, results: dict[str, BiasCurves]) -> list[str]:
         "The paper ran 50000 updates of CD-1 and does not say how it sums up its 25 runs; its figure does not stand "
         "beside other runs (–).",
         "",
-        *markdown(first),
+        *markdown(gaps),
         "",
-        *markdown(second),
+        *markdown(ends),
         "",
         "The second table holds means over all runs after the last update, ± the deviation between runs.",
         "`bound < bias` counts measurements along training at which the bound was broken.",
     ]
-
-
-def _bias_rows(results: dict[str, BiasCurves]) -> list[dict[str, Any]]:
-    """The curves: one row per pattern set and time, means and deviations over all runs."""
-    found = []
-    for name, curves in results.items():
-        for index, updates in enumerate(curves.updates.tolist()):
-            row: dict[str, Any] = {"patterns": name, "updates": updates}
-            for of in CURVES.values():
-                values = getattr(curves, of)[:, index]
-                row |= {f"{of}_mean": float(values.mean()), f"{of}_sd": float(values.std(ddof=1))}
-            found.append(row)
-    return found
+    axes = {"xlabel": "updates", "ylabel": "error of the expected gradient", "yscale": "log"}
+    return Findings(page, rows, lines, axes)
 
 
 BIAS = Comparison(
     "cd-bias",
+    "Fischer & Igel 2011, Figure 1: bias of CD-k and its bounds",
     """
 runs N = 25  initialisations in a batch of runs
 updates N = 50000  updates of each run
@@ -593,6 +580,7 @@ def _drop_cells(runs: list[Run], every: list[Run]) -> dict[str, str]:
 
 FORWARD_DROP = Study(
     "forward-drop",
+    "digits by a network of junction diodes, by forward drop",
     "Accuracy against the diodes' forward drop",
     f"`netlists/{DECK}` with its 20 diodes between free nodes as junction diodes of several forward drops at 1 A, V "
     "(IS = 1 A e^(-drop/VT), N = 1; 0: ideal diodes); implicit differentiation, Adam, batch 16; of digits a "
@@ -610,25 +598,14 @@ epochs N = 4  passes over the data""",
     over="drop",
 )
 
-STUDIES: dict[str, tuple[Any, str]] = {
-    "table1": (TABLE1, "Scellier 2024, Table 1: five deep resistive networks on MNIST"),
-    "table2": (TABLE2, "Nest & Ernoult 2024, Table 2: deep networks on many classes"),
-    "table3": (TABLE3, "Scellier 2024, Table 3: resistive beside Hopfield networks"),
-    "cd-bias": (BIAS, "Fischer & Igel 2011, Figure 1: bias of CD-k and its bounds"),
-    "gdu": (GDU, "Nest & Ernoult 2024, Figure 3: nudged sweeps, backpropagation"),
-    "cosine": (COSINE, "Nest & Ernoult 2024, Figure 4: EP and ID, layer by layer"),
-    "forward-drop": (FORWARD_DROP, "digits by a network of junction diodes, by forward drop"),
-    "split": (SPLIT, "Nest & Ernoult 2024, Table 1: one network in blocks of different sizes"),
-}
-
-"""Study → its object with ``options`` and ``run(args)``, its line in the help."""
+STUDIES: tuple[Study | Comparison, ...] = (TABLE1, TABLE2, TABLE3, BIAS, GDU, COSINE, FORWARD_DROP, SPLIT)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """One sub-command per study, with its options."""
     studies = parser.add_subparsers(dest="study", metavar="STUDY", required=True)
-    for name, (study, line) in STUDIES.items():
-        own = studies.add_parser(name, help=line, description=line + ".", allow_abbrev=False)
+    for study in STUDIES:
+        own = studies.add_parser(study.name, help=study.line, description=study.line + ".", allow_abbrev=False)
         add_stated(own, study.options)
         own.set_defaults(of=study)
 

@@ -65,8 +65,8 @@ class Comparison(NamedTuple):
 
     Attributes
     ----------
-    name : str
-        Of its files.
+    name, line : str
+        Name of its command and files; its line in the help.
     lines : str
         Its options (`options_in`).
     compare : callable
@@ -74,6 +74,7 @@ class Comparison(NamedTuple):
     """
 
     name: str
+    line: str
     lines: str
     compare: Callable[[argparse.Namespace], Findings]
 
@@ -101,8 +102,8 @@ class Study(NamedTuple):
 
     Attributes
     ----------
-    name, title, about : str
-        Name of its command and files; title of its page; description.
+    name, line, title, about : str
+        Name of its command and files; its line in the help; title of its page; description.
     axes : mapping of str to tuple
         Axis → its values; ``--<axis>s`` chooses some of them, or other numbers where they are floats.
     train : callable
@@ -128,6 +129,7 @@ class Study(NamedTuple):
     """
 
     name: str
+    line: str
     title: str
     about: str
     axes: Mapping[str, tuple[Any, ...]]
@@ -188,10 +190,10 @@ out DIR  write {self.name}.md, .csv and .png here
         plain = argparse.Namespace(**{name: value for name, value in vars(args).items() if not callable(value)})
         tasks = [
             Task(
-                "-".join([self.name, *map(word, key.values()), str(seed)]),
+                name := "-".join([self.name, *map(word, key.values()), str(seed)]),
                 new_options({"seed": seed, **self.train(args, key)}),
+                args.folder / name if args.runs else None,
                 args.epochs,
-                args.folder if args.runs else None,
                 None if self.measure is None else partial(self.measure, plain, key),
                 end,
             )
@@ -249,17 +251,15 @@ out DIR  write {self.name}.md, .csv and .png here
 
     def _accuracies(self, runs: list[Run]) -> tuple[list[Line], dict[str, Any]]:
         """A curve for each choice of the other axes."""
-        curves: dict[str, list[tuple[Any, float]]] = {}
+        curves: dict[str, dict[Any, float]] = {}
         for group in groups(runs):
-            rest = ", ".join(f"{axis} {value}" for axis, value in group[0].key.items() if axis != self.over)
-            curves.setdefault(rest, []).append((group[0].key[self.over], 100.0 - fmean(run.error for run in group)))
+            rest = dict(group[0].key)
+            x, label = rest.pop(self.over), ", ".join(f"{axis} {value}" for axis, value in rest.items())
+            curves.setdefault(label, {})[x] = 100.0 - fmean(run.error for run in group)
+        dots = {"marker": "o"}
+        lines = [Line(self.title, label, [*points], [*points.values()], dots) for label, points in curves.items()]
         ticks = sorted({run.key[self.over] for run in runs})
-        axes = {"xlabel": self.over, "ylabel": "test accuracy, %", "xticks": ticks}
-        found = []
-        for rest, points in curves.items():
-            x, y = zip(*points)
-            found.append(Line(self.title, rest, x, y, {"marker": "o"}))
-        return found, axes
+        return lines, {"xlabel": self.over, "ylabel": "test accuracy, %", "xticks": ticks}
 
     def _errors(self, args: argparse.Namespace, runs: list[Run]) -> tuple[list[Line], dict[str, Any]]:
         """A curve for each run."""
@@ -267,12 +267,13 @@ out DIR  write {self.name}.md, .csv and .png here
 
         found, last, dotted = list[Line](), max(run.history[-1]["epoch"] for run in runs), "dotted: the paper's"
         for k, group in enumerate(groups(runs)):
+            label, colour = " ".join(map(str, group[0].key.values())), {"color": f"C{k}"}
             for run in group:
-                label = " ".join(map(str, run.key.values())) if run is group[0] else "_"
-                epochs, percent = zip(*((row["epoch"], 100.0 * row["test_error"]) for row in run.history))
-                found.append(Line("", label, epochs, percent, {"color": f"C{k}", "marker": marker_of(len(epochs))}))
+                epochs, errors = zip(*((row["epoch"], 100.0 * row["test_error"]) for row in run.history))
+                found.append(Line("", label, epochs, errors, {**colour, "marker": marker_of(len(epochs))}))
+                label = "_"
             if (paper := self.published(args, group)) is not None:
-                found.append(Line("", dotted, [0, last], [paper.error] * 2, {"color": f"C{k}", "linestyle": ":"}))
+                found.append(Line("", dotted, [0, last], [paper.error] * 2, {**colour, "linestyle": ":"}))
                 dotted = "_"
         return found, {"xlabel": "epochs", "ylabel": "test error, %", "yscale": "log"}
 

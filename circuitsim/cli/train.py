@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +33,7 @@ from circuitsim.cli.models import (
 )
 from circuitsim.cli.options import Option, add_option, check_values, command
 from circuitsim.cli.output import check_target, deliver
-from circuitsim.cli.progress import Interrupt, workers_of
+from circuitsim.cli.progress import INTERRUPTED, Interrupt, workers_of
 from circuitsim.errors import UsageError
 from circuitsim.formats.columns import csv
 from circuitsim.formats.strict_json import dumps
@@ -42,25 +43,32 @@ from circuitsim.training import Callback, Cosine, ProgressLine, RunDirectory, Te
 from circuitsim.training.checkpoint import load_checkpoint
 from circuitsim.training.experiment import Experiment
 from circuitsim.training.history import History, Row
-
-LATER = ("epochs", "checkpoint_seconds", "threads", "seed")
-"""Options of a recorded run that may differ from the requested ones."""
+from circuitsim.training.trainer import Outcome
 
 MEASURES = ("loss", "error", "accuracy", "likelihood")
 """Endings of the names of columns shown."""
 
+MAY_CHANGE = ("epochs", "checkpoint_seconds", "threads")
+"""Options that a continued run may change: training time, checkpoint interval, and threads, which do not affect
+results. Any other change would give another run."""
 
+RESUME = "resume"
+
+
+# ---------------------------------------------------------------------- one run
 class Task(NamedTuple):
     """A model to train, or to continue, in any process.
 
     Attributes
     ----------
     name : str
-        Of the run: its folder in ``folder`` (None: nothing is stored) and its progress line.
+        Of its progress line.
     options : Options
-    epochs : int or None
-        See `train_run`.
+        Those of a new run; a stored one must have the same, except for `MAY_CHANGE`.
     folder : Path or None
+        Its folder; None: nothing is stored.
+    epochs : int or None
+        Total number, by default the model's own. A longer run is not changed.
     after : callable
         Called in the run's process with the experiment, its history and whether it was interrupted.
     end : float
@@ -69,12 +77,131 @@ class Task(NamedTuple):
 
     name: str
     options: Options
-    epochs: int | None
     folder: Path | None
+    epochs: int | None = None
     after: Callable[[Experiment, History, bool], Any] | None = None
     end: float = math.inf
 
 
+def train_run(
+    task: Task,
+    late: Callable[[], bool],
+    tell: Callable[[str], None] | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> tuple[Experiment, Outcome]:
+    """Train a model, or continue the run in its folder.
+
+    Parameters
+    ----------
+    task : Task
+    late : callable
+        Called after every step: whether to stop.
+    tell : callable, optional
+        Called with the title and with each note; None shows neither these nor progress.
+    callbacks : sequence of callable
+        As `Trainer` takes them.
+
+    Raises
+    ------
+    UsageError
+        The folder holds a run with other options, or another process trains in it.
+    """
+    options, recorded, done = task.options, dict[str, Any](), 0
+    directory = None if task.folder is None else RunDirectory(task.folder)
+    if directory is not None and directory.config.exists():
+        check_recorded(directory, options)
+        changed = {name: vars(options).get(name) for name in MAY_CHANGE}
+        recorded = directory.options() | {name: value for name, value in changed.items() if value is not None}
+        options = options_again(recorded)
+    if task.epochs is not None:
+        done = _epochs_begun(directory) if directory is not None and recorded else 0
+        options = options.but(epochs=max(task.epochs, done))
+    made: Experiment = family_of(options.model).build(options)
+    if directory is not None and not recorded:
+        directory.create({**task.options.recorded(), **made.chosen})
+    progress, tell = (ProgressLine(sys.stderr, task.name), tell) if tell else (None, lambda line: None)
+    for line in (made.title, *(f"note: {note}" for note in made.notes)):
+        tell(line)
+    with nullcontext() if directory is None else directory.locked():
+        trainer = Trainer(made.trainable, made.data, made.plan, made.evaluate, directory, progress, late, callbacks)
+        if directory is not None and recorded:
+            before = directory.options().get("epochs")
+            trainer.resume()
+            for note in (*_restarted(directory, made.plan, before, trainer.epoch), *directory.update(recorded)):
+                tell(f"note: {note}")
+        if late() or (task.epochs is not None and done >= task.epochs):
+            return made, Outcome(trainer.history, False, 0, 0)
+        return made, trainer.train()
+
+
+def check_recorded(directory: RunDirectory, options: Options) -> None:
+    """Refuse a folder that holds a run with other options."""
+    recorded = directory.options()
+    for name, asked in json.loads(json.dumps(options.recorded())).items():
+        if asked is not None and name not in (*MAY_CHANGE, "seed") and recorded.get(name, asked) != asked:
+            found = f"{name} = {recorded[name]!r}, not {asked!r}" if len(repr(asked)) < 80 else f"other {name}"
+            raise UsageError(f"{directory.path} holds a run with {found}; name another --out, or --runs")
+
+
+def _epochs_begun(directory: RunDirectory) -> int:
+    """Epochs begun by the run in a directory."""
+    if not directory.checkpoint.exists():
+        return 0
+    counters = load_checkpoint(directory.checkpoint)[1]["counters"]
+    return int(counters["epoch"]) + (counters["batch"] > 0)
+
+
+def _restarted(directory: RunDirectory, plan: TrainingPlan, before: int | None, done: int) -> Iterator[str]:
+    """Notes on a run that continues: without a checkpoint, or by a cosine schedule over another number of epochs, which
+    changes the learning rate."""
+    if not directory.checkpoint.exists():
+        yield f"{directory.path} has no checkpoint: training begins again"
+    if isinstance(plan.schedule, Cosine) and before and done < plan.epochs:
+        old, new = replace(plan.schedule, epochs=before).factor(done), plan.schedule.factor(done)
+        if old != new:
+            yield (
+                f"the cosine schedule now ends at epoch {plan.epochs}, not {before}: the factor on the learning rate "
+                f"in epoch {done + 1} is {new:.3g} instead of {old:.3g} (column rate_factor)"
+            )
+
+
+def _kept(folder: Path | None, pictures: bool, made: Experiment, history: History, interrupted: bool) -> list[str]:
+    """Write the model of a finished run, and its pictures; the names of the files."""
+    if folder is None or interrupted:
+        return []
+    files = made.save(folder)
+    RunDirectory(folder).seal(files)
+    return [*files, *(made.draw(folder, history) if pictures else [])]
+
+
+def _train(task: Task, pictures: bool, tensorboard: str | None) -> int:
+    """Train one model with all that is shown; 0 when done, 130 when interrupted and saved."""
+
+    def tell(line: str) -> None:
+        print(line, file=sys.stderr if line.startswith("note: ") else sys.stdout)
+
+    with Interrupt() as stopped:
+        made, outcome = train_run(task, stopped, tell, [] if tensorboard is None else [TensorBoard(tensorboard)])
+    if outcome.interrupted:
+        saved = "nothing saved (no --out)"
+        if task.folder is not None:
+            saved = f"saved in {task.folder}; continue with circuitsim train resume --out {task.folder}"
+        print(f"interrupted after {outcome.updates} updates: {saved}", file=sys.stderr)
+        return INTERRUPTED
+    # Written before anything is printed: nobody may read it to its end.
+    files = _kept(task.folder, pictures, made, outcome.history, False)
+    nothing = ["nothing was trained (0 epochs)"]
+    for line in made.summary(outcome.history) if outcome.history.rows else nothing:
+        print(line)
+    if outcome.skipped:
+        print(f"note: {outcome.skipped} steps were skipped because their gradients were not certified", file=sys.stderr)
+    if task.folder is not None:
+        print(f"written to {task.folder}: {', '.join(files)}, history, checkpoint")
+    outcome.require_steps()
+    return 0
+
+
+# ---------------------------------------------------------------------- several runs
 class Finished(NamedTuple):
     """The data set of a run, the rows of its history, the result of its ``after``, and whether it was interrupted."""
 
@@ -95,17 +222,26 @@ def train_all(tasks: Sequence[Task], workers: int | None, dask: str | None) -> I
 
 
 def _finished(shown: set[str] | None, task: Task) -> Finished:
+    """One of several runs; lines in ``shown`` are not shown again, None shows none."""
+
+    def tell(line: str) -> None:
+        if shown is not None and line not in shown:
+            print(line, file=sys.stderr)
+            shown.add(line)
+
     with Interrupt() as stopped:
 
         def late() -> bool:
             return stopped() or time.time() >= task.end
 
         # Stored runs are shown even after the time limit; new ones are not started.
-        if late() and (task.folder is None or not (task.folder / task.name).exists()):
+        if late() and (task.folder is None or not task.folder.exists()):
             return Finished("", [], None, stopped())
-        made, dataset, history = train_run(task.name, task.options, task.epochs, task.folder, late, shown)
-        after = {} if task.after is None or not history.rows else task.after(made, history, stopped())
-        return Finished(dataset, history.rows, after, stopped())
+        made, outcome = train_run(task, late, None if shown is None else tell)
+        rows, given = outcome.history.rows, vars(task.options)
+        after = task.after(made, outcome.history, stopped()) if task.after and rows else {}
+        name = given.get("dataset") or Path(given.get("data") or "").stem
+        return Finished(str(made.chosen.get("dataset", name)), rows, after, stopped())
 
 
 def run_seeds(options: Options) -> int:
@@ -113,25 +249,24 @@ def run_seeds(options: Options) -> int:
     folder = None if options.out is None else Path(options.out).resolve()
     seeds, tasks = range(options.seed, options.seed + options.seeds), []
     for seed in seeds:
-        name, own = f"seed-{seed}", options.but(seed=seed)
-        after = partial(_kept, None if folder is None else folder / name, not options.no_pictures)
-        tasks.append(Task(name, own, options.epochs, folder, after))
-        if folder is not None:
-            _check_recorded(RunDirectory(folder / name), own.recorded())
+        own = None if folder is None else folder / f"seed-{seed}"
+        task = Task(f"seed-{seed}", options.but(seed=seed), own, options.epochs)
+        tasks.append(task._replace(after=partial(_kept, own, not options.no_pictures)))
+        if own is not None and (directory := RunDirectory(own)).config.exists():
+            check_recorded(directory, task.options)
     found: list[Finished] = []
     for finished in train_all(tasks, options.workers, options.dask):
         print(f"seed {seeds[len(found)]} done ({len(found) + 1} of {len(seeds)})", file=sys.stderr)
         found.append(finished)
-    done = [(str(seed), one.rows[-1]) for seed, one in zip(seeds, found) if one.rows]
+    done = {str(seed): one.rows[-1] for seed, one in zip(seeds, found) if one.rows}
     if done:
-        names = list(done[0][1])
+        names = list(next(iter(done.values())))
         shown = [name for name in names if name.endswith(MEASURES)]
-        values = np.array([[row[name] for name in shown] for _, row in done], dtype=float)
-        rows = [(seed, *numbers) for (seed, _), numbers in zip(done, values.tolist())]
-        if len(done) > 1:
-            rows += [("mean", *values.mean(axis=0).tolist()), ("deviation", *values.std(axis=0, ddof=1).tolist())]
+        values = np.array([[row[name] for name in shown] for row in done.values()], dtype=float)
+        spread = [values.mean(axis=0), values.std(axis=0, ddof=1)] if len(done) > 1 else []
+        rows = [(label, *row.tolist()) for label, row in zip([*done, "mean", "deviation"], [*values, *spread])]
         if folder is not None:
-            text = csv(["seed", *names], [[seed, *row.values()] for seed, row in done])
+            text = csv(["seed", *names], [[seed, *row.values()] for seed, row in done.items()])
             atomic_write(folder / "seeds.csv", text.encode())
         print(Table.of(", ".join(["seed", *shown]), rows).text(), end="")
         if folder is not None:
@@ -139,118 +274,11 @@ def run_seeds(options: Options) -> int:
     if found[-1].interrupted:
         saved = "repeat the command to continue" if folder else "nothing saved (no --out)"
         print(f"interrupted: {saved}", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     return 0
 
 
-def _kept(folder: Path | None, pictures: bool, experiment: Experiment, history: History, interrupted: bool) -> None:
-    """Write the model of a finished run, and its pictures."""
-    if folder is not None and not interrupted:
-        experiment.save(folder)
-        if pictures:
-            experiment.draw(folder, history)
-
-
-def train_run(
-    name: str,
-    given: Options,
-    epochs: int | None,
-    folder: Path | None,
-    late: Callable[[], bool],
-    shown: set[str] | None = None,
-) -> tuple[Any, str, History]:
-    """Train one model, or continue it.
-
-    Parameters
-    ----------
-    name : str
-        The name of the run: its folder and its progress line.
-    given : Options
-        Options of a new run.
-    epochs : int, optional
-        Total number; by default the model's own. A longer run is not changed.
-    folder : Path, optional
-        Folder of the runs; None stores none.
-    late : callable
-        Called after every step: whether to stop.
-    shown : set of str, optional
-        Titles and notes on standard error so far, each shown once; None shows neither these nor progress.
-
-    Returns
-    -------
-    experiment : Experiment
-    dataset : str
-    history : History
-        Without rows if no epoch was completed.
-    """
-    directory = None if folder is None else RunDirectory(folder / name)
-    known = directory is not None and directory.config.exists()
-    options, recorded = given, given.recorded()
-    if known and directory is not None:
-        _check_recorded(directory, recorded)
-        recorded = directory.options()
-        options = options_again(recorded)
-    done = _epochs_begun(directory) if known else 0
-    if epochs is not None:
-        options = options.but(epochs=max(epochs, done))
-    experiment = family_of(options.model).build(options)
-    asked = experiment.plan.epochs if epochs is None else epochs
-    if shown is not None:
-        for text in (experiment.title, *(f"note: {note}" for note in experiment.notes)):
-            if text not in shown:
-                print(text, file=sys.stderr)
-            shown.add(text)
-    trainer = Trainer(
-        experiment.trainable,
-        experiment.data,
-        experiment.plan,
-        experiment.evaluate,
-        directory,
-        None if shown is None else ProgressLine(sys.stderr, name),
-        late,
-    )
-    if known and directory is not None:
-        resume(trainer, directory)
-    elif directory is not None:
-        directory.create({**recorded, **experiment.chosen})
-    history = trainer.history if late() or done >= asked else trainer.train().history
-    data = recorded.get("data", recorded.get("dataset"))
-    return experiment, str(experiment.chosen.get("dataset", Path(data).stem if data else data)), history
-
-
-def resume(trainer: Trainer, directory: RunDirectory) -> None:
-    """Take up a stored run, with a note if it has no checkpoint."""
-    trainer.resume()
-    if not directory.checkpoint.exists():
-        print(f"note: {directory.path} has no checkpoint: training begins again", file=sys.stderr)
-
-
-def _epochs_begun(directory: Any) -> int:
-    """Epochs begun by the run in a directory."""
-    if not directory.checkpoint.exists():
-        return 0
-    counters = load_checkpoint(directory.checkpoint)[1]["counters"]
-    return int(counters["epoch"]) + (counters["batch"] > 0)
-
-
-def _check_recorded(directory: RunDirectory, options: Mapping[str, Any]) -> None:
-    """Refuse a folder with a run with other options."""
-    if not directory.config.exists():
-        return
-    recorded = directory.options()
-    for name, asked in json.loads(json.dumps(dict(options))).items():
-        if asked is not None and name not in LATER and recorded.get(name, asked) != asked:
-            found = f"{name} = {recorded[name]!r}, not {asked!r}" if len(repr(asked)) < 80 else f"other {name}"
-            raise UsageError(f"{directory.path} holds a run with {found}; name another --out, or --runs")
-
-
-RESUME = "resume"
-
-# Options that a resumed run may change: training time, checkpoint interval, and threads, which do not affect results.
-# Any other change would give another run.
-_MAY_CHANGE = ("epochs", "checkpoint_seconds", "threads")
-
-
+# ---------------------------------------------------------------------- the command
 class FamilyParser(Parser):
     """A parser of options by name, given as ``--name value`` or ``name=value``; absent ones stay absent.
 
@@ -336,7 +364,7 @@ def add_arguments(parser: Parser) -> None:
         own.take({"config": SHARED["config"], **options})
     own = sub_parser(RESUME, "continue a run, bit for bit as if it had never stopped")
     known = family_options("drn")
-    names = (*_MAY_CHANGE, "out", "no_pictures", "tensorboard")
+    names = (*MAY_CHANGE, "out", "no_pictures", "tensorboard")
     own.take({name: known[name]._replace(usual=True) for name in names})
 
 
@@ -383,16 +411,10 @@ def run_train(args: argparse.Namespace) -> int:
         return run_seeds(options)
     if options.workers is not None or options.dask is not None:
         raise UsageError("--workers and --dask are for several runs: give --seeds N too")
-    made = family_of(args.model).build(options)
-    directory = None if options.out is None else RunDirectory(options.out)
-    callbacks = _callbacks(options.tensorboard)
-    if directory is not None:
-        directory.create({**options.recorded(), **made.chosen})
-    return _train(made, directory, not options.no_pictures, callbacks)
-
-
-def _callbacks(tensorboard: str | None) -> list[Callback]:
-    return [] if tensorboard is None else [TensorBoard(tensorboard)]
+    folder = None if options.out is None else Path(options.out)
+    if folder is not None:
+        RunDirectory(folder).require_new()
+    return _train(Task("training", options, folder), not options.no_pictures, options.tensorboard)
 
 
 def configured(path: str, known: Mapping[str, Option]) -> dict[str, Any]:
@@ -461,81 +483,11 @@ def _resume(args: argparse.Namespace) -> int:
     missing = [name for name in known if name not in recorded and name not in RUN]
     if missing:
         raise UsageError(f"the recorded configuration lacks {', '.join(missing)}; it cannot be resumed")
-    changed = {name: value for name, value in vars(args).items() if name in _MAY_CHANGE}
+    changed = {name: value for name, value in vars(args).items() if name in MAY_CHANGE}
     check_values(changed, known)
     new_options({"model": model, **changed})  # an error where the family has no such option
-    config = {**recorded, **changed}
-    made = family_of(model).build(options_again(config))
-
-    def begin(trainer: Trainer) -> None:
-        resume(trainer, directory)
-        note = _stretched(made.plan, recorded.get("epochs"), trainer.epoch)
-        if note is not None:
-            print(f"note: {note}", file=sys.stderr)
-        for change in directory.update(config):
-            print(f"note: the software has changed, bits may differ: {change}", file=sys.stderr)
-
-    return _train(made, directory, "no_pictures" not in args, _callbacks(getattr(args, "tensorboard", None)), begin)
-
-
-def _stretched(plan: TrainingPlan, before: int | None, done: int) -> str | None:
-    """The note that a cosine schedule over another number of epochs changes the learning rate; None otherwise."""
-    from dataclasses import replace
-
-    if not isinstance(plan.schedule, Cosine) or not before or done >= plan.epochs:
-        return None
-    old, new = replace(plan.schedule, epochs=before).factor(done), plan.schedule.factor(done)
-    if old == new:
-        return None
-    return (
-        f"the cosine schedule now ends at epoch {plan.epochs}, not {before}: the factor on the learning rate in "
-        f"epoch {done + 1} is {new:.3g} instead of {old:.3g} (column rate_factor)"
-    )
-
-
-def _train(
-    experiment: Experiment,
-    directory: RunDirectory | None,
-    pictures: bool,
-    callbacks: Sequence[Callback],
-    begin: Callable[[Trainer], None] = lambda trainer: None,
-) -> int:
-    """Train an experiment after ``begin(trainer)``, and write its model and, with ``pictures``, its pictures."""
-    print(experiment.title)
-    for note in experiment.notes:
-        print(f"note: {note}", file=sys.stderr)
-    with Interrupt() as stopped, nullcontext() if directory is None else directory.locked():
-        trainer = Trainer(
-            experiment.trainable,
-            experiment.data,
-            experiment.plan,
-            experiment.evaluate,
-            directory,
-            ProgressLine(sys.stderr, "training"),
-            stopped,
-            callbacks,
-        )
-        begin(trainer)
-        outcome = trainer.train()
-    if outcome.interrupted:
-        saved = "nothing saved (no --out)"
-        if directory is not None:
-            saved = f"saved in {directory.path}; continue with circuitsim train resume --out {directory.path}"
-        print(f"interrupted after {outcome.updates} updates: {saved}", file=sys.stderr)
-        return 130
-    files: list[str] = []  # written before anything is printed: nobody may read it to its end
-    if directory is not None:
-        files = experiment.save(directory.path)
-        files += experiment.draw(directory.path, outcome.history) if pictures else []
-    nothing = ["nothing was trained (0 epochs)"]
-    for line in experiment.summary(outcome.history) if outcome.history.rows else nothing:
-        print(line)
-    if outcome.skipped:
-        print(f"note: {outcome.skipped} steps were skipped because their gradients were not certified", file=sys.stderr)
-    if directory is not None:
-        print(f"written to {directory.path}: {', '.join(files)}, history, checkpoint")
-    outcome.require_steps()
-    return 0
+    task = Task("training", options_again({**recorded, **changed}), directory.path)
+    return _train(task, "no_pictures" not in args, getattr(args, "tensorboard", None))
 
 
 @command(
@@ -570,9 +522,8 @@ def run_predict(args: argparse.Namespace) -> int:
     width = len(model.classes)
     classes = [model.classes[k] for k in outputs[:, :width].argmax(axis=1).tolist()] if width else []
     columns = {"sample": [str(k) for k in range(len(outputs))], **({"class": classes} if width else {})}
-    found = Table(
-        (*columns, *model.output_names), ("",) * (len(columns) + len(outputs.T)), (*columns.values(), *outputs.T)
-    )
+    columns |= dict(zip(model.output_names, outputs.T))
+    found = Table(tuple(columns), ("",) * len(columns), tuple(columns.values()))
     longest = max(map(len, evaluation), default=0)
     measures = "".join(f"{name.replace('_', ' '):{longest}}  {x:.6g}\n" for name, x in evaluation.items())
     if args.format == "json":

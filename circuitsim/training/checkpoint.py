@@ -6,13 +6,15 @@ The folder of a run holds its configuration, history, checkpoint and pictures. N
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import platform
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -174,16 +176,25 @@ class RunDirectory:
         UsageError
             There is a run in it already, or it cannot be made.
         """
-        if self.config.exists() or self.checkpoint.exists():
-            raise UsageError(
-                f"{self.path} already holds a run; continue it with circuitsim train resume --out {self.path}, or "
-                "choose another directory"
-            )
+        self.require_new()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
             raise UsageError(f"cannot make the directory {self.path}: {problem.strerror}") from problem
         self._record(config, os.getcwd())
+
+    def require_new(self) -> None:
+        """Refuse a directory that holds a run.
+
+        Raises
+        ------
+        UsageError
+        """
+        if self.config.exists() or self.checkpoint.exists():
+            raise UsageError(
+                f"{self.path} already holds a run; continue it with circuitsim train resume --out {self.path}, or "
+                "choose another directory"
+            )
 
     def update(self, config: Mapping[str, Any]) -> list[str]:
         """Record the configuration of a resumed run; returns what software changed since it was last recorded.
@@ -196,8 +207,34 @@ class RunDirectory:
         now = software_versions()
         return [f"{name} {before.get(name)} → {now[name]}" for name in now if before.get(name) != now[name]]
 
-    def _record(self, config: Mapping[str, Any], folder: str) -> None:
-        stored = {"options": dict(config), "versions": software_versions(), "folder": folder}
+    def seal(self, files: Iterable[str]) -> None:
+        """Record hashes of the files of the trained model, for `file`."""
+        self._record(self._read("options"), self._read("folder", ""), {name: self._hash(name) for name in files})
+
+    def file(self, name: str) -> Path:
+        """A file of the trained model, as training wrote it.
+
+        Raises
+        ------
+        UsageError
+            There is none.
+        CheckpointError
+            It is another one.
+        """
+        path, again = self.path / name, f"circuitsim train resume --out {self.path}"
+        if not path.is_file():
+            raise UsageError(f"{self.path} has no {name}: the run is not finished ({again})")
+        if self._read("files", {}).get(name, found := self._hash(name)) != found:
+            raise CheckpointError(
+                f"{path} is not as training wrote it, but truncated or edited; {again} writes it again"
+            )
+        return path
+
+    def _hash(self, name: str) -> str:
+        return hashlib.sha256((self.path / name).read_bytes()).hexdigest()
+
+    def _record(self, config: Mapping[str, Any], folder: str, files: Mapping[str, str] = MappingProxyType({})) -> None:
+        stored = {"options": dict(config), "versions": software_versions(), "folder": folder, "files": dict(files)}
         text = json.dumps(stored, indent=2, allow_nan=False)
         atomic_write(self.config, text.encode() + b"\n")
 

@@ -64,6 +64,19 @@ def test_a_boltzmann_machine(tmp_path: Path) -> None:
         model.predict(samples.x)
 
 
+def test_a_truncated_deck_is_refused_by_its_name(tmp_path: Path, capsys: Capture) -> None:
+    deck = Path(__file__).parents[2] / "netlists" / "learn-divider"
+    run = trained(tmp_path, "circuit", f"{deck}.cir", "--data", f"{deck}.csv", "--epochs", "1")
+    predict = ["predict", str(run), "--data", f"{deck}.csv"]
+    whole, other = (run / "trained.cir").read_text(), run / "trained.cir"
+    assert main(predict) == 0
+    other.write_text("\n".join(whole.splitlines()[:-4]))
+    assert main(predict) == 2
+    assert f"{other} is not as training wrote it, but truncated or edited" in capsys.readouterr().err
+    assert main(["train", "resume", "--out", str(run), "--no-pictures"]) == main(predict) == 0
+    assert other.read_text() == whole
+
+
 def test_data_that_do_not_fit_are_refused(tmp_path: Path, capsys: Capture) -> None:
     pytest.importorskip("sklearn")
     run = trained(tmp_path, "drn", "--epochs", "0", "--dataset", "digits")

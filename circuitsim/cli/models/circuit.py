@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from circuitsim.cli.deck import elsewhere, read_with, report
 from circuitsim.cli.models import OWN, Options, family_options, optimizer_of, own_options, plan_of, rule_of, schedule_of
 from circuitsim.cli.options import READING
 from circuitsim.datasets.samples import Samples, is_over_time, read_samples, split
-from circuitsim.errors import CircuitError, ConvergenceError, NoEnergyError, UsageError
+from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.formats.columns import table
 from circuitsim.formats.strict_json import dumps as json_text
 from circuitsim.formats.table import Table
@@ -393,17 +393,11 @@ SHOWN = 12
 """Number of elements in the table of derivatives."""
 
 
-class Comparison(NamedTuple):
-    """A gradient compared with the exact one: its norm, relative error and cosine; ``kinks`` over all samples, None
-    where unknown."""
+COLUMNS = ("method", "strength", "norm", "relative_error", "cosine", "kinks")
+"""What is compared of a gradient: its error relative to the exact one and its cosine with it; ``kinks`` over all
+samples, None where unknown."""
 
-    method: str
-    strength: str
-    norm: float
-    relative_error: float
-    cosine: float
-    kinks: int | None
-    gradient: dict[str, float]
+STRENGTH_NAMES = ("beta", "eta", "gamma", "epsilon")
 
 
 def compare(options: Options, given: set[str]) -> str:
@@ -436,88 +430,68 @@ def compare(options: Options, given: set[str]) -> str:
         raise ConvergenceError(f"{(~free.certified).sum()} of {len(x)} samples have no certified operating point")
     problem = GradientProblem(setting.block, x, y, setting.loss, free, np.full(len(x), 1.0 / len(x)))
     variants = (options.variant,) if "variant" in given else ("centred", "positive", "negative")
-    return _written(setting, _compared(setting, _estimates(options, setting, problem, variants)), str(options.compare))
+    names, rows, vectors = _names(setting), list[tuple[Any, ...]](), list[np.ndarray]()
+    for name, strength, estimate in _estimates(options, setting, problem, variants):
+        vectors.append(np.concatenate(list(estimate.parameters.values())))
+        exact, found = vectors[0], vectors[-1]
+        size, norm, off = (float(np.linalg.norm(vector)) for vector in (exact, found, found - exact))
+        cosine = float(found @ exact) / (norm * size) if norm and size else float(norm == size)
+        kinks = None if estimate.kinks is None else int(estimate.kinks.changes.sum())
+        rows.append((name, strength, norm, off / size if size else float(norm > 0.0), cosine, kinks))
+    title, form = setting.block.circuit.title, options.compare
+    if form == "json":
+        methods = [
+            dict(zip(COLUMNS, row)) | {"gradient": dict(zip(names, vector.tolist()))}
+            for row, vector in zip(rows, vectors)
+        ]
+        return json_text({"schema": 2, "title": title, "methods": methods})
+    shown = names if form == "csv" else names[:SHOWN]
+    header, columns = (*COLUMNS, *shown), (*zip(*rows), *np.transpose(vectors)[: len(shown)].tolist())
+    compared = Table(header, ("",) * len(header), columns)
+    if form == "csv":
+        return compared.csv()
+    more = len(names) - SHOWN
+    return f"{title}\n{compared.text()}" + f"… and {more} more elements (--compare csv has all)\n" * (more > 0)
 
 
 def _estimates(
     options: Options, setting: Setting, problem: GradientProblem, variants: tuple[str, ...]
-) -> list[tuple[str, str, Estimate]]:
+) -> Iterator[tuple[str, str, Estimate]]:
     """(method, its strength, estimate) for implicit differentiation and every other applicable method."""
-    rows: list[tuple[str, str, Estimate]] = []
     without: dict[str, list[str]] = {}
-    plans = [("implicit", "centred"), *(("ep", variant) for variant in variants)]
-    plans += [(method, "centred") for method in ("coupled", "frequency", "agnostic")]
-    for method, variant in plans:
-        name = f"ep {variant}" if method == "ep" else method
-        share = options.kink_share if method == "ep" else None
-        asked = options.but(method=method, variant=variant, kink_share=share)
+    plans = {"implicit": options.but(method="implicit", kink_share=None)}
+    plans |= {f"ep {variant}": options.but(method="ep", variant=variant) for variant in variants}
+    for name in ("coupled", "frequency", "agnostic"):
+        plans[name] = options.but(method=name, variant="centred", kink_share=None)
+    for name, asked in plans.items():
         try:
             estimator, _ = estimator_of(asked, setting)
-        except NoEnergyError as error:
-            without.setdefault(str(error), []).append(name)
-            continue
-        try:
             estimate = estimator.estimate(problem)
+            if not estimate.certified.all():
+                raise ConvergenceError("a state is not certified")
         except CircuitError as error:
+            if type(error) is UsageError:  # of an option, not of this method and circuit
+                raise
             without.setdefault(str(error), []).append(name)
             continue
-        if not estimate.certified.all():
-            without.setdefault("a state is not certified", []).append(name)
-            continue
-        if method == "implicit" and estimate.kinks is not None and estimate.kinks.changes.any():
+        if name == "implicit" and estimate.kinks is not None and estimate.kinks.changes.any():
             many, diodes = (estimate.kinks.changes > 0).sum(), estimate.kinks.changes.sum()
             print(
                 f"note: implicit is a one-sided derivative: {diodes} diodes of {many} samples are degenerate "
                 "(no current, no voltage)",
                 file=sys.stderr,
             )
-        rows.append((name, _strength(estimator, estimate), estimate))
+        strengths = {own: getattr(estimator, own) for own in STRENGTH_NAMES if hasattr(estimator, own)}
+        if estimate.beta is not None:
+            strengths["beta"] = estimate.beta
+        yield name, ", ".join(f"{own} {value:.3g}" for own, value in strengths.items()), estimate
     for why, names in without.items():
         print(f"note: {', '.join(names)} {'is' if len(names) == 1 else 'are'} left out: {why}", file=sys.stderr)
-    return rows
-
-
-def _strength(estimator: Any, estimate: Estimate) -> str:
-    names = ("beta", "eta", "gamma", "epsilon")
-    values = {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
-    if estimate.beta is not None:
-        values["beta"] = estimate.beta
-    return ", ".join(f"{name} {value:.3g}" for name, value in values.items())
 
 
 def _names(setting: Setting) -> list[str]:
     """Elements in the order of a gradient: resistors (derivatives by conductance, V²/S), sources (V²/A), parameters of
     devices (V² per unit of their coordinate)."""
-    circuit = setting.block.circuit
+    circuit, order = setting.block.circuit, ("resistor", "current source", "parameter")
     names = [a.name for a in setting.roles.trainable]
-    kinds = {name: circuit[name].kind if name in circuit else "parameter" for name in names}
-    order = {"resistor": 0, "current source": 1, "parameter": 2}
-    return sorted(names, key=lambda name: order[kinds[name]])
-
-
-def _compared(setting: Setting, rows: list[tuple[str, str, Estimate]]) -> list[Comparison]:
-    """All gradients compared with the first."""
-    names, found = _names(setting), []
-    vectors: list[np.ndarray] = [np.concatenate(list(estimate.parameters.values())) for _, _, estimate in rows]
-    size = float(np.linalg.norm(vectors[0]))
-    for (name, strength, estimate), vector in zip(rows, vectors):
-        norm = float(np.linalg.norm(vector))
-        off = float(np.linalg.norm(vector - vectors[0])) / size if size else float(norm > 0.0)
-        cosine = float(vector @ vectors[0]) / (norm * size) if norm and size else float(norm == size)
-        kinks = None if estimate.kinks is None else int(estimate.kinks.changes.sum())
-        found.append(Comparison(name, strength, norm, off, cosine, kinks, dict(zip(names, vector.tolist()))))
-    return found
-
-
-def _written(setting: Setting, found: list[Comparison], form: str) -> str:
-    title, names = setting.block.circuit.title, list(found[0].gradient)
-    if form == "json":
-        return json_text({"schema": 2, "title": title, "methods": [c._asdict() for c in found]})
-    shown = names if form == "csv" else names[:SHOWN]
-    header = (*Comparison._fields[:-1], *shown)
-    columns = tuple(zip(*((*c[:-1], *(c.gradient[name] for name in shown)) for c in found)))
-    compared = Table(header, ("",) * len(header), columns)
-    if form == "csv":
-        return compared.csv()
-    more = len(names) - SHOWN
-    return f"{title}\n{compared.text()}" + f"… and {more} more elements (--compare csv has all)\n" * (more > 0)
+    return sorted(names, key=lambda name: order.index(circuit[name].kind if name in circuit else "parameter"))
