@@ -74,6 +74,7 @@ REFUSED: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any], str]] =
     (circuitsim.CrossbarLayer, ([[1]], "wide"), {}, "word_wire must be a finite number of at least 0, not 'wide'"),
     (circuitsim.CrossbarLayer, ("wide",), {}, "the conductances of a crossbar are a matrix (rows, columns)"),
     (circuitsim.prepared(CIRCUIT).solve, ("1k",), {}, "values must be a dict such as {'R1': 1e3}, or values of all"),
+    (circuitsim.prepared(CIRCUIT).solve, ({},), {"start": "x"}, "start must be an operating point, as solve returns"),
     (built().with_values, ([("V1", 1)],), {}, "values must be a dict such as {'R1': 1e3}, not [('V1', 1)]"),
 ]  # fmt: skip
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from circuitsim.analysis.controlled_system import NOISE, ControlledSystem, measured
 from circuitsim.analysis.convex import prepared_convex
-from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.operating_point import OperatingPoint, check_start
 from circuitsim.analysis.sectioned import sectioned
 from circuitsim.analysis.solution_warnings import (
     floating_control,
@@ -90,6 +90,7 @@ class PreparedControlled:
         ConvergenceError
             None passes its certificate.
         """
+        check_start(start)
         at, near = self._at(self._with(values)), None if start is None else start.currents
         system = at.system
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):

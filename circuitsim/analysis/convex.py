@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.operating_point import OperatingPoint, open_ended
+from circuitsim.analysis.operating_point import OperatingPoint, check_start, open_ended
 from circuitsim.analysis.small_circuit import LARGEST, TOO_DENSE, SmallCircuitSolver, small_circuit_solver
 from circuitsim.analysis.solution_warnings import nonunique_potentials, solution_warnings
 from circuitsim.certificate import Certificate, certify
@@ -107,6 +107,7 @@ class Prepared:
         TopologyError
             Unknown names, values out of range, an array of another length.
         """
+        check_start(start)
         return self.solve_from(self._column(values), None if start is None else start.currents)
 
     def solve_from(self, value: np.ndarray, currents: np.ndarray | None, free: bool = False) -> OperatingPoint:

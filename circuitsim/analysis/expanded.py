@@ -16,7 +16,7 @@ from circuitsim.analysis.amplified import PreparedAmplified, prepared_elementary
 from circuitsim.analysis.collapse import SmoothPoint, assembled, collapsed
 from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.newton import NOTHING, Found, Smooth, Start, iterate, smooth_devices
-from circuitsim.analysis.operating_point import OperatingPoint, open_ended
+from circuitsim.analysis.operating_point import OperatingPoint, check_start, open_ended
 from circuitsim.analysis.small_circuit import SmallCircuitSolver
 from circuitsim.analysis.smooth_proof import proof, unsolved
 from circuitsim.analysis.smooth_small import SmallNewton, Solved
@@ -145,6 +145,7 @@ class PreparedExpanded:
         """The operating point with other element values (Ω, V, A) or device parameters (``D1.vfwd``); see
         `Prepared.solve`.
         """
+        check_start(start)
         circuit, smooth = self.circuit, self.smooth
         if values is not None and not isinstance(values, Mapping):
             value = circuit.column(values)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from circuitsim.analysis.margins import diode_margins
+from circuitsim.arguments import refused
 from circuitsim.certificate import EQUATIONS, Certificate
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, DIODE, ELEMENTS, RESISTOR
@@ -365,6 +366,18 @@ def status_of(error: CircuitError) -> Status:
 def cause_of(error: CircuitError) -> dict[str, object] | None:
     """The witness as in the JSON output; None for an error without one."""
     return error.cause if isinstance(error, NoSteadyStateError) else None
+
+
+def check_start(start: object) -> None:
+    """Refuse a start that is no operating point.
+
+    Raises
+    ------
+    ArgumentError
+        Anything else.
+    """
+    if start is not None and not hasattr(start, "currents"):
+        raise refused("start", start, "an operating point, as solve returns it")
 
 
 def stored_point(stored: Mapping[str, Any], circuit: Circuit) -> OperatingPoint:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.operating_point import OperatingPoint, check_start
 from circuitsim.circuit import Circuit
 from circuitsim.engine.spanning import fixed_voltages
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem
@@ -274,6 +274,7 @@ class PreparedSwitched:
         ConvergenceError
             No states of the switches agree with their controls; a control inside a negative hysteresis.
         """
+        check_start(start)
         if values is None or isinstance(values, Mapping):
             given = dict(values or {})
         else:

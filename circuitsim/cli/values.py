@@ -231,7 +231,7 @@ def run_worst_case(args: argparse.Namespace) -> int:
 
 @command(
     """
-!--adjust NAMES[=LOW:HIGH]  resistors and sources to adjust (repeatable)
+!--adjust NAMES[=LOW:HIGH]  resistors, sources, parameters (D1.is) to adjust (repeatable)
 !--target QUANTITY=VALUE[,weight=W]  'v(out)=2.5' (repeatable)
 --series SERIES {E6 E12 E24 E48 E96 E192}  round to preferred values: {0}
 --deck FILE as written  also write the deck with these values
@@ -242,7 +242,7 @@ def run_worst_case(args: argparse.Namespace) -> int:
 """,
     """\
 Least squares of relative errors, starting from the deck's values. Resistances vary over three decades or
-within bounds. After each rounding to a series the other values are adjusted again.
+within bounds. After each rounding to a series the other values are adjusted again, then pairs are exchanged.
 
 examples:
   circuitsim optimise netlists/divider.cir --adjust 'R*' --target 'v(out)=2' --series E24

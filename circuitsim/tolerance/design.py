@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import chain, combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from circuitsim.analysis.probes import Probe, Reader, parse_probes
 from circuitsim.analysis.solve import circuit_at_operating_point, prepared
 from circuitsim.arguments import listed, numbers, real, refused, table
 from circuitsim.circuit import Circuit
+from circuitsim.circuit.parameters import parameter_values
 from circuitsim.circuit.source import analysis, circuit_of
 from circuitsim.errors import NoSteadyStateError, UsageError
 from circuitsim.formats.result import Result, proof
@@ -52,17 +54,15 @@ def mantissas(name: str) -> np.ndarray:
     return values
 
 
-def neighbours(name: str, value: float) -> tuple[float, float]:
-    """The largest preferred value ≤ ``value`` and the smallest ≥ ``value`` (> 0)."""
-    decade = np.floor(np.log10(value))
-    exponents = np.repeat([decade - 1, decade, decade + 1], mantissas(name).size).astype(int)
-    found = np.array([float(f"{m:.2f}e{e}") for m, e in zip(np.tile(mantissas(name), 3).tolist(), exponents.tolist())])
-    near = value * (1.0 + 1e-12 * np.array([1.0, -1.0]))
-    return float(found[found <= near[0]].max()), float(found[found >= near[1]].min())
+def preferred(name: str, low: float, high: float) -> np.ndarray:
+    """The preferred values from ``low`` to ``high`` (> 0), ascending."""
+    decades = range(math.floor(math.log10(low)), math.floor(math.log10(high)) + 1)
+    found = np.array([float(f"{m:.2f}e{e}") for e in decades for m in mantissas(name).tolist()])
+    return found[(found >= low * (1.0 - 1e-12)) & (found <= high * (1.0 + 1e-12))]
 
 
 DECADES = 3.0
-"""Default bounds in decades around the deck's value."""
+"""Default bounds in decades around the deck's value, of positive parameters."""
 
 STARTS = 8
 """Further starts between the bounds if the targets are not met from the values of the deck."""
@@ -76,8 +76,11 @@ MET = 1e-6
 REFITS = 30
 """Maximum number of evaluations to refit the other values after each rounding."""
 
-PASSES = 20
-"""Maximum number of passes over all values in search of better preferred neighbours."""
+PASSES, TRIED = 100, 50
+"""Maximum number of exchanges of one or two preferred values for others, and of those that are tried for one."""
+
+NEAR = 12
+"""Number of preferred values on either side of one that may take its place: half a decade of E24."""
 
 
 class Target(NamedTuple):
@@ -195,16 +198,18 @@ def optimise(
     """Element values with which quantities meet their targets.
 
     Least squares of the relative errors (trust region with bounds), with exact derivatives from adjoint circuits;
-    resistances vary by their logarithm. If that does not meet the targets, eight other starts follow. Preferred values
-    are chosen among the neighbours of the continuous solution, one element after another, then improved one at a time;
-    each candidate is a certified operating point.
+    resistances and positive parameters of devices vary by their logarithm. If that does not meet the targets, eight
+    other starts follow. Preferred values are chosen among the neighbours of the continuous solution, one element after
+    another, then one or two are exchanged for others within half a decade of E24 while that helps; each candidate is a
+    certified operating point.
 
     Parameters
     ----------
     source : Circuit or Deck
     adjust : sequence of str, or dict of str to (float, float)
-        Names of elements (with wildcards ``*`` and ``?``), with bounds in a dict; by default three decades
-        around a resistance, ± the larger of 1 and twice its size around a source.
+        Names of elements and of parameters of devices (``D1.is``), with wildcards ``*`` and ``?``, with bounds in a
+        dict; by default three decades around what varies by its logarithm, ± the larger of 1 and twice its size around
+        a source.
     targets : sequence of str or Target
         ``"v(out)=2.5"``; relative errors, absolute ones of a target of 0.
     series : str, optional
@@ -246,18 +251,17 @@ def optimise(
     continuous = task.error(x)
     if series:
         x = _rounded(task, x, series)
-    values = dict(zip(task.names, task.value(x).tolist()))
-    if series:
-        # Remove the rounding of the logarithm.
-        ohmic = [name for name, is_ohmic in zip(task.names, task.logarithmic) if is_ohmic]
-        values |= {name: min(neighbours(series, values[name]), key=lambda r: abs(r - values[name])) for name in ohmic}
+    values = task.values(x)
+    if series:  # their three digits, without the rounding of the logarithm
+        values |= {task.names[j]: float(f"{values[task.names[j]]:.3g}") for j in task.ohmic.tolist()}
     point = task.ready.solve(values)
     outputs = {t.quantity: (value, t.value) for t, value in zip(task.targets, task.read(point).tolist())}
     return Design(values, bounds, outputs, task.error(x), continuous, series.upper(), point)
 
 
 class _Problem:
-    """Residuals and derivatives in the variables: logarithms of resistances, values of sources."""
+    """Residuals and derivatives in the variables: logarithms of resistances and positive parameters of devices, else
+    values."""
 
     def __init__(self, circuit: Circuit, bounds: Mapping[str, tuple[float, float]], targets: Sequence[Target]) -> None:
         if not targets:
@@ -267,10 +271,12 @@ class _Problem:
         self.targets = [t._replace(quantity=str(probe)) for t, probe in zip(targets, self.probes)]
         self.wanted = np.array([t.value for t in targets])
         self.weight = np.array([t.weight / (abs(t.value) or 1.0) for t in targets])
-        self.logarithmic = np.array([circuit[name].kind == "resistor" for name in self.names])
+        own = parameter_values(circuit)
+        self.logarithmic = np.array([_by_logarithm(circuit, name, own[name]) for name in self.names])
+        self.ohmic = np.array([j for j, name in enumerate(self.names) if name in circuit and self.logarithmic[j]], int)
         self.low, self.high = (self._variable(np.array([ends[k] for ends in bounds.values()])) for k in (0, 1))
         self.margin = 1e-9 * (self.high - self.low)
-        start = self._variable(np.array([circuit[name].value for name in self.names]))
+        start = self._variable(np.array([own[name] for name in self.names]))
         self.start = np.clip(start, self.low + self.margin, self.high - self.margin)
         self.ready = prepared(circuit)
         self._last: tuple[bytes, OperatingPoint] | None = None
@@ -279,14 +285,18 @@ class _Problem:
         return np.where(self.logarithmic, np.log(np.where(self.logarithmic, value, 1.0)), value)
 
     def value(self, x: np.ndarray) -> np.ndarray:
-        """Element values."""
+        """Values of the parameters."""
         return np.where(self.logarithmic, np.exp(np.where(self.logarithmic, x, 0.0)), x)
+
+    def values(self, x: np.ndarray) -> dict[str, float]:
+        """Values by name."""
+        return dict(zip(self.names, self.value(x).tolist()))
 
     def point(self, x: np.ndarray) -> OperatingPoint:
         """The operating point."""
         key = x.tobytes()
         if self._last is None or self._last[0] != key:
-            self._last = key, self.ready.solve(dict(zip(self.names, self.value(x).tolist())))
+            self._last = key, self.ready.solve(self.values(x))
         return self._last[1]
 
     def read(self, point: OperatingPoint) -> np.ndarray:
@@ -304,8 +314,11 @@ class _Problem:
         """Exact derivatives of the residuals; where one-sided, those towards larger values."""
         point = self.point(x)
         by = dependencies(point)
-        found, own = derivatives(point, self.probes, by), [by.names.index(name) for name in self.names]
-        slope = np.where(np.isnan(found.derivative), np.nan_to_num(found.above), found.derivative)[:, own]
+        found, places = derivatives(point, self.probes, by), {name: k for k, name in enumerate(by.names)}
+        if missing := [name for name in self.names if name not in places]:
+            raise UsageError(f"{missing[0]} cannot be adjusted: near its value the device has other parts")
+        slope = np.where(np.isnan(found.derivative), np.nan_to_num(found.above), found.derivative)
+        slope = slope[:, [places[name] for name in self.names]]
         return self.weight[:, None] * slope * np.where(self.logarithmic, self.value(x), 1.0)
 
     def fitted(self, x: np.ndarray, free: np.ndarray, evaluations: int, near: bool = False) -> np.ndarray:
@@ -351,43 +364,53 @@ class _Problem:
 
 
 def _rounded(task: _Problem, x: np.ndarray, series: str) -> np.ndarray:
-    """Preferred resistances near the continuous solution."""
+    """Preferred resistances near the continuous solution: rounded one after another, while the others compensate; then
+    one or two at a time exchanged for neighbours."""
     x, free = x.copy(), np.ones(x.size, dtype=bool)
-    places = np.flatnonzero(task.logarithmic)
-    # Round the most influential values first, so that the others can compensate.
-    order = places[np.argsort(-np.abs(task.jacobian(x)[:, places]).max(axis=0), kind="stable")]
-    for j in order.tolist():
+    values = {j: np.log(preferred(series, *np.exp([task.low[j], task.high[j]]))) for j in task.ohmic.tolist()}
+    for j, own in values.items():
+        if not own.size:
+            raise UsageError(f"{series} has no value within the bounds of {task.names[j]}")
+    # The most influential first, so that the others can compensate.
+    for j in task.ohmic[np.argsort(-np.abs(task.jacobian(x)[:, task.ohmic]).max(axis=0), kind="stable")].tolist():
         free[j] = False
-        candidates = []
-        for choice in _choices(task, x, j, series):
-            trial = x.copy()
-            trial[j] = choice
-            if free.any():
-                trial = task.fitted(trial, free, REFITS)
-            candidates.append((task.error(trial), trial))
-        x = min(candidates, key=lambda pair: pair[0])[1]
+        trials = [_changed(x, [j], value) for value in _around(values[j], x[j], 1)]
+        x = min([task.fitted(trial, free, REFITS) for trial in trials] if free.any() else trials, key=task.error)
     for _ in range(PASSES):
-        best, better = task.error(x), x
-        for j in places.tolist():
-            for factor in (0.999, 1.001):
-                for choice in _choices(task, x + (np.arange(x.size) == j) * math.log(factor), j, series):
-                    trial = x.copy()
-                    trial[j] = choice
-                    if (error := task.error(trial)) < best:
-                        best, better = error, trial
-        if better is x:
+        better = _exchanged(task, x, values)
+        if better is None:
             break
         x = better
-    return x
+    return task.fitted(x, free, REFITS) if free.any() else x
 
 
-def _choices(task: _Problem, x: np.ndarray, j: int, series: str) -> list[float]:
-    """Logarithms of the preferred values around a resistance, within its bounds if any is."""
-    found = [math.log(value) for value in neighbours(series, float(task.value(x)[j]))]
-    inside = [choice for choice in found if task.low[j] - 1e-12 <= choice <= task.high[j] + 1e-12]
-    if not inside:
-        raise UsageError(f"{series} has no value within the bounds of {task.names[j]}")
-    return inside
+def _exchanged(task: _Problem, x: np.ndarray, values: Mapping[int, np.ndarray]) -> np.ndarray | None:
+    """The values with one or two preferred ones exchanged so that the error is less; of all such exchanges only those
+    are tried whose errors are the least to first order."""
+    error, slope, best = task.residuals(x), task.jacobian(x), task.error(x)
+    moves = [
+        (np.linalg.norm(error + slope[:, chosen] @ (some - x[chosen])), chosen, some)
+        for chosen in map(list, chain(combinations(values, 1), combinations(values, 2)))
+        for some in product(*(_around(values[j], x[j], NEAR) for j in chosen))
+    ]
+    for _, chosen, some in sorted(moves, key=lambda move: move[0])[:TRIED]:
+        trial = _changed(x, chosen, some)
+        if task.error(trial) < best:
+            return trial
+    return None
+
+
+def _changed(x: np.ndarray, places: Sequence[int], values: Any) -> np.ndarray:
+    """A copy of ``x`` with other values at some places."""
+    found = x.copy()
+    found[list(places)] = values
+    return found
+
+
+def _around(values: np.ndarray, x: float, count: int) -> np.ndarray:
+    """The ``count`` values below ``x``, those equal to it, and as many above."""
+    low, high = np.searchsorted(values, [x - 1e-9, x + 1e-9])
+    return values[max(low - count, 0) : high + count]
 
 
 def _probe(target: Target, circuit: Circuit) -> Probe:
@@ -397,35 +420,44 @@ def _probe(target: Target, circuit: Circuit) -> Probe:
     return found[0]
 
 
+ADJUSTABLE = "resistors, sources and parameters of devices (D1.is) can be adjusted"
+
+
 def _bounds(
     circuit: Circuit, adjust: Sequence[str] | Mapping[str, tuple[float, float] | None]
 ) -> dict[str, tuple[float, float]]:
-    """Bounds of the adjustable elements, by name."""
+    """Bounds of the adjustable parameters, by name."""
     given: Mapping[str, tuple[float, float] | None] = adjust if isinstance(adjust, Mapping) else dict.fromkeys(adjust)
-    found: dict[str, tuple[float, float]] = {}
+    found, values = dict[str, tuple[float, float]](), parameter_values(circuit)
     for patterns, ends in given.items():
         for pattern in patterns.split():
-            matching = [n for n in circuit.names if fnmatchcase(n.lower(), pattern.lower())]
+            # R* means elements; names of parameters of devices contain a dot.
+            known = [*circuit.names, *(name for name in values if "." in pattern and name not in circuit)]
+            matching = [name for name in known if fnmatchcase(name.lower(), pattern.lower())]
             if not matching:
-                raise UsageError(f"no element is called {pattern!r}: resistors and sources can be adjusted")
+                raise UsageError(f"nothing is called {pattern!r}: {ADJUSTABLE}")
             for name in matching:
-                found[name] = _ends(circuit, name, ends)
+                found[name] = _ends(circuit, name, values.get(name), ends)
     if not found:
         raise UsageError("nothing to adjust: name elements, for instance --adjust 'R*'")
     return found
 
 
-def _ends(circuit: Circuit, name: str, ends: tuple[float, float] | None) -> tuple[float, float]:
-    element = circuit[name]
-    if element.kind not in ("resistor", "voltage source", "current source") or element.value is None:
-        raise UsageError(f"{name} is a {element.kind}: resistors and sources can be adjusted")
-    ohmic = element.kind == "resistor"
+def _by_logarithm(circuit: Circuit, name: str, value: float) -> bool:
+    """Whether a parameter varies by its logarithm: a resistance, or a positive parameter of a device."""
+    return circuit[name].kind == "resistor" if name in circuit else value > 0.0
+
+
+def _ends(circuit: Circuit, name: str, value: float | None, ends: tuple[float, float] | None) -> tuple[float, float]:
+    if name in circuit and circuit[name].kind not in ("resistor", "voltage source", "current source"):
+        raise UsageError(f"{name} is a {circuit[name].kind}: {ADJUSTABLE}")
+    assert value is not None
+    positive = _by_logarithm(circuit, name, value)
     if ends is None:
-        if ohmic and element.value <= 0.0:
+        if positive and value <= 0.0:
             raise UsageError(f"{name} is 0 Ω: give bounds, for instance {name}=1:1k")
-        factor = 10.0**DECADES
-        far = 2.0 * max(abs(element.value), 0.5)
-        ends = (element.value / factor, element.value * factor) if ohmic else (element.value - far, element.value + far)
-    if not ends[0] < ends[1] or (ohmic and not ends[0] > 0.0):
-        raise UsageError(f"{name}: invalid bounds {ends[0]:g} and {ends[1]:g}" + " (must be above 0 Ω)" * ohmic)
+        factor, far = 10.0**DECADES, 2.0 * max(abs(value), 0.5)
+        ends = (value / factor, value * factor) if positive else (value - far, value + far)
+    if not ends[0] < ends[1] or (positive and not ends[0] > 0.0):
+        raise UsageError(f"{name}: invalid bounds {ends[0]:g} and {ends[1]:g}" + " (must be above 0)" * positive)
     return ends
