@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
 from typing import Any
 
 from circuitsim.analysis.solve import solve
 from circuitsim.analysis.sweep import sweep
 from circuitsim.analysis.sweep_result import Sweep
 from circuitsim.arguments import NAMES, checked, instance
-from circuitsim.errors import CircuitError, DeckWarning
+from circuitsim.errors import CircuitError, DeckWarning, Problem
 from circuitsim.formats.result import Result
 from circuitsim.measurements import measure_sweep
-from circuitsim.netlist.deck import OVER_TIME, Deck, analyses_of, columns_of, measurements_of, steps_of, transfers_of
+from circuitsim.netlist.deck import (
+    OVER_TIME,
+    Deck,
+    analyses_of,
+    columns_of,
+    lowered,
+    measurements_of,
+    steps_of,
+    transfers_of,
+)
 from circuitsim.small_signal import AcResult, ac, ac_sweep
 from circuitsim.small_signal.sensitivity import sensitivity, transfer_function
 from circuitsim.small_signal.stepped import measure_all as over_frequency
 from circuitsim.time_domain import TransientResult, transient, transient_sweep
+from circuitsim.time_domain.fourier import requests, series
 from circuitsim.time_domain.measure import EventError, Failed, MeasurementError, measure_all, not_measured
 
 
 class Results(dict[str, Any]):
-    """Results by the name of the card that requests them: ``op``, ``dc``, ``tran``, ``meas``, ``ac``, ``tf``,
-    ``sens``."""
+    """Results by the name of the card that requests them: ``op``, ``dc``, ``tran``, ``meas``, ``four``,
+    ``ac``, ``tf``, ``sens``."""
 
     def __repr__(self) -> str:
         return "\n".join(f"{name}: {result!r}" for name, result in self.items())
@@ -52,8 +61,8 @@ def run(deck: Deck, leave: Collection[str] = (), **options: Any) -> Results:
     -------
     dict
         ``op``: `OperatingPoint`; ``dc``: `Sweep`; ``tran``: `TransientResult`, or with ``.step`` a `TransientSweep`;
-        ``meas``: value or None by name; ``ac``: `AcResult`, or with ``.step`` an `AcSweep`; ``tf``: list of `Transfer`;
-        ``sens``: `Sensitivity`.
+        ``meas``: value or None by name; ``four``: list of `FourierSeries`; ``ac``: `AcResult`, or with ``.step`` an
+        `AcSweep`; ``tf``: list of `Transfer`; ``sens``: `Sensitivity`.
 
     Raises
     ------
@@ -95,6 +104,9 @@ def run(deck: Deck, leave: Collection[str] = (), **options: Any) -> Results:
             found[name] = result
         if isinstance(result, TransientResult | AcResult | Sweep) and (texts := measurements_of(deck, name)):
             found.setdefault("meas", {}).update(measured(deck, result, texts))
+        if isinstance(result, TransientResult):
+            for request in requests(deck, (), result.stop, _warn):
+                found.setdefault("four", []).extend(series(result, request, lowered(deck)))
     if failed is not None:
         failed.partial_result = found
         raise failed
@@ -111,15 +123,35 @@ def _over_time(deck: Deck, **options: Any) -> Any:
 
 def _over_frequency(deck: Deck, **options: Any) -> Any:
     """Responses, one run per value of ``.step``."""
-    return ac_sweep(deck, failed=partial(_warn, deck), **options) if steps_of(deck) else ac(deck, **options)
+    return ac_sweep(deck, failed=_warner(deck), **options) if steps_of(deck) else ac(deck, **options)
 
 
-def _warn(deck: Deck, error: MeasurementError) -> None:
-    warnings.warn(DeckWarning([not_measured(deck, error)]), stacklevel=6)
+def _warner(deck: Deck) -> Failed:
+    """What warns of a measurement without a result."""
+    return lambda error: _warn(not_measured(deck, error))
+
+
+def _warn(problem: Problem) -> None:
+    warnings.warn(DeckWarning([problem]), stacklevel=6)
 
 
 def _transfers(deck: Deck, **options: Any) -> list[Any]:
     return [transfer_function(deck, *pair, **options) for pair in transfers_of(deck)]
+
+
+def refusing(asked: Sequence[str], failed: Failed) -> Failed:
+    """What raises the errors of the measurements ``asked``, unless their events do not happen; ``failed`` receives all
+    others, each text once."""
+    said = set[str]()
+
+    def refuse(error: MeasurementError) -> None:
+        if error.text in asked and not isinstance(error, EventError):
+            raise error
+        if str(error) not in said:
+            failed(error)
+        said.add(str(error))
+
+    return refuse
 
 
 def measured(
@@ -147,17 +179,10 @@ def measured(
     UsageError
         One of ``asked`` failed.
     """
-    said = failed or partial(_warn, deck)
-
-    def refused(error: MeasurementError) -> None:
-        if not isinstance(error, EventError):
-            raise error
-        said(error)
-
+    texts, refuse = [*own, *asked], refusing(asked, failed or _warner(deck))
+    if not texts:
+        return {}
     if isinstance(found, Sweep):
-        return measure_sweep(deck, found, own, said) | measure_sweep(deck, found, asked, refused)
+        return measure_sweep(deck, found, texts, refuse)
     measure: Callable[..., dict[str, float | None]] = over_frequency if isinstance(found, AcResult) else measure_all
-    names = {name.lower(): value for name, value in deck.parameters.items()}
-    values = measure(found, own, names, said)
-    known = {name.lower(): value for name, value in values.items() if value is not None}
-    return values | measure(found, asked, names | known, refused)
+    return measure(found, texts, lowered(deck), refuse)

@@ -14,7 +14,7 @@ from circuitsim.analysis.probes import Formula, Probe
 from circuitsim.analysis.sweep import sweep
 from circuitsim.analysis.sweep_result import Sweep
 from circuitsim.circuit import Circuit
-from circuitsim.netlist.deck import Deck
+from circuitsim.netlist.deck import Deck, lowered
 from circuitsim.time_domain.measure import Failed, Measurement, MeasurementError, OverTime, in_order
 from circuitsim.time_domain.signals import Signal
 
@@ -155,7 +155,7 @@ def measure_sweep(
     >>> measure_sweep(deck, sweep(deck), ["vth FIND v(in) WHEN v(k)=1.03", "top MAX v(k)"])
     {'vth': 2.06, 'top': 2.5}
     """
-    names = {name.lower(): value for name, value in source.parameters.items()} if isinstance(source, Deck) else {}
+    names = lowered(source) if isinstance(source, Deck) else {}
 
     def read(text: str, known: Mapping[str, float]) -> Measurement:
         if len(found.axes) != 1 or len(found) < 2 or found.failures:

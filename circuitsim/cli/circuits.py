@@ -12,9 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from circuitsim import report as parts
 from circuitsim.cli import main
-from circuitsim.cli.deck import alone, as_dict, elsewhere, printed, read, report, roles_of, run_together, severity
+from circuitsim.cli.deck import as_dict, elsewhere, printed, read, report, roles_of, run_together, severity
 from circuitsim.cli.options import command
-from circuitsim.cli.output import check_drawing, check_ending, check_target, check_targets, deliver, draw, present, save
+from circuitsim.cli.output import (
+    alone,
+    check_drawing,
+    check_ending,
+    check_target,
+    check_targets,
+    deliver,
+    draw,
+    present,
+    save,
+)
 from circuitsim.errors import CircuitError, NetlistError, NoSteadyStateError, Problem, TopologyError, UsageError, some
 from circuitsim.formats import operating_point as forms
 from circuitsim.formats.operating_point import certificate_table
@@ -111,11 +121,7 @@ def _one(args: argparse.Namespace, name: str, command: str) -> int:
     words = [command, args.deck, "--color", args.color, *["-v"] * args.verbose, *["--debug"] * args.debug]
     words += ["--plot", os.path.join(args.plot, f"{name}.png")] if args.plot else []
     if args.output:
-        path = os.path.join(args.output, f"{name}.csv")
-        code = main([*words, "--output", path])
-        if not code:
-            print(f"written to {path}")
-        return code
+        return main([*words, "--output", os.path.join(args.output, f"{name}.csv")])
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
         code = main([*words, "--format", "table"])
@@ -196,8 +202,8 @@ def run_solve(args: argparse.Namespace) -> int:
         _, nets, pads = found.tables().values()
         rows = found.worst(10 if args.top is None else args.top)
         worst = Table.of("worst node, net, voltage, drop", rows, ("", "", "V", "V"))
-        tables = [pads, nets, worst] if args.format == "csv" else [nets, worst, pads]
-        present(found, args, tables, whole=True)
+        tables = {"pads": pads} if args.format == "csv" else {"nets": nets, "worst": worst, "pads": pads}
+        present(found, args, tables, json=lambda: dumps(found.to_dict()))
     else:
         present(
             point,

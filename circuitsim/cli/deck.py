@@ -6,10 +6,9 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from circuitsim.cli.output import check_targets
+from circuitsim.cli.output import TOGETHER, Together, check_targets
 from circuitsim.errors import Problem, UsageError, some
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def read(args: argparse.Namespace) -> Deck:
 
     from circuitsim.netlist import load
 
-    if (together := _RUN.get()) is not None:
+    if (together := TOGETHER.get()) is not None:
         return together.deck
     check_folders(args.allow_include)
     if args.deck != "-" and not os.path.lexists(args.deck):
@@ -148,34 +147,19 @@ def _near(path: str) -> str:
     return "; did you mean " + " or ".join(os.path.join(folder, n) for n in near) + "?" if near else ""
 
 
-class _Run(NamedTuple):
-    """A deck whose analyses are run one after another, and the messages printed."""
-
-    deck: Deck
-    said: set[str]
-
-
-_RUN: ContextVar[_Run | None] = ContextVar("_RUN", default=None)
-
-
 @contextmanager
 def run_together(deck: Deck, before: Iterable[Problem]) -> Iterator[None]:
     """In this context, commands read this deck, and print no warning or note twice, nor any of those in ``before``."""
-    token = _RUN.set(_Run(deck, set(map(str, before))))
+    token = TOGETHER.set(Together(deck, set(map(str, before))))
     try:
         yield
     finally:
-        _RUN.reset(token)
-
-
-def alone() -> bool:
-    """Whether a command runs by itself, not as one of all analyses of a deck."""
-    return _RUN.get() is None
+        TOGETHER.reset(token)
 
 
 def report(problems: Iterable[Problem], verbose: bool = False) -> None:
     """Print warnings and notes on standard error, each text once; notes on one line unless verbose."""
-    run, texts = _RUN.get(), {str(problem): problem for problem in problems}
+    run, texts = TOGETHER.get(), {str(problem): problem for problem in problems}
     said = set[str]() if run is None else run.said
     found = [problem for text, problem in texts.items() if text not in said]
     said.update(texts)

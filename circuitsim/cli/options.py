@@ -9,7 +9,7 @@ import argparse
 import math
 import re
 from argparse import ArgumentTypeError, BooleanOptionalAction
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -281,6 +281,26 @@ def ranged(option: str, values: str, text: str = "") -> tuple[float, ...]:
     except (UsageError, ValueError) as error:
         hint = getattr(error, "hint", "") or "start:stop:step, for instance 0:5:0.1, or a,b,c"
         raise UsageError(f"{option} {(text or values)!r}: {error}\n    hint: {hint}") from None
+
+
+def named(
+    option: str, texts: Sequence[str], form: str, read: Callable[[str, str], Any], alone: bool = False
+) -> dict[str, Any]:
+    """What texts ``NAME=VALUE`` of an option, in this ``form``, give to names: ``read(name, value)``; the value of a
+    name ``alone``, where that is allowed, is empty.
+
+    Raises
+    ------
+    UsageError
+        A name or a value is missing.
+    """
+    found = {}
+    for text in texts:
+        name, _, value = map(str.strip, text.partition("="))
+        if not name or not (value or alone):
+            raise UsageError(f"{option} {text!r}: write {form}")
+        found[name] = read(name, value)
+    return found
 
 
 def _values(text: str) -> tuple[float, ...]:

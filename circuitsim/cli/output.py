@@ -6,8 +6,9 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.errors import UsageError
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from circuitsim.formats.result import Result
     from circuitsim.formats.table import Table
+    from circuitsim.netlist.deck import Deck
 
 FORMATS = {
     "table": "aligned columns, for people",
@@ -128,11 +130,10 @@ def draw(figure: Figure, path: str) -> None:
 def present(
     result: Result,
     args: argparse.Namespace,
-    tables: Sequence[Table] = (),
+    shown: Mapping[str, Table | Result] = MappingProxyType({}),
     more: Mapping[str, Any] = MappingProxyType({}),
     figure: Callable[[], Figure] | None = None,
     plot: str = "DC transfer characteristic",
-    whole: bool = False,
     **own: Callable[[], str],
 ) -> None:
     """Write a result in the format of ``--format``, and its picture if ``--plot`` is given.
@@ -141,52 +142,75 @@ def present(
     ----------
     result : Result
     args : argparse.Namespace
-    tables : sequence of Table
-        Written in place of the tables of the result; CSV and rawfiles contain the first.
+    shown : mapping of str to Table or Result
+        Written in place of the tables of the result, of a result its main one. CSV and rawfiles contain the first;
+        ``circuitsim run`` writes the others as CSV beside it.
     more : mapping
-        Further entries of the JSON object.
+        Further entries of the JSON object, which is that of the first of ``shown``.
     figure : callable, optional
         Makes a picture other than `Result.plot`.
     plot : str
         Kind of plot of a rawfile.
-    whole : bool
-        Whether the JSON object is that of the result even if there are ``tables``; otherwise it is that of the first.
     **own : callable
         Makes the text of a format that needs one of its own.
     """
+    from circuitsim.formats.result import Result
+
     content: str | bytes
-    title, main = result._heading()[0], tables[0] if tables else next(iter(result.tables().values()))
+    title, first = result._heading()[0], next(iter(shown.values()), result)
+    tables = [next(iter(one.tables().values())) if isinstance(one, Result) else one for one in shown.values()]
     if args.format in own:
         content = own[args.format]()
     elif args.format == "json":
         from circuitsim.formats.strict_json import dumps
 
-        content = dumps((main if tables and not whole else result).to_dict() | dict(more))
-    elif args.format == "csv":
-        content = main.csv()
-    elif args.format == "raw":
-        from circuitsim.formats.rawfile import swept
-
-        content = swept(title, main, plot)
-    else:
+        content = dumps(first.to_dict() | dict(more))
+    elif args.format == "table":
         content = result.text(tables)
+    else:
+        main = tables[0] if tables else next(iter(result.tables().values()))
+        if args.format == "csv":
+            content = main.csv()
+        else:
+            from circuitsim.formats.rawfile import swept
+
+            content = swept(title, main, plot)
     if args.format == "raw" and args.binary:
         from circuitsim.formats.rawfile import binary
 
         content = binary(content)
     deliver(content, args.output)
+    for name, table in list(zip(shown, tables))[1:] if args.output and not alone() else ():
+        deliver(table.csv(), f"{os.path.splitext(args.output)[0]}-{name}.csv")
     if args.plot:
         draw((figure or result.plot)(), args.plot)
 
 
 def deliver(content: str | bytes, path: str | None) -> None:
-    """Print ``content``, or write it to ``path``; bytes are for a file."""
+    """Print ``content``, or write it to ``path``, which ``circuitsim run`` says; bytes are for a file."""
     if isinstance(content, bytes):
         save(content, path or "")
     elif path is None or path == "-":
         sys.stdout.write(content)
     else:
         save(content.encode(), path)
+        if not alone():
+            print(f"written to {path}")
+
+
+class Together(NamedTuple):
+    """A deck whose analyses are run one after another, and the messages printed."""
+
+    deck: Deck
+    said: set[str]
+
+
+TOGETHER: ContextVar[Together | None] = ContextVar("TOGETHER", default=None)
+
+
+def alone() -> bool:
+    """Whether a command runs by itself, not as one of all analyses of a deck."""
+    return TOGETHER.get() is None
 
 
 def save(content: bytes, path: str) -> None:

@@ -7,18 +7,17 @@ import cmath
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from circuitsim.analysis.probes import Formula, Probe, all_probes, parse_probes
+from circuitsim.analysis.probes import all_probes, parse_probes
 from circuitsim.analysis.sweep import Sweep, sweep
-from circuitsim.circuit import Circuit
-from circuitsim.cli.deck import alone, elsewhere, opened, printed, read, report
-from circuitsim.cli.options import command, ranged, spice_number
-from circuitsim.cli.output import check_targets, present
+from circuitsim.cli.deck import elsewhere, opened, printed, read, report
+from circuitsim.cli.options import command, named, ranged, spice_number
+from circuitsim.cli.output import alone, check_targets, present
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress, workers_of
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.formats.rawfile import swept
@@ -30,10 +29,12 @@ from circuitsim.netlist.deck import (
     TIME,
     DcSweep,
     Deck,
+    FourierCard,
     SmallSignal,
     Spacing,
     Transient,
     Vary,
+    lowered,
     measurements_of,
     memory,
     ranges_of,
@@ -45,45 +46,39 @@ if TYPE_CHECKING:
 
     from circuitsim.time_domain import TransientResult
     from circuitsim.time_domain.fourier import FourierRequest
-    from circuitsim.time_domain.measure import Failed, MeasurementError
+    from circuitsim.time_domain.measure import Failed
 
 
-def present_measured(
+def show(
     found: Result,
     args: argparse.Namespace,
-    tables: Sequence[Table],
-    values: Mapping[str, float | None],
+    shown: Mapping[str, Table | Result],
+    measured: Sweep | Mapping[str, float | None],
     more: Mapping[str, Any] = MappingProxyType({}),
-    errors: Mapping[str, float | None] | None = None,
     **settings: Any,
 ) -> None:
-    """`present` a result with measurements and their error bounds: below its table, in JSON, otherwise on a line of
+    """`present` a result with its measurements, of one run or several: below its table, in JSON, else in lines of
     standard error; with ``--measure`` only the measurements are shown."""
     from circuitsim.time_domain.measure import measurements_table
 
+    if isinstance(measured, Sweep):
+        table: Table | Result = measured
+        values: Mapping[str, Any] = measured.to_dict()["columns"]
+        failed = {failure.row for failure in measured.failures}
+        rows = [row for row in range(len(measured)) if row not in failed]
+        said: dict[str, Mapping[str, Any]] = {
+            f" at {_place(measured, row)}": {name: column[row] for name, column in measured.columns.items()}
+            for row in rows
+        }
+    else:
+        table, values, said = measurements_table(measured, more.get("measurement_errors")), measured, {"": measured}
     if values:
-        measured, more = measurements_table(values, errors), {**more, "measurements": dict(values)}
-        more |= {} if errors is None else {"measurement_errors": dict(errors)}
-        tables = [measured] if args.measure else [*tables, measured]
-        settings["whole"] = settings.get("whole", False) and not args.measure
-    present(found, args, tables, more, **settings)
-    if values and not args.measure and args.format in ("csv", "raw"):
-        print(f"measured: {_said(values)}", file=sys.stderr)
-
-
-def _said(values: Mapping[str, float | None]) -> str:
-    """Measurements in a line."""
-    words = ("failed" if value is None or value != value else f"{value:g}" for value in values.values())
-    return ", ".join(map("{} = {}".format, values, words))
-
-
-def _measured(deck: Deck, found: Any, own: Sequence[str], asked: Sequence[str]) -> dict[str, float | None]:
-    """See `circuitsim.analyses.measured`."""
-    if not own and not asked:
-        return {}
-    from circuitsim.analyses import measured
-
-    return measured(deck, found, own, asked, warner(deck))
+        shown = {"meas": table} if args.measure else {**shown, "meas": table}
+        more = more if args.measure and table is measured else {**more, "measurements": dict(values)}
+    present(found, args, shown, more, **settings)
+    for place, own in said.items() if values and not args.measure and args.format in ("csv", "raw") else ():
+        words = ("failed" if value is None or value != value else f"{value:g}" for value in own.values())
+        print(f"measured{place}: {', '.join(map('{} = {}'.format, own, words))}", file=sys.stderr)
 
 
 def warner(deck: Deck) -> Failed:
@@ -93,176 +88,13 @@ def warner(deck: Deck) -> Failed:
     return lambda error: report([not_measured(deck, error)])
 
 
-def read_shown(args: argparse.Namespace) -> tuple[Deck, list[Probe | Formula]]:
-    """The deck, and the requested columns."""
-    if args.format == "raw" and (args.events or args.measure or args.fourier):
-        raise UsageError(
-            "rawfiles hold waveforms: leave out --events, --measure and --fourier, or choose another --format"
-        )
-    if args.measure and args.fourier:
-        raise UsageError("--measure and --fourier both replace the waveforms: give one of them")
-    deck = opened(args, elsewhere)
-    columns = args.columns or printed(deck, OVER_TIME)
-    return deck, parse_probes(columns, deck.operating_circuit) if columns else [*all_probes(deck.operating_circuit)]
+def _measured(deck: Deck, found: Any, own: Sequence[str], asked: Sequence[str] = ()) -> Mapping[str, float | None]:
+    """See `circuitsim.analyses.measured`; its modules are not imported for nothing."""
+    if not own and not asked:
+        return {}
+    from circuitsim.analyses import measured
 
-
-def lower_names(deck: Deck) -> dict[str, float]:
-    """Values of the deck's parameters by their names in lower case."""
-    return {name.lower(): value for name, value in deck.parameters.items()}
-
-
-def show(
-    args: argparse.Namespace,
-    deck: Deck,
-    probes: Sequence[Probe | Formula],
-    found: TransientResult,
-    measured: Sequence[str],
-    more: Mapping[str, Any],
-    harmonics: Sequence[FourierRequest] = (),
-    outside: Sequence[str] = (),
-) -> None:
-    """Print waveforms, events, measurements or harmonics; ``more`` is for JSON in addition to certificate and energies,
-    measurements ``outside`` the run failed."""
-    from circuitsim.time_domain.fourier import fourier_table, series
-    from circuitsim.time_domain.gradients import measurement_error
-    from circuitsim.time_domain.measure import measure_all
-    from circuitsim.time_domain.result import events_table, waveform_table
-
-    names = lower_names(deck)
-    waves = waveform_table(found, probes, names)
-    values = measure_all(found, measured, names, warner(deck)) | dict.fromkeys(text.split()[0] for text in outside)
-    errors = None
-    if found.errors is not None:
-        errors = {text.split()[0]: measurement_error(found, text, names) for text in measured}
-    spectra = [own for request in harmonics for own in series(found, request, names)]
-    tables, proof = [events_table(found) if args.events else waves], found.checks() | dict(more)
-    if spectra:
-        proof["fourier"] = [own.to_dict() for own in spectra]
-        tables = [fourier_table(spectra)] if args.fourier else [*tables, fourier_table(spectra)]
-
-    def figure() -> Figure:
-        from circuitsim.plotting.curves import plot_waveforms
-
-        drawn = waveform_table(found, probes, names, drawn=True)
-        return plot_waveforms(found.circuit.title, drawn, found.conduction())
-
-    present_measured(found, args, tables, values, proof, errors, figure=figure, plot="Transient Analysis")
-    for own in spectra:
-        print(
-            f"{own.quantity} at {own.frequency:g} Hz: mean {own.mean:g}, first harmonic {own.amplitude[0]:g}, total "
-            f"harmonic distortion {100.0 * own.distortion:.4g} %",
-            file=sys.stderr,
-        )
-
-
-def answerable(
-    circuit: Circuit,
-    shown: tuple[float, float],
-    failed: Failed,
-    texts: Sequence[str],
-    names: Mapping[str, float],
-    varied: Sequence[str] = (),
-) -> tuple[list[str], list[str]]:
-    """The measurements of a deck that a run can have, and those that it cannot; ``failed`` receives their errors.
-    ``varied``: names whose values vary between runs."""
-    from circuitsim.time_domain.measure import MeasurementError, after_others, check_measurements, name_and_words
-
-    found: list[str] = []
-    outside: list[str] = []
-    for text in after_others(texts):
-        missing = name_and_words(text)[1] & {name_and_words(own)[0] for own in outside}
-        try:
-            if missing:
-                raise MeasurementError.of(text, f"{', '.join(missing)} is not measured")
-            check_measurements(circuit, shown, [*found, text], names, varied)
-        except MeasurementError as error:
-            failed(error)
-            outside.append(text)
-        else:
-            found.append(text)
-    return found, outside
-
-
-def harmonics_requested(args: argparse.Namespace, deck: Deck, stop: float | None) -> list[FourierRequest]:
-    """The Fourier series of ``--fourier``, or else of the deck's ``.four`` cards; a card that no run, or none up to
-    ``stop`` s, could have is left out with a warning.
-
-    Raises
-    ------
-    UsageError
-        The same for ``--fourier``.
-    """
-    from circuitsim.time_domain.deck import fourier_requested
-    from circuitsim.time_domain.fourier import check_request, parse_request
-
-    found = []
-    for text in args.fourier or fourier_requested(deck):
-        try:
-            request = parse_request(text, deck.operating_circuit, lower_names(deck))
-            check_request(request, math.inf if stop is None else stop)
-        except UsageError as error:
-            if args.fourier:
-                raise
-            print(f"warning: .four is left out: {error}", file=sys.stderr)
-        else:
-            found.append(request)
-    return found
-
-
-def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], columns: str | None, **options: Any) -> int:
-    """Run transients of a deck at all combinations of varied values, and print the requested output: waveforms, changes
-    of diodes, or measurements.
-
-    Raises
-    ------
-    ConvergenceError
-        Some run failed; the others are printed.
-    """
-    from circuitsim.time_domain import transient_sweep
-    from circuitsim.time_domain.deck import setting
-
-    own = setting(deck, options.get("step"), options.get("stop"), options.get("initial"))
-    span, moving = (own.begin, own.grid.stop), [*map(str, vary), *deck.parameters]  # parameters may depend on others
-    wanted, _ = answerable(own.circuit, span, warner(deck), measurements_of(deck, "tran"), lower_names(deck), moving)
-    wanted += args.measure
-    pool = workers_of(args.workers, getattr(args, "dask", None))
-    with Interrupt() as interrupt, LateProgress("tran") as line, pool as (workers, executor):
-        found = transient_sweep(
-            deck,
-            vary,
-            columns,
-            wanted,
-            tolerance=args.tolerance,
-            progress=interrupt.watch(line),
-            workers=workers or 1,
-            executor=executor,
-            **options,
-        )
-    report(found.measured.warnings)
-    if getattr(args, "events", False):
-        present(found, args, [found.events])
-    else:
-        present_runs(found.measured if args.measure else found.waves, found.measured, args)
-    if interrupt.asked:
-        print(f"interrupted after {len(found.measured)} runs; results so far", file=sys.stderr)
-    check_runs(found.measured, "runs ended with an error")
-    return INTERRUPTED if interrupt.asked else 0
-
-
-def present_runs(
-    chosen: Sweep, measured: Sweep, args: argparse.Namespace, figure: Callable[[], Figure] | None = None
-) -> None:
-    """Write the columns of several runs, or with ``--measure`` their measurements; those of the deck are a table below,
-    in JSON, otherwise a line per run on standard error."""
-    columns = {} if args.measure else measured.to_dict()["columns"]
-    more = {"measurements": columns} if columns else {}
-    tables = [found.tables()["points"] for found in (chosen, measured)[: 1 + bool(columns)]]
-    present(chosen, args, tables, more, figure=figure, whole=True)
-    failed = {failure.row for failure in measured.failures}
-    for row in range(len(measured)) if columns and args.format in ("csv", "raw") else ():
-        if row not in failed:
-            values = {name: float(column[row]) for name, column in measured.columns.items()}
-            print(f"measured at {_place(measured, row)}: {_said(values)}", file=sys.stderr)
+    return measured(deck, found, own, asked, warner(deck))
 
 
 def check_runs(found: Sweep, what: str) -> None:
@@ -282,6 +114,21 @@ def check_runs(found: Sweep, what: str) -> None:
 def _place(runs: Sweep, row: int) -> str:
     """The values of a run."""
     return ", ".join(f"{name}={values[row]:g}" for name, values in runs.axes.items()) or "the deck's values"
+
+
+def varied(texts: Sequence[str]) -> Vary:
+    """What ``--vary`` options vary."""
+    form = "NAME=start:stop:step or NAME=a,b,c, for instance V1=0:5:0.1"
+    vary = named("--vary", texts, form, lambda name, text: ranged("--vary", text, f"{name}={text}"))
+    if len(vary) < len(texts):
+        raise UsageError("--vary names one thing twice; give it one range or one list")
+    return dict(vary.items())
+
+
+def note_steps(deck: Deck, analysis: str) -> None:
+    """Note that an analysis of one circuit ignores ``.step``."""
+    if steps_of(deck):
+        print(f"note: {analysis} uses the values on the cards; .step and .temp are ignored", file=sys.stderr)
 
 
 @command(
@@ -320,27 +167,24 @@ def run_sweep(args: argparse.Namespace) -> int:
     texts = [] if vary else measurements_of(deck, "dc")
     report([w for w in deck.notes if not texts or not set(w.names) & {".meas", ".measure"}], args.verbose)
     asked = vary or ranges_of(deck)
-    for card in (
-        [] if vary or TIME in asked or not alone() else [card for card in deck.analyses if isinstance(card, Transient)]
-    ):
-        print(f"note: .tran (line {card.location.line}) is not run beside .dc; --vary time=… runs it", file=sys.stderr)
+    if not vary and TIME not in asked and alone():
+        for card in deck.of_kind(Transient):
+            where = f".tran (line {card.location.line})"
+            print(f"note: {where} is not run beside .dc; --vary time=… runs it", file=sys.stderr)
     columns = args.columns or printed(deck, OVER_TIME if TIME in asked else STEADY)
     with LateProgress("sweep") as line, workers_of(args.workers, args.dask) as (workers, executor):
         found = sweep(
             deck, asked, columns, args.solver, args.tolerance, line.update, workers or 1, executor, args.checkpoint
         )
     report([w for w in found.warnings if w not in deck.notes], args.verbose)
-    values = _measured(deck, found, texts, args.measure)
-    present_measured(found, args, [found.tables()["points"]], values, whole=True)
+    show(found, args, {"points": found}, _measured(deck, found, texts, args.measure))
     check_runs(found, "points have no operating point")
     return 0
 
 
 def runs_over_time(deck: Deck) -> bool:
     """Whether the deck's sweep is its ``.tran`` card, for a circuit that stores energy."""
-    sweeps = [card for card in deck.analyses if isinstance(card, DcSweep)]
-    cards = [card for card in deck.analyses if isinstance(card, Transient)]
-    return len(cards) == 1 and not sweeps and bool(memory(deck.operating_circuit))
+    return len(deck.of_kind(Transient)) == 1 and not deck.of_kind(DcSweep) and bool(memory(deck.operating_circuit))
 
 
 def _over_time(args: argparse.Namespace, deck: Deck) -> int:
@@ -350,28 +194,6 @@ def _over_time(args: argparse.Namespace, deck: Deck) -> int:
         option = "--checkpoint" if args.checkpoint else "--solver"
         raise UsageError(f"{option} is for operating points; this deck's .tran runs over time: leave it out")
     return run_all(args, deck, steps_of(deck), args.columns or printed(deck, OVER_TIME))
-
-
-def varied(texts: Sequence[str]) -> Vary:
-    """What ``--vary`` options vary."""
-    vary: Vary = dict(_named(text) for text in texts)
-    if len(vary) < len(texts):
-        raise UsageError("--vary names one thing twice; give it one range or one list")
-    return vary
-
-
-def _named(text: str) -> tuple[str, tuple[float, ...]]:
-    """Name and values of one ``--vary``."""
-    name, equals, values = text.partition("=")
-    if not equals or not name.strip() or not values.strip():
-        raise UsageError(f"--vary {text!r}: write NAME=start:stop:step or NAME=a,b,c, for instance V1=0:5:0.1")
-    return name.strip(), ranged("--vary", values.strip(), text)
-
-
-def note_steps(deck: Deck, analysis: str) -> None:
-    """Note that an analysis of one circuit ignores ``.step``."""
-    if steps_of(deck):
-        print(f"note: {analysis} uses the values on the cards; .step and .temp are ignored", file=sys.stderr)
 
 
 @command(
@@ -409,108 +231,159 @@ examples:
 """,
 )
 def run_tran(args: argparse.Namespace) -> int:
-    """Run the transient analysis and print the waveforms."""
-    from circuitsim.time_domain import ImplicitResult, TransientResult, transient
-    from circuitsim.time_domain.deck import fourier_requested, setting
-    from circuitsim.time_domain.measure import check_measurements
+    """Run the transient analysis, or find the periodic steady state, and print the waveforms."""
+    from circuitsim.time_domain import ImplicitResult, TransientResult, steady_state, transient
+    from circuitsim.time_domain.deck import setting
+    from circuitsim.time_domain.fourier import requests
+    from circuitsim.time_domain.measure import check_asked
 
     check_steady(args)
-    deck, probes = read_shown(args)
-    if args.steady:
-        return run_steady(args, deck, probes)
-    vary = varied(args.vary) or steps_of(deck)
+    if args.format == "raw" and (args.events or args.measure or args.fourier):
+        others = "leave out --events, --measure and --fourier, or choose another --format"
+        raise UsageError(f"rawfiles hold waveforms: {others}")
+    if args.measure and args.fourier:
+        raise UsageError("--measure and --fourier both replace the waveforms: give one of them")
+    deck = opened(args, elsewhere)
+    columns = args.columns or printed(deck, OVER_TIME) or ""
+    vary: Vary = {} if args.steady else varied(args.vary) or steps_of(deck)
     if vary and args.fourier:
         raise UsageError("--fourier is for one run: leave out --vary and .step")
-    if vary and fourier_requested(deck):
+    if vary and deck.of_kind(FourierCard):
         print("note: .four is for one run; it is ignored for several", file=sys.stderr)
-    run: dict[str, Any] = {"stop": args.stop, "step": args.step, "initial": initial_values(args.initial)}
-    how: dict[str, Any] = {"method": args.method, "accuracy": args.accuracy}
+    initial = named("--initial", args.initial, "NAME=VALUE, for instance C1=5", _initial) or None
+    run: dict[str, Any] = {"stop": args.stop, "step": args.step, "initial": initial}
+    how: dict[str, Any] = {"tolerance": args.tolerance, "accuracy": args.accuracy}
     if vary:
-        return run_all(args, deck, vary, " ".join(map(str, probes)), **run, **how)
-    own, names = setting(deck, **run), lower_names(deck)
-    harmonics = harmonics_requested(args, deck, own.grid.stop)
-    span = own.begin, own.grid.stop
-    wanted, outside = answerable(own.circuit, span, warner(deck), measurements_of(deck, "tran"), names)
-    wanted += args.measure
-    check_measurements(own.circuit, span, wanted, names)
-    with Interrupt() as interrupt, LateProgress("tran") as line:
+        return run_all(args, deck, vary, columns, **run, **how, method=args.method)
+    parse_probes(columns, deck.operating_circuit)
+    texts, span = [], (0.0, math.inf)
+    if args.steady:
+        note_steps(deck, "--steady")
+    else:
+        own = setting(deck, **run)
+        texts, span = measurements_of(deck, "tran"), (own.begin, own.grid.stop)
+        check_asked(deck, own.circuit, span, args.measure)
+    harmonics = requests(deck, args.fourier, span[1], lambda problem: report([problem]))
+    found: TransientResult
+    with Interrupt() as interrupt, LateProgress("steady" if args.steady else "tran") as line:
         try:
-            found = transient(deck, **run, tolerance=args.tolerance, **how, progress=interrupt.watch(line))
+            if args.steady:
+                points = 1001 if args.points is None else args.points
+                found = steady_state(
+                    deck, period=args.period, initial=initial, points=points, progress=line.update, **how
+                )
+            else:
+                found = transient(deck, **run, **how, method=args.method, progress=interrupt.watch(line))
         except CircuitError as error:
             line.close()
             if isinstance(partial := error.partial_result, TransientResult):
-                show(args, deck, probes, partial, _measurable(deck, partial, wanted, names), {})
+                show_run(args, deck, columns, partial, _measured(deck, partial, [*texts, *args.measure]))
                 print(f"stopped at {partial.stop:g} s by an error; results so far", file=sys.stderr)
             raise
-        more, ended = dict[str, float | None](), interrupt.asked
-        if not ended and isinstance(found, ImplicitResult):
-            more["difference"] = found.difference
+        ended, more = interrupt.asked, dict[str, Any]()
     if ended:
-        wanted, harmonics = _measurable(deck, found, wanted, names), []
-    show(args, deck, probes, found, wanted, more, harmonics, outside)
-    tell_method(args, found)
+        values, harmonics = _measured(deck, found, [*texts, *args.measure]), []
+    else:
+        values = _measured(deck, found, texts, args.measure)
+    if not ended and isinstance(found, ImplicitResult):
+        more["difference"] = found.difference
+    show_run(args, deck, columns, found, values, more, harmonics)
+    if found.reason:
+        print(f"note: implicit method: {found.reason}", file=sys.stderr)
+    report(found.warnings, args.verbose)
     if ended:
         print(f"interrupted at {found.stop:g} s; results so far", file=sys.stderr)
-        return INTERRUPTED
-    return 0
+    return INTERRUPTED if ended else 0
+
+
+def show_run(
+    args: argparse.Namespace,
+    deck: Deck,
+    columns: str,
+    found: TransientResult,
+    values: Mapping[str, float | None],
+    more: Mapping[str, Any] = MappingProxyType({}),
+    harmonics: Sequence[FourierRequest] = (),
+) -> None:
+    """Print waveforms, events, measurements or harmonics; ``more`` is for JSON in addition to certificate and
+    energies."""
+    from circuitsim.time_domain.fourier import fourier_table, series
+    from circuitsim.time_domain.gradients import measurement_error
+    from circuitsim.time_domain.result import events_table, waveform_table
+
+    names, probes = lowered(deck), parse_probes(columns, found.circuit) if columns else [*all_probes(found.circuit)]
+    spectra = [own for request in harmonics for own in series(found, request, names)]
+    more = found.checks() | dict(more)
+    main = events_table(found) if args.events else waveform_table(found, probes, names)
+    shown: dict[str, Table | Result] = {"waveforms": main}
+    if spectra:
+        more["fourier"] = [own.to_dict() for own in spectra]
+        shown = {**({} if args.fourier else shown), "four": fourier_table(spectra)}
+    if found.errors is not None and values:
+        texts = [*measurements_of(deck, "tran"), *args.measure]
+        errors = {text.split()[0]: measurement_error(found, text, names) for text in texts}
+        more["measurement_errors"] = {name: errors[name] for name in values}
+
+    def figure() -> Figure:
+        from circuitsim.plotting.curves import plot_waveforms
+
+        drawn = waveform_table(found, probes, names, drawn=True)
+        return plot_waveforms(found.circuit.title, drawn, found.conduction())
+
+    show(found, args, shown, values, more, figure=figure, plot="Transient Analysis")
+    for own in spectra:
+        print(
+            f"{own.quantity} at {own.frequency:g} Hz: mean {own.mean:g}, first harmonic {own.amplitude[0]:g}, total "
+            f"harmonic distortion {100.0 * own.distortion:.4g} %",
+            file=sys.stderr,
+        )
+
+
+def run_all(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str | None, **options: Any) -> int:
+    """Run transients of a deck at all combinations of varied values, and print the requested output: waveforms, changes
+    of diodes, or measurements.
+
+    Raises
+    ------
+    ConvergenceError
+        Some run failed; the others are printed.
+    """
+    from circuitsim.time_domain import transient_sweep
+
+    pool = workers_of(args.workers, getattr(args, "dask", None))
+    with Interrupt() as interrupt, LateProgress("tran") as line, pool as (workers, executor):
+        found = transient_sweep(
+            deck,
+            vary,
+            columns or None,
+            [*measurements_of(deck, "tran"), *args.measure],
+            progress=interrupt.watch(line),
+            workers=workers or 1,
+            executor=executor,
+            **options,
+        )
+    report(found.measured.warnings)
+    if getattr(args, "events", False):
+        present(found, args, {"events": found.events})
+    else:
+        show(found.waves, args, {"waveforms": found.waves}, found.measured)
+    if interrupt.asked:
+        print(f"interrupted after {len(found.measured)} runs; results so far", file=sys.stderr)
+    check_runs(found.measured, "runs ended with an error")
+    return INTERRUPTED if interrupt.asked else 0
 
 
 def check_steady(args: argparse.Namespace) -> None:
     """Refuse options of a run together with ``--steady``, and those of ``--steady`` without it."""
-    run = {"--stop": args.stop, "--step": args.step, "--vary": args.vary, "--method": args.method}
-    period = {"--period": args.period, "--points": args.points}
-    wrong = next((name for name, value in (run if args.steady else period).items() if value), None)
-    if wrong is not None and args.steady:
-        raise UsageError(f"{wrong} is for a run from time 0; --steady takes --period and --points")
-    if wrong is not None:
-        raise UsageError(f"{wrong} is for the periodic steady state: add --steady")
+    others = ("stop", "step", "vary", "method") if args.steady else ("period", "points")
+    why = "a run from time 0; --steady takes --period and --points"
+    for name in others:
+        if getattr(args, name):
+            raise UsageError(f"--{name} is for {why if args.steady else 'the periodic steady state: add --steady'}")
 
 
-def run_steady(args: argparse.Namespace, deck: Deck, probes: Sequence[Probe | Formula]) -> int:
-    """Find the periodic steady state and print one period of it."""
-    from circuitsim.time_domain import steady_state
-
-    note_steps(deck, "--steady")
-    harmonics = harmonics_requested(args, deck, None)
-    initial, period = initial_values(args.initial), args.period
-    points = 1001 if args.points is None else args.points
-    with LateProgress("steady") as line:
-        found = steady_state(
-            deck,
-            period=period,
-            initial=initial,
-            points=points,
-            tolerance=args.tolerance,
-            progress=line.update,
-            accuracy=args.accuracy,
-        )
-    more = {"difference": found.difference} if found.reason else {}
-    show(args, deck, probes, found, args.measure, more, harmonics)
-    tell_method(args, found)
-    return 0
-
-
-def tell_method(args: argparse.Namespace, found: TransientResult) -> None:
-    """Report why the run needed the implicit method, and its warnings."""
-    if found.reason:
-        print(f"note: implicit method: {found.reason}", file=sys.stderr)
-    report(found.warnings, args.verbose)
-
-
-def _measurable(deck: Deck, found: TransientResult, wanted: Sequence[str], names: Mapping[str, float]) -> list[str]:
-    """The measurements that need only the completed part of a run."""
-    return answerable(found.circuit, (float(found.times[0]), found.stop), warner(deck), wanted, names)[0]
-
-
-def initial_values(pairs: list[str]) -> dict[str, float] | None:
-    """The values of ``--initial``, by element."""
-    found = {}
-    for text in pairs:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip():
-            raise UsageError(f"--initial {text!r}: write NAME=VALUE, for instance C1=5")
-        found[name.strip()] = spice_number(f"--initial {name.strip()}=", value)
-    return found or None
+def _initial(name: str, text: str) -> float:
+    return spice_number(f"--initial {name}=", text)
 
 
 @command(
@@ -553,16 +426,16 @@ def run_ac(args: argparse.Namespace) -> int:
     if args.poles:
         note_steps(deck, "ac --poles")
         return _poles(args, deck)
-    columns = args.columns or printed(deck, ("ac",), amplitudes) or _all(deck)
+    columns = args.columns or printed(deck, ("ac",), amplitudes)
+    sources = named("--source", args.source, "NAME, NAME=MAGNITUDE or NAME=MAGNITUDE<DEGREES", _phasor, True) or None
     if vary := vary or steps_of(deck):
-        return _at_values(args, deck, vary, columns)
-    probes = parse_probes(columns, deck.operating_circuit)
+        return _at_values(args, deck, vary, columns, sources)
+    words = columns or " ".join(f"v({node})" for node in deck.operating_circuit.node_names[1:])
+    probes = parse_probes(words, deck.operating_circuit)
     over = parse_probes(args.over, deck.operating_circuit)[0] if args.over else None
-    sources = dict(_source(text) for text in args.source) or None
     found = ac(deck, _frequencies(args), sources, args.tolerance)
     _warn(found.kinks)
     table, title = response_table(found, probes, over), found.circuit.title  # type: ignore[arg-type]
-    values = _measured(deck, found, measurements_of(deck, "ac"), args.measure)
 
     def figure() -> Figure:
         from circuitsim.plotting.curves import plot_bode
@@ -572,34 +445,28 @@ def run_ac(args: argparse.Namespace) -> int:
     def raw() -> str:
         return swept(title, Table(*zip(*phasor_columns(found, probes, over))), "AC Analysis")  # type: ignore[arg-type]
 
-    present_measured(found, args, [table], values, found.checks(), figure=figure, raw=raw)
+    values = _measured(deck, found, measurements_of(deck, "ac"), args.measure)
+    show(found, args, {"response": table}, values, found.checks(), figure=figure, raw=raw)
     return 0
 
 
-def _at_values(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str) -> int:
+def _at_values(
+    args: argparse.Namespace, deck: Deck, vary: Vary, columns: str | None, sources: Mapping[str, complex] | None
+) -> int:
     """The responses at all combinations of varied values."""
+    from circuitsim.analyses import refusing
     from circuitsim.small_signal import ac_sweep
-    from circuitsim.time_domain.measure import EventError
 
     if args.format == "raw":
         raise UsageError("a rawfile holds one response: choose another --format, or leave out .step and --vary")
-    texts, said = [*measurements_of(deck, "ac"), *args.measure], set[str]()
-
-    def failed(error: MeasurementError) -> None:
-        if error.text in args.measure and not isinstance(error, EventError):
-            raise error
-        if str(error) not in said:
-            warner(deck)(error)
-        said.add(str(error))
-
-    sources = dict(_source(text) for text in args.source) or None
+    texts, failed = [*measurements_of(deck, "ac"), *args.measure], refusing(args.measure, warner(deck))
     with LateProgress("ac") as line:
         found = ac_sweep(
             deck, vary, columns, args.over, texts, _frequencies(args), sources, args.tolerance, failed, line.update
         )
-    measured = found.measured
-    present_runs(measured if args.measure else found.responses, measured, args, None if args.measure else found.plot)
-    check_runs(measured, "runs have no response")
+    picture = None if args.measure else found.plot
+    show(found.responses, args, {"responses": found.responses}, found.measured, figure=picture)
+    check_runs(found.measured, "runs have no response")
     return 0
 
 
@@ -620,10 +487,6 @@ def amplitudes(words: str) -> str:
     """``vm(out) vp(out) vdb(out)`` are all the amplitude ``v(out)``; each is listed once."""
     plain = re.sub(r"\b([vi])(?:m|p|db|r|i)\(", r"\1(", words, flags=re.IGNORECASE)
     return " ".join(dict.fromkeys(plain.split()))
-
-
-def _all(deck: Deck) -> str:
-    return " ".join(f"v({node})" for node in deck.operating_circuit.node_names[1:])
 
 
 def _warn(kinks: Sequence[str]) -> None:
@@ -652,13 +515,8 @@ def _frequencies(args: argparse.Namespace) -> np.ndarray | None:
     return frequencies(SmallSignal(spacing, points, (first, last), DEFAULT.location))
 
 
-def _source(text: str) -> tuple[str, complex]:
-    """``V1``, ``V1=2`` or ``V1=2<90``."""
-    import math
-
-    name, _, amplitude = text.partition("=")
-    if not name.strip():
-        raise UsageError(f"--source {text!r}: write NAME, NAME=MAGNITUDE or NAME=MAGNITUDE<DEGREES")
-    magnitude, _, degrees = amplitude.partition("<")
-    size = spice_number("--source", magnitude) if amplitude else 1.0
-    return name.strip(), cmath.rect(size, math.radians(spice_number("--source", degrees) if degrees else 0.0))
+def _phasor(_: str, text: str) -> complex:
+    """``2`` or ``2<90``; 1 by default."""
+    magnitude, _, degrees = text.partition("<")
+    size = spice_number("--source", magnitude or "1")
+    return cmath.rect(size, math.radians(spice_number("--source", degrees or "0")))

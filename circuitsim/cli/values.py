@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from circuitsim._files import atomic_file
 from circuitsim.cli.deck import opened, report
-from circuitsim.cli.options import command, ranged
+from circuitsim.cli.options import command, named, ranged
 from circuitsim.cli.output import check_target, present, save
 from circuitsim.cli.progress import LateProgress, workers_of
 from circuitsim.errors import UsageError
@@ -70,7 +70,13 @@ def run_sensitivity(args: argparse.Namespace) -> int:
     if any(kink for *_, kink in rows):
         print("note: a diode has neither current nor voltage: the one-sided derivatives differ", file=sys.stderr)
     content["transfer"] = [t.to_dict() for t in transfers]
-    present(found or transfers[0], args, tables, json=lambda: dumps(content), csv=Table.of(HEADER, rows).csv)
+    present(
+        found or transfers[0],
+        args,
+        dict(zip(map(str, range(len(tables))), tables)),
+        json=lambda: dumps(content),
+        csv=Table.of(HEADER, rows).csv,
+    )
     return 0
 
 
@@ -255,7 +261,7 @@ def run_optimise(args: argparse.Namespace) -> int:
 
     check_target(args.written, [args.deck], "--deck")
     deck = opened(args, held=True)
-    bounds = {text.partition("=")[0].strip(): _ends(text) for text in args.adjust}
+    bounds = named("--adjust", args.adjust, "NAMES=LOW:HIGH, for instance R1=100:10k", _ends, True)
     found = optimise(deck, bounds, args.target, args.series or "")
     if args.written:
         from circuitsim.netlist import dumps as deck_text
@@ -270,17 +276,17 @@ def run_optimise(args: argparse.Namespace) -> int:
     return 0
 
 
-def _ends(text: str) -> tuple[float, float] | None:
+def _ends(name: str, text: str) -> tuple[float, float] | None:
     """The bounds of one ``--adjust``."""
-    _, equals, ends = text.partition("=")
-    if not equals:
+    if not text:
         return None
-    low, colon, high = ends.partition(":")
+    low, colon, high = text.partition(":")
     try:
         return parse(low.strip()), parse(high.strip())
     except NumberError as error:
         why = error if colon else "one bound is missing"
-        raise UsageError(f"--adjust {text!r}: {why}; write NAMES=LOW:HIGH, for instance R1=100:10k") from None
+        form = "write NAMES=LOW:HIGH, for instance R1=100:10k"
+        raise UsageError(f"--adjust {f'{name}={text}'!r}: {why}; {form}") from None
 
 
 @command(
@@ -327,5 +333,6 @@ def run_curve(args: argparse.Namespace) -> int:
     report([w for w in found.points.warnings if w not in deck.notes], args.verbose)
     if args.breakpoints and found.breakpoints is None:
         raise UsageError("the curve is not piecewise linear: leave --breakpoints out")
-    present(found, args, [found.tables()["breakpoints" if args.breakpoints else "points"]], whole=True)
+    name = "breakpoints" if args.breakpoints else "points"
+    present(found, args, {name: found.tables()[name]}, json=lambda: dumps(found.to_dict()))
     return 0

@@ -615,6 +615,11 @@ def measurements_of(deck: Deck, analysis: str) -> list[str]:
     return [card.text for card in deck.of_kind(MeasurementRequest) if card.analysis == analysis]
 
 
+def lowered(deck: Deck) -> dict[str, float]:
+    """Values of the deck's parameters by their names in lower case."""
+    return {name.lower(): value for name, value in deck.parameters.items()}
+
+
 def outputs_of(deck: Deck) -> str:
     """The quantities that ``.sens`` cards name."""
     return " ".join(word for card in deck.of_kind(SensitivityRequest) for word in card.outputs)

@@ -11,7 +11,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.circuit.waveforms import PiecewiseLinear, Waveform, check_cycles
 from circuitsim.errors import UsageError
-from circuitsim.netlist.deck import STARTUP, Deck, FourierCard, InitialValues, Transient, grid_of
+from circuitsim.netlist.deck import STARTUP, Deck, InitialValues, Transient, grid_of
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.waveform import Grid
 from circuitsim.netlist.waveform import Waveform as Card
@@ -210,11 +210,6 @@ def _abrupt(circuit: Circuit, following: FollowingSources) -> dict[str, Switch]:
         name: switch._replace(hysteresis=max(switch.hysteresis, 0.0))
         for name, switch in switches_of(circuit, following).items()
     }
-
-
-def fourier_requested(deck: Deck) -> list[str]:
-    """The deck's ``.four`` cards, starting at their frequencies."""
-    return [card.text for card in deck.analyses if isinstance(card, FourierCard)]
 
 
 def _held(deck: Deck) -> dict[str, float]:

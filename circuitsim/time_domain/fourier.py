@@ -7,7 +7,7 @@ as the waveform.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,9 +16,10 @@ import numpy as np
 
 from circuitsim.analysis.probes import Formula, Probe, parse_probes
 from circuitsim.circuit import Circuit
-from circuitsim.errors import UsageError
+from circuitsim.errors import Problem, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
+from circuitsim.netlist.deck import Deck, FourierCard, lowered
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.signals import Signal
@@ -222,6 +223,32 @@ def parse_request(text: str, circuit: Circuit, names: Mapping[str, float]) -> Fo
     return FourierRequest(numbers[0], int(whole[0]), int(whole[1]), tuple(parse_probes(" ".join(words), circuit)))
 
 
+def requests(deck: Deck, texts: Sequence[str], stop: float, failed: Callable[[Problem], None]) -> list[FourierRequest]:
+    """The Fourier series that ``texts``, or without them the deck's ``.four`` cards, request of a run of ``stop`` s.
+
+    Parameters
+    ----------
+    failed : callable
+        Receives a warning of each card that no run, or none of this length, could have.
+
+    Raises
+    ------
+    UsageError
+        The same of one of ``texts``.
+    """
+    found, cards = list[FourierRequest](), {} if texts else {card.text: card for card in deck.of_kind(FourierCard)}
+    for text in texts or cards:
+        try:
+            request = parse_request(text, deck.operating_circuit, lowered(deck))
+            check_request(request, stop)
+            found.append(request)
+        except UsageError as error:
+            if texts:
+                raise
+            failed(Problem("fourier", f".four is left out: {error}", cards[text].location))
+    return found
+
+
 def _number(word: str, circuit: Circuit, names: Mapping[str, float]) -> float | None:
     """A number, a parameter, or a formula of them in braces; None for a quantity."""
     if word.lower() in names and word not in circuit.node_names:
@@ -245,4 +272,4 @@ def fourier_table(found: Sequence[FourierSeries]) -> Table:
     return Table.of(header, rows, ("", "", "Hz", "", "°", ""))
 
 
-__all__ = ["FourierRequest", "FourierSeries", "check_request", "fourier", "fourier_table", "parse_request", "series"]
+__all__ = ["FourierRequest", "FourierSeries", "check_request", "fourier", "fourier_table", "requests", "series"]

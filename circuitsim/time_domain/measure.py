@@ -15,7 +15,7 @@ from circuitsim.arguments import checked
 from circuitsim.circuit import Circuit
 from circuitsim.errors import Problem, UsageError
 from circuitsim.formats.table import Table
-from circuitsim.netlist.deck import Deck, MeasurementRequest
+from circuitsim.netlist.deck import Deck, MeasurementRequest, lowered, measurements_of
 from circuitsim.time_domain.result import RESULT, TransientResult
 from circuitsim.time_domain.signals import LastInterval, Signal
 from circuitsim.units import parse
@@ -498,3 +498,19 @@ def check_measurements(
     unknown = {name.lower() for name in varied}
     for text in after_others(texts):
         unknown.add(_Checker(circuit, shown, text, names, unknown).measurement().name.lower())
+
+
+def check_asked(
+    deck: Deck, circuit: Circuit, shown: tuple[float, float], texts: Sequence[str], varied: Sequence[str] = ()
+) -> None:
+    """`check_measurements` of those that are not of the deck, whose own ones they may read.
+
+    Parameters
+    ----------
+    varied : sequence of str
+        Names that vary from run to run; parameters of the deck then may depend on them.
+    """
+    own = measurements_of(deck, "tran")
+    names = {} if varied else lowered(deck)
+    unknown = [*varied, *(deck.parameters if varied else ()), *(name_and_words(text)[0] for text in own)]
+    check_measurements(circuit, shown, [text for text in texts if text not in own], names, unknown)

@@ -19,7 +19,7 @@ from circuitsim.formats.table import Table
 from circuitsim.netlist.deck import measurements_of
 from circuitsim.points import computed
 from circuitsim.time_domain.deck import setting
-from circuitsim.time_domain.measure import MeasurementError, check_measurements, measure_all, not_measured
+from circuitsim.time_domain.measure import MeasurementError, check_asked, measure_all, not_measured
 from circuitsim.time_domain.result import TransientResult, events_table, waveform_table
 from circuitsim.time_domain.run import ACCURACY, Method, output_times, transient
 
@@ -168,9 +168,7 @@ def transient_sweep(
             f"{MAX_VALUES:,} values fit; take larger steps or fewer columns"
         )
     wanted = tuple(measurements_of(deck, "tran") if measurements is None else measurements)
-    moving = [*(axis.name for axis in axes), *deck.parameters]  # parameters may depend on others
-    if measurements is not None:
-        check_measurements(own.circuit, (own.begin, own.grid.stop), wanted, {}, moving)
+    check_asked(deck, own.circuit, (own.begin, own.grid.stop), wanted, [axis.name for axis in axes])
     job = Job(deck, tuple(axes), tuple(probes), wanted, step, stop, initial, tolerance, method, accuracy)
     varied = grid.varied() if grid else np.zeros((0, 1))
     done: list[Run] = []
