@@ -55,6 +55,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "op": ("op", "Operating point", "solve"),
     "dc": ("dc", "DC sweep", "sweep"),
     "tran": ("tran", "Transient analysis", "tran"),
+    "four": ("tran", "Fourier series", "tran"),
     "ac": ("ac", "AC analysis", "ac"),
     "tf": ("sens", "Transfer functions and sensitivities", "sensitivity"),
     "sens": ("sens", "Transfer functions and sensitivities", "sensitivity"),

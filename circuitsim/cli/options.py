@@ -6,10 +6,11 @@ The options of a command (`add_options`) and of a training run (`options_in`) ar
 from __future__ import annotations
 
 import argparse
+import cmath
 import math
 import re
 from argparse import ArgumentTypeError, BooleanOptionalAction
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -283,26 +284,6 @@ def ranged(option: str, values: str, text: str = "") -> tuple[float, ...]:
         raise UsageError(f"{option} {(text or values)!r}: {error}\n    hint: {hint}") from None
 
 
-def named(
-    option: str, texts: Sequence[str], form: str, read: Callable[[str, str], Any], alone: bool = False
-) -> dict[str, Any]:
-    """What texts ``NAME=VALUE`` of an option, in this ``form``, give to names: ``read(name, value)``; the value of a
-    name ``alone``, where that is allowed, is empty.
-
-    Raises
-    ------
-    UsageError
-        A name or a value is missing.
-    """
-    found = {}
-    for text in texts:
-        name, _, value = map(str.strip, text.partition("="))
-        if not name or not (value or alone):
-            raise UsageError(f"{option} {text!r}: write {form}")
-        found[name] = read(name, value)
-    return found
-
-
 def _values(text: str) -> tuple[float, ...]:
     from circuitsim.netlist.deck import points
 
@@ -312,6 +293,65 @@ def _values(text: str) -> tuple[float, ...]:
     if len(parts) != 3:
         raise UsageError(f"a range has three numbers, start:stop:step, not {len(parts)}")
     return tuple(points(*parts))
+
+
+class Pairs(argparse.Action):
+    """A repeatable option ``NAME=VALUE``, whose values become a dict; its form and reader are in `READERS`."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
+        """Add one name and its value.
+
+        Raises
+        ------
+        UsageError
+            A name or a value is missing, or wrong; a name comes twice.
+        """
+        form, read = READERS[str(self.metavar)]
+        found = dict(getattr(namespace, self.dest) or {})
+        name, _, value = map(str.strip, values.partition("="))
+        if not name or not (value or "[" in str(self.metavar)):
+            raise UsageError(f"{option} {values!r}: write {form}")
+        if name in found:
+            raise UsageError(f"{option} names one thing twice: {name}")
+        found[name] = read(str(option), name, value)
+        setattr(namespace, self.dest, found)
+
+
+def phasor(option: str, name: str, text: str) -> complex:
+    """``2`` or ``2<90`` (degrees); 1 by default."""
+    magnitude, _, degrees = text.partition("<")
+    size = spice_number(option, magnitude or "1")
+    return cmath.rect(size, math.radians(spice_number(option, degrees or "0")))
+
+
+def ends(option: str, name: str, text: str) -> tuple[float, float] | None:
+    """``low:high``; None without it."""
+    if not text:
+        return None
+    low, colon, high = text.partition(":")
+    try:
+        return parse(low.strip()), parse(high.strip())
+    except ValueError as error:
+        why = error if colon else "one bound is missing"
+        raise UsageError(
+            f"{option} {f'{name}={text}'!r}: {why}; write NAMES=LOW:HIGH, for instance R1=100:10k"
+        ) from None
+
+
+READERS: dict[str, tuple[str, Callable[[str, str, str], Any]]] = {
+    "NAME=RANGE": (
+        "NAME=start:stop:step or NAME=a,b,c, for instance V1=0:5:0.1",
+        lambda option, name, text: ranged(option, text, f"{name}={text}"),
+    ),
+    "NAME=VALUE": (
+        "NAME=VALUE, for instance C1=5",
+        lambda option, name, text: spice_number(f"{option} {name}=", text),
+    ),
+    "NAME[=A[<DEGREES]]": ("NAME, NAME=MAGNITUDE or NAME=MAGNITUDE<DEGREES", phasor),
+    "NAMES[=LOW:HIGH]": ("NAMES or NAMES=LOW:HIGH", ends),
+}
+"""Placeholder of a repeatable option → its form, and ``read(option, name, text)``; the text is empty where the form
+permits a name alone."""
 
 
 def tolerance(text: str) -> float:
@@ -352,9 +392,9 @@ SHARED = {
     "workers": "--workers N  processes (@); results do not depend on it",
     "dask": "--dask ADDRESS  run on the Dask cluster of this scheduler",
     "checkpoint": "--checkpoint DIR  keep finished blocks in DIR; resume from there",
-    "tol": "--tol NAMES=AMOUNT  a tolerance, beside those of the deck (repeatable; forms below)",
+    "tol": "--tol NAMES=AMOUNT as tolerances  a tolerance, beside those of the deck (repeatable; forms below)",
     "observe": "--observe LIST  v(node), v(a,b), i(element), @",
-    "spec": "--spec RANGE  a range @: '4.9<v(out)<5.1' (repeatable)",
+    "spec": "--spec RANGE as specifications  a range @: '4.9<v(out)<5.1' (repeatable)",
 }
 """Lines of options of several commands, for `add_options`."""
 
@@ -436,6 +476,8 @@ def add_options(parser: Any, lines: str) -> None:
             how = {"action": "store_true"}
         elif placeholder.endswith("…"):
             how = {"metavar": placeholder[:-1], "nargs": "*"}
+        elif placeholder in READERS:
+            how = {"metavar": placeholder, "action": Pairs}
         elif "(repeatable" in words:
             how = {"metavar": placeholder, "action": "append", "default": []}
         elif " " in placeholder:

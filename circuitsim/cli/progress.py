@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from circuitsim.cli.streams import ErrorsOnly
 from circuitsim.errors import UsageError
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
     from circuitsim.training.callbacks import ProgressLine
 
+
+R = TypeVar("R")
 
 INTERRUPTED = 130
 """Exit code of a command interrupted by Ctrl-C."""
@@ -81,14 +84,29 @@ class Interrupt:
             raise KeyboardInterrupt
         self.asked = True
 
-    def watch(self, line: LateProgress) -> Callable[[float, float], bool]:
-        """Progress callback of a transient, called with the time reached and the stop time; True ends the run."""
+    def watch(self, shown: Callable[[float, float], None]) -> Callable[[float, float], bool]:
+        """Progress callback of a transient, called with the time reached and the stop time, which are ``shown``; True
+        ends the run."""
 
         def reached(time: float, stop: float) -> bool:
-            line.update(time, stop)
+            shown(time, stop)
             return self.asked
 
         return reached
+
+
+@contextmanager
+def working(label: str, args: argparse.Namespace, least: int | None = 1) -> Iterator[dict[str, Any]]:
+    """Arguments of a function that shows its progress, and works where the options say (`workers_of`)."""
+    with LateProgress(label) as line, workers_of(args.workers, getattr(args, "dask", None)) as (workers, executor):
+        yield {"progress": line.update, "workers": workers or least, "executor": executor}
+
+
+def called(function: Callable[..., R], args: argparse.Namespace, source: Any, **own: Any) -> R:
+    """The result of a function of ``source``, with all options that are named as its arguments, and ``own`` ones."""
+    code = getattr(function, "__wrapped__", function).__code__
+    names = code.co_varnames[1 : code.co_argcount]
+    return function(source, **{name: value for name, value in vars(args).items() if name in names} | own)
 
 
 @contextmanager

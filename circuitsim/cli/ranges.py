@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import cmath
 import math
 import re
 import sys
@@ -16,9 +15,9 @@ import numpy as np
 from circuitsim.analysis.probes import all_probes, parse_probes
 from circuitsim.analysis.sweep import Sweep, sweep
 from circuitsim.cli.deck import elsewhere, opened, printed, read, report
-from circuitsim.cli.options import command, named, ranged, spice_number
+from circuitsim.cli.options import command
 from circuitsim.cli.output import alone, check_targets, present
-from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress, workers_of
+from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress, called, working
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.formats.rawfile import swept
 from circuitsim.formats.result import Result
@@ -116,15 +115,6 @@ def _place(runs: Sweep, row: int) -> str:
     return ", ".join(f"{name}={values[row]:g}" for name, values in runs.axes.items()) or "the deck's values"
 
 
-def varied(texts: Sequence[str]) -> Vary:
-    """What ``--vary`` options vary."""
-    form = "NAME=start:stop:step or NAME=a,b,c, for instance V1=0:5:0.1"
-    vary = named("--vary", texts, form, lambda name, text: ranged("--vary", text, f"{name}={text}"))
-    if len(vary) < len(texts):
-        raise UsageError("--vary names one thing twice; give it one range or one list")
-    return dict(vary.items())
-
-
 def note_steps(deck: Deck, analysis: str) -> None:
     """Note that an analysis of one circuit ignores ``.step``."""
     if steps_of(deck):
@@ -160,8 +150,7 @@ examples:
 def run_sweep(args: argparse.Namespace) -> int:
     """Solve all points and print them as rows."""
     check_targets(args)
-    vary = varied(args.vary)
-    deck = read(args)
+    vary, deck = args.vary, read(args)
     if not vary and runs_over_time(deck):
         return _over_time(args, deck)
     texts = [] if vary else measurements_of(deck, "dc")
@@ -172,10 +161,8 @@ def run_sweep(args: argparse.Namespace) -> int:
             where = f".tran (line {card.location.line})"
             print(f"note: {where} is not run beside .dc; --vary time=… runs it", file=sys.stderr)
     columns = args.columns or printed(deck, OVER_TIME if TIME in asked else STEADY)
-    with LateProgress("sweep") as line, workers_of(args.workers, args.dask) as (workers, executor):
-        found = sweep(
-            deck, asked, columns, args.solver, args.tolerance, line.update, workers or 1, executor, args.checkpoint
-        )
+    with working("sweep", args) as how:
+        found = called(sweep, args, deck, **how | {"vary": asked, "columns": columns})
     report([w for w in found.warnings if w not in deck.notes], args.verbose)
     show(found, args, {"points": found}, _measured(deck, found, texts, args.measure))
     check_runs(found, "points have no operating point")
@@ -245,22 +232,19 @@ def run_tran(args: argparse.Namespace) -> int:
         raise UsageError("--measure and --fourier both replace the waveforms: give one of them")
     deck = opened(args, elsewhere)
     columns = args.columns or printed(deck, OVER_TIME) or ""
-    vary: Vary = {} if args.steady else varied(args.vary) or steps_of(deck)
+    vary: Vary = {} if args.steady else args.vary or steps_of(deck)
     if vary and args.fourier:
         raise UsageError("--fourier is for one run: leave out --vary and .step")
     if vary and deck.of_kind(FourierCard):
         print("note: .four is for one run; it is ignored for several", file=sys.stderr)
-    initial = named("--initial", args.initial, "NAME=VALUE, for instance C1=5", _initial) or None
-    run: dict[str, Any] = {"stop": args.stop, "step": args.step, "initial": initial}
-    how: dict[str, Any] = {"tolerance": args.tolerance, "accuracy": args.accuracy}
     if vary:
-        return run_all(args, deck, vary, columns, **run, **how, method=args.method)
+        return run_all(args, deck, vary, columns)
     parse_probes(columns, deck.operating_circuit)
     texts, span = [], (0.0, math.inf)
     if args.steady:
         note_steps(deck, "--steady")
     else:
-        own = setting(deck, **run)
+        own = called(setting, args, deck)
         texts, span = measurements_of(deck, "tran"), (own.begin, own.grid.stop)
         check_asked(deck, own.circuit, span, args.measure)
     harmonics = requests(deck, args.fourier, span[1], lambda problem: report([problem]))
@@ -269,11 +253,9 @@ def run_tran(args: argparse.Namespace) -> int:
         try:
             if args.steady:
                 points = 1001 if args.points is None else args.points
-                found = steady_state(
-                    deck, period=args.period, initial=initial, points=points, progress=line.update, **how
-                )
+                found = called(steady_state, args, deck, points=points, progress=line.update)
             else:
-                found = transient(deck, **run, **how, method=args.method, progress=interrupt.watch(line))
+                found = called(transient, args, deck, points=None, progress=interrupt.watch(line.update))
         except CircuitError as error:
             line.close()
             if isinstance(partial := error.partial_result, TransientResult):
@@ -339,7 +321,7 @@ def show_run(
         )
 
 
-def run_all(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str | None, **options: Any) -> int:
+def run_all(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str | None) -> int:
     """Run transients of a deck at all combinations of varied values, and print the requested output: waveforms, changes
     of diodes, or measurements.
 
@@ -350,18 +332,10 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str | Non
     """
     from circuitsim.time_domain import transient_sweep
 
-    pool = workers_of(args.workers, getattr(args, "dask", None))
-    with Interrupt() as interrupt, LateProgress("tran") as line, pool as (workers, executor):
-        found = transient_sweep(
-            deck,
-            vary,
-            columns or None,
-            [*measurements_of(deck, "tran"), *args.measure],
-            progress=interrupt.watch(line),
-            workers=workers or 1,
-            executor=executor,
-            **options,
-        )
+    texts = [*measurements_of(deck, "tran"), *args.measure]
+    with Interrupt() as interrupt, working("tran", args) as how:
+        how |= {"vary": vary, "columns": columns or None, "measurements": texts}
+        found = called(transient_sweep, args, deck, **how | {"progress": interrupt.watch(how["progress"])})
     report(found.measured.warnings)
     if getattr(args, "events", False):
         present(found, args, {"events": found.events})
@@ -382,17 +356,13 @@ def check_steady(args: argparse.Namespace) -> None:
             raise UsageError(f"--{name} is for {why if args.steady else 'the periodic steady state: add --steady'}")
 
 
-def _initial(name: str, text: str) -> float:
-    return spice_number(f"--initial {name}=", text)
-
-
 @command(
     """
 --from HERTZ as first  first frequency (the deck's .ac, or 1)
 --to HERTZ as last  last frequency (the deck's .ac, or 1MEG)
 --points N  points per decade (20)
 --linear  linear spacing; --points is the total
---source NAME[=A[<DEGREES]]  amplitude of a source, others 0 (repeatable; AC of the cards)
+--source NAME[=A[<DEGREES]] as sources  amplitude of a source, others 0 (repeatable; AC of the cards)
 --columns LIST  v(node), v(a,b), i(element) (.print ac, or all)
 --over QUANTITY  divide by this quantity: transfer functions
 @measure ac: 'f3 WHEN vdb(out)=-3 FALL=1'
@@ -422,18 +392,17 @@ def run_ac(args: argparse.Namespace) -> int:
     from circuitsim.small_signal import ac
     from circuitsim.small_signal.frequency import phasor_columns, response_table
 
-    vary, deck = varied(args.vary), opened(args, elsewhere)
+    deck = opened(args, elsewhere)
     if args.poles:
         note_steps(deck, "ac --poles")
         return _poles(args, deck)
     columns = args.columns or printed(deck, ("ac",), amplitudes)
-    sources = named("--source", args.source, "NAME, NAME=MAGNITUDE or NAME=MAGNITUDE<DEGREES", _phasor, True) or None
-    if vary := vary or steps_of(deck):
-        return _at_values(args, deck, vary, columns, sources)
+    if vary := args.vary or steps_of(deck):
+        return _at_values(args, deck, vary, columns)
     words = columns or " ".join(f"v({node})" for node in deck.operating_circuit.node_names[1:])
     probes = parse_probes(words, deck.operating_circuit)
     over = parse_probes(args.over, deck.operating_circuit)[0] if args.over else None
-    found = ac(deck, _frequencies(args), sources, args.tolerance)
+    found = called(ac, args, deck, frequencies=_frequencies(args))
     _warn(found.kinks)
     table, title = response_table(found, probes, over), found.circuit.title  # type: ignore[arg-type]
 
@@ -450,9 +419,7 @@ def run_ac(args: argparse.Namespace) -> int:
     return 0
 
 
-def _at_values(
-    args: argparse.Namespace, deck: Deck, vary: Vary, columns: str | None, sources: Mapping[str, complex] | None
-) -> int:
+def _at_values(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str | None) -> int:
     """The responses at all combinations of varied values."""
     from circuitsim.analyses import refusing
     from circuitsim.small_signal import ac_sweep
@@ -460,10 +427,9 @@ def _at_values(
     if args.format == "raw":
         raise UsageError("a rawfile holds one response: choose another --format, or leave out .step and --vary")
     texts, failed = [*measurements_of(deck, "ac"), *args.measure], refusing(args.measure, warner(deck))
+    own: dict[str, Any] = {"vary": vary, "columns": columns, "measurements": texts, "failed": failed}
     with LateProgress("ac") as line:
-        found = ac_sweep(
-            deck, vary, columns, args.over, texts, _frequencies(args), sources, args.tolerance, failed, line.update
-        )
+        found = called(ac_sweep, args, deck, frequencies=_frequencies(args), progress=line.update, **own)
     picture = None if args.measure else found.plot
     show(found.responses, args, {"responses": found.responses}, found.measured, figure=picture)
     check_runs(found.measured, "runs have no response")
@@ -513,10 +479,3 @@ def _frequencies(args: argparse.Namespace) -> np.ndarray | None:
         raise UsageError("--from must be below --to, and above 0 unless --linear; --points must be at least 1")
     spacing = Spacing.LINEAR if args.linear else Spacing.DECADE
     return frequencies(SmallSignal(spacing, points, (first, last), DEFAULT.location))
-
-
-def _phasor(_: str, text: str) -> complex:
-    """``2`` or ``2<90``; 1 by default."""
-    magnitude, _, degrees = text.partition("<")
-    size = spice_number("--source", magnitude or "1")
-    return cmath.rect(size, math.radians(spice_number("--source", degrees or "0")))

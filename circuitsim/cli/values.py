@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from circuitsim._files import atomic_file
 from circuitsim.cli.deck import opened, report
-from circuitsim.cli.options import command, named, ranged
+from circuitsim.cli.options import command, ranged
 from circuitsim.cli.output import check_target, present, save
-from circuitsim.cli.progress import LateProgress, workers_of
+from circuitsim.cli.progress import called, working
 from circuitsim.errors import UsageError
 from circuitsim.formats.columns import csv
 from circuitsim.formats.strict_json import dumps
 from circuitsim.formats.table import Table
 from circuitsim.netlist.deck import Deck, outputs_of, transfers_of
-from circuitsim.units import NumberError, parse
 
 if TYPE_CHECKING:
     import numpy as np
@@ -110,7 +109,7 @@ def read_observed(args: argparse.Namespace) -> Deck:
     UsageError
         Neither of them; a picture or a result that cannot be written.
     """
-    if not args.observe and not args.spec:
+    if not args.observe and not args.specifications:
         raise UsageError("nothing is observed: give --observe 'v(out)' or --spec '4.9<v(out)<5.1'")
     # This command uses the tolerances that others ignore.
     return opened(args, lambda note: note.kind == "nominal", held=True)
@@ -150,24 +149,8 @@ def run_montecarlo(args: argparse.Namespace) -> int:
 
     check_target(args.rows, [args.deck], "--rows")
     deck = read_observed(args)
-    pool = workers_of(args.workers, args.dask)
-    with LateProgress("montecarlo") as line, _kept(args.rows) as rows, pool as (workers, executor):
-        found = montecarlo(
-            deck,
-            args.tol,
-            args.observe or "",
-            args.samples,
-            args.spec,
-            args.seed,
-            args.latin,
-            args.confidence,
-            args.tolerance,
-            workers,
-            executor,
-            line.update,
-            rows,
-            args.checkpoint,
-        )
+    with working("montecarlo", args, None) as how, _kept(args.rows) as rows:
+        found = called(montecarlo, args, deck, observe=args.observe or "", rows=rows, **how)
     present(found, args)
     return 0
 
@@ -219,18 +202,8 @@ def run_worst_case(args: argparse.Namespace) -> int:
     if args.budget < 1:
         raise UsageError(f"--budget must be at least 1, not {args.budget}")
     deck = read_observed(args)
-    with LateProgress("worst-case") as line, workers_of(args.workers, args.dask) as (workers, executor):
-        found = worst_case(
-            deck,
-            args.tol,
-            args.observe or "",
-            args.spec,
-            args.gap,
-            args.budget,
-            workers or 1,
-            executor,
-            line.update,
-        )
+    with working("worst-case", args) as how:
+        found = called(worst_case, args, deck, observe=args.observe or "", **how)
     present(found, args)
     return 0
 
@@ -238,7 +211,7 @@ def run_worst_case(args: argparse.Namespace) -> int:
 @command(
     """
 !--adjust NAMES[=LOW:HIGH]  resistors, sources, parameters (D1.is) to adjust (repeatable)
-!--target QUANTITY=VALUE[,weight=W]  'v(out)=2.5' (repeatable)
+!--target QUANTITY=VALUE[,weight=W] as targets  'v(out)=2.5' (repeatable)
 --series SERIES {E6 E12 E24 E48 E96 E192}  round to preferred values: {0}
 --deck FILE as written  also write the deck with these values
 @deck
@@ -261,8 +234,7 @@ def run_optimise(args: argparse.Namespace) -> int:
 
     check_target(args.written, [args.deck], "--deck")
     deck = opened(args, held=True)
-    bounds = named("--adjust", args.adjust, "NAMES=LOW:HIGH, for instance R1=100:10k", _ends, True)
-    found = optimise(deck, bounds, args.target, args.series or "")
+    found = called(optimise, args, deck, series=args.series or "")
     if args.written:
         from circuitsim.netlist import dumps as deck_text
 
@@ -274,19 +246,6 @@ def run_optimise(args: argparse.Namespace) -> int:
     if bound:
         print(f"note: at a bound: {', '.join(bound)} (--adjust NAMES=LOW:HIGH sets others)", file=sys.stderr)
     return 0
-
-
-def _ends(name: str, text: str) -> tuple[float, float] | None:
-    """The bounds of one ``--adjust``."""
-    if not text:
-        return None
-    low, colon, high = text.partition(":")
-    try:
-        return parse(low.strip()), parse(high.strip())
-    except NumberError as error:
-        why = error if colon else "one bound is missing"
-        form = "write NAMES=LOW:HIGH, for instance R1=100:10k"
-        raise UsageError(f"--adjust {f'{name}={text}'!r}: {why}; {form}") from None
 
 
 @command(
