@@ -12,7 +12,7 @@ from circuitsim.formats.strict_json import dumps
 
 OPTIONS = options_in("""
 suite NAME = small  small or full
-against LIST = cvxpy,ngspice  cvxpy, cvxpy-nodal:PIQP, ngspice …, by commas
+against NAMES = cvxpy,ngspice  cvxpy, cvxpy-nodal:PIQP, ngspice …, by commas
 out DIR = bench  where results go
 seed N = 0  seed of the random circuits
 limit S = 120  time limit of a measurement, s

@@ -11,7 +11,6 @@ import math
 import re
 from argparse import ArgumentTypeError, BooleanOptionalAction
 from collections.abc import Callable, Iterator, Mapping
-from enum import Enum
 from typing import Any, NamedTuple
 
 from circuitsim.errors import UsageError
@@ -24,33 +23,22 @@ LEAST = {"seed": 0, "seeds": 1, "samples": 1, "hidden": 1}
 """Least values of options."""
 
 
-class Kind(Enum):
-    """Types of option values, named for messages."""
+class Kind(NamedTuple):
+    """A type of option values.
 
-    WHOLE = "a whole number"
-    NUMBER = "a finite number"
-    WORD = "a text (without NUL)"
-    SWITCH = "true or false"
-    WORDS = "a list of texts"
-    TABLES = "a list of tables"
+    Attributes
+    ----------
+    words : str
+        Its name in messages.
+    of : callable
+        A value from a word of the command line; ``ValueError`` where there is none.
+    holds : callable
+        Whether an object is such a value: ``True`` is not a number, ``1.5`` is not whole.
+    """
 
-    def holds(self, value: object) -> bool:
-        """Whether ``value`` is of this kind: ``True`` is not a number, ``1.5`` is not whole."""
-        match self:
-            case Kind.WHOLE:
-                return isinstance(value, int) and not isinstance(value, bool)
-            case Kind.NUMBER:
-                if isinstance(value, bool) or not isinstance(value, (int, float)):
-                    return False
-                # A whole number of hundreds of digits is not a double.
-                return abs(value) < 2**1023 if isinstance(value, int) else math.isfinite(value)
-            case Kind.WORD:
-                return isinstance(value, str) and "\0" not in value
-            case Kind.SWITCH:
-                return isinstance(value, bool)
-            case _:
-                of = str if self is Kind.WORDS else dict
-                return isinstance(value, list) and all(isinstance(item, of) for item in value)
+    words: str
+    of: Callable[[str], Any]
+    holds: Callable[[Any], bool]
 
     def read(self, text: str) -> Any:
         """A value from a word of the command line.
@@ -61,21 +49,57 @@ class Kind(Enum):
             It is not of this kind.
         """
         try:
-            match self:
-                case Kind.WHOLE:
-                    return int(text)
-                case Kind.NUMBER:
-                    return _number(text.strip())
-                case Kind.SWITCH:
-                    return {"true": True, "false": False}[text]
-                case Kind.WORDS:
-                    return [text]
-                case Kind.TABLES:
-                    raise KeyError
-                case _:
-                    return text
+            if self.holds(value := self.of(text)):
+                return value
         except (ValueError, KeyError):
-            raise ArgumentTypeError(f"{text!r} is not {self.value}") from None
+            pass
+        raise ArgumentTypeError(f"{text!r} is not {self.words}")
+
+
+def _number(text: str) -> float:
+    """A number, also as SPICE writes it (``20k``)."""
+    try:
+        return float(text)
+    except ValueError:
+        return parse(text.strip())
+
+
+def _whole(text: str) -> int:
+    """A whole number, also as ``1e6`` or ``20k``."""
+    try:
+        return int(text)
+    except ValueError:
+        value = _number(text)
+        return int(value) if value.is_integer() else int(text)
+
+
+def _finite(value: Any) -> bool:
+    """Whether a value is a finite number; a whole number of hundreds of digits is not a double."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) < 2**1023 if isinstance(value, int) else math.isfinite(value)
+
+
+def _listed(kind: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and all(isinstance(item, kind) for item in value)
+
+
+WHOLE = Kind("a whole number", _whole, lambda value: isinstance(value, int) and not isinstance(value, bool))
+NUMBER = Kind("a finite number", _number, _finite)
+WORD = Kind("a text (without NUL)", str, lambda value: isinstance(value, str) and "\0" not in value)
+SWITCH = Kind("true or false", {"true": True, "false": False}.__getitem__, lambda value: isinstance(value, bool))
+WORDS = Kind("a list of texts", lambda text: [text], _listed(str))
+TABLES = Kind("a list of tables", list, _listed(dict))
+KINDS = {
+    "N": WHOLE,
+    "MINUTES": NUMBER,
+    "HERTZ": NUMBER,
+    "TABLES": TABLES,
+    "T": Kind("a number between 0 and 1", _number, lambda value: 0.0 < value < 1.0),
+    "TIME": Kind("a positive time, such as 10m", _number, lambda value: 0.0 < value < math.inf),
+    "GAP": Kind("a number of at least 0", _number, lambda value: 0.0 <= value < math.inf),
+}
+"""Placeholder of a value → its kind; another single letter is a number."""
 
 
 class Option(NamedTuple):
@@ -97,9 +121,11 @@ class Option(NamedTuple):
     recorded : bool
         Whether it affects what is trained, rather than where and how often.
     flag : str
-        Replaces its name with ``--``; one without ``-`` is a positional argument.
+        Replaces its name with ``--``, with other spellings behind a comma; one without ``-`` is a positional argument.
     bare : object
         Its value if none follows it.
+    needed : bool
+        Whether a command line must have it.
     """
 
     kind: Kind
@@ -112,6 +138,7 @@ class Option(NamedTuple):
     recorded: bool = True
     flag: str = ""
     bare: Any = None
+    needed: bool = False
 
     @property
     def help(self) -> str:
@@ -121,66 +148,73 @@ class Option(NamedTuple):
         return self.words if named else f"{self.words} ({f'{default:g}' if isinstance(default, float) else default})"
 
 
-_KINDS = {"N": Kind.WHOLE, "MINUTES": Kind.NUMBER, "TABLES": Kind.TABLES}
-"""Placeholder of a value → its kind."""
-
-_ROW = re.compile(r"([*~]*)(\w+)(?: ([A-Z]+))?(?: = (\S+))?(?: \{(.*?)\})?(?: if (.*?))?  +(.*)")
+_ROW = re.compile(
+    r"([*~!]*)(-?-?\w[-\w]*(?:, --?\w+)?)(?: (\S.*?))?(?: as (\w+))?(?: = (\S+))?(?: \{(.*?)\})?(?: if (.*?))?  +(.*)"
+)
 
 
 def options_in(lines: str, **own: dict[str, Any]) -> dict[str, Option]:
-    """Options, one per line of a text: its name, the placeholder of its value, its default after ``=``, its choices in
-    braces, after ``if`` another option and the values with which it has an effect, two blanks, its help.
+    """Options by name, one per line of a text: its name or flags, the placeholder of its value, after ``as`` another
+    name, its default after ``=``, its choices in braces, after ``if`` another option and the values with which it has
+    an effect, two blanks, its help.
 
     Parameters
     ----------
     lines : str
-        ``*`` before a name: ``--help`` shows it; ``~``: it is not recorded. ``N`` is a whole number, another letter and
-        ``MINUTES`` a number, ``TABLES`` a list that only a file can give. Where the help says so, an option is
+        ``*`` before a name: ``--help`` shows it; ``~``: it is not recorded; ``!``: it is required. `KINDS` has the
+        types of values. ``{0}`` in the help are the choices, ``{1}`` the first. Where it says so, an option is
         repeatable.
     **own : dict
         Further fields of an option by its name.
     """
     found = {}
     for line in lines.strip().splitlines():
-        marks, name, value, default, choices, only, words = _ROW.fullmatch(line).groups("")  # type: ignore[union-attr]
-        kind = Kind.NUMBER if len(value) == 1 else Kind.WORD if value else Kind.SWITCH
-        kind = Kind.WORDS if "(repeatable" in words else _KINDS.get(value, kind)
-        given = kind.read(default) if default else {Kind.SWITCH: False, Kind.WORDS: []}.get(kind)
-        fields = words, value, given, "*" in marks, tuple(choices.split()), tuple(only.split()), "~" not in marks
-        found[name] = Option(kind, *fields)._replace(**own.get(name, {}))
+        marks, flags, value, name, default, choices, only, words = _ROW.fullmatch(line).groups("")  # type: ignore[union-attr]
+        kind = KINDS.get(value, NUMBER if len(value) == 1 else WORD if value else SWITCH)
+        if "(repeatable" in words and value not in READERS:
+            kind = WORDS
+        if chosen := tuple(choices.split()):
+            words = words.format(" or ".join(filter(None, (", ".join(chosen[:-1]), chosen[-1]))), chosen[0])
+        given = kind.read(default) if default else False if kind is SWITCH else [] if kind is WORDS else None
+        flag, name = (
+            flags if flags[0] == "-" else "",
+            name or max(flags.split(", "), key=len).lstrip("-").replace("-", "_"),
+        )
+        one = Option(kind, words, value, given, "*" in marks, chosen, tuple(only.split()), "~" not in marks, flag)
+        found[name] = one._replace(needed="!" in marks, **own.get(name, {}))
     return found
 
 
 def add_option(group: Any, name: str, one: Option, default: Any, words: str) -> Any:
     """Add an option to a group of `argparse`, with this default and help; returns the result of `argparse`, None for an
     option that only a file can give."""
-    flag = one.flag or f"--{name.replace('_', '-')}"
+    flags = (one.flag or f"--{name.replace('_', '-')}").split(", ")
     how: dict[str, Any] = {"type": one.kind.read, "metavar": one.value}
-    match one.kind:
-        case Kind.TABLES:
-            return None
-        case Kind.SWITCH:
-            how = {"action": BooleanOptionalAction if one.default is None else "store_true"}
-        case Kind.WORDS:
-            how |= {"type": str, "action": "append"}
-    if flag.startswith("-"):
-        how["dest"] = name
-    if one.bare is not None or not flag.startswith("-"):
-        how |= {"nargs": "?", "const": one.bare} if one.bare is not None else {"nargs": "?"}
-    return group.add_argument(flag, default=default, help=words, **how)
+    if one.kind is TABLES:
+        return None
+    if one.kind is SWITCH:
+        how = {"action": BooleanOptionalAction if one.default is None else "store_true"}
+    elif one.value.endswith("…"):
+        how = {"metavar": one.value[:-1], "nargs": "*"}
+    elif one.value in READERS:
+        how["action"] = Pairs
+    elif one.kind is WORDS:
+        how |= {"type": str, "action": "append"}
+    elif " " in one.value:
+        how |= {"metavar": one.value.split()[0], "nargs": len(one.value.split())}
+    elif one.value == "LIST":
+        how["action"] = Listed
+    if flags[0].startswith("-"):
+        how |= {"dest": name} | ({"required": True} if one.needed else {})
+    if one.bare is not None or not (flags[0].startswith("-") or one.needed):
+        how |= {"nargs": "?"} | ({} if one.bare is None else {"const": one.bare})
+    return group.add_argument(*flags, default=default, help=words, **how)
 
 
 def add_stated(group: Any, options: Mapping[str, Option]) -> None:
     """Add all of these options, as they are stated."""
     for name, one in options.items():
         add_option(group, name, one, one.default, one.help)
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return parse(text)
 
 
 def check_values(values: Mapping[str, Any], options: Mapping[str, Option], source: str = "") -> None:
@@ -206,10 +240,10 @@ def check_values(values: Mapping[str, Any], options: Mapping[str, Option], sourc
         kind, choices = options[name].kind, options[name].choices
         said = f"{source}: {name}" if source else f"--{name.replace('_', '-')}"
         shown = short(str(value).lower() if isinstance(value, bool) else repr(value))
-        if kind is Kind.WHOLE and isinstance(value, int) and value > LARGEST and name != "seed":
+        if kind is WHOLE and isinstance(value, int) and value > LARGEST and name != "seed":
             raise UsageError(f"{said} must be at most {LARGEST}, not {shown}")
         if not kind.holds(value):
-            raise UsageError(f"{said} must be {kind.value}, not {shown}")
+            raise UsageError(f"{said} must be {kind.words}, not {shown}")
         if name in LEAST and value < LEAST[name]:
             raise UsageError(f"{said} must be at least {LEAST[name]}, not {shown}")
         if choices and value not in choices:
@@ -225,34 +259,6 @@ class Listed(argparse.Action):
         """Add ``values`` to the list."""
         before = getattr(namespace, self.dest)
         setattr(namespace, self.dest, f"{before} {values}" if before else values)
-
-
-def whole(text: str) -> int:
-    """A whole number, also as ``1e6`` or ``20k``: the type of an option of `argparse`.
-
-    Raises
-    ------
-    argparse.ArgumentTypeError
-        It is none.
-    """
-    return int(bounded(text.strip(), float.is_integer, "not a whole number"))
-
-
-def bounded(text: str, holds: Callable[[float], bool], otherwise: str) -> float:
-    """A SPICE number with a property, for types of options of `argparse`.
-
-    Raises
-    ------
-    argparse.ArgumentTypeError
-        It is not a number, or lacks the property.
-    """
-    try:
-        value = parse(text)
-    except ValueError as error:
-        raise ArgumentTypeError(str(error)) from None
-    if not holds(value):
-        raise ArgumentTypeError(f"{text} is {otherwise}")
-    return value
 
 
 def spice_number(option: str, text: str) -> float:
@@ -354,21 +360,6 @@ READERS: dict[str, tuple[str, Callable[[str, str, str], Any]]] = {
 permits a name alone."""
 
 
-def tolerance(text: str) -> float:
-    """The value of ``--tolerance`` or ``--accuracy``: a SPICE number between 0 and 1."""
-    return bounded(text, lambda value: 0.0 < value < 1.0, "not between 0 and 1")
-
-
-def time(text: str) -> float:
-    """A time of a run: a positive SPICE number."""
-    return bounded(text, lambda value: value > 0.0, "not a positive time, such as 10m")
-
-
-def gap(text: str) -> float:
-    """The value of ``--gap``: a SPICE number that is not negative."""
-    return bounded(text, lambda value: value >= 0.0, "less than 0")
-
-
 READING = {
     "--allow-include DIR": "let .include and .lib read below DIR too (repeatable)",
     "--lib FILE": "library for names that the deck does not define (repeatable)",
@@ -438,62 +429,20 @@ def command(options: str | Callable[[Any], None], epilog: str | None = None) -> 
     return lambda run: Command(options, epilog, run)
 
 
-TYPES: dict[str, Callable[[str], Any]] = {
-    "N": whole,
-    "P": float,
-    "T": tolerance,
-    "X": tolerance,
-    "G": gap,
-    "TIME": time,
-}
-TYPES |= dict.fromkeys(("HERTZ", "F"), Kind.NUMBER.read)
-"""Placeholder of a value → its type."""
-
-_LINE = re.compile(r"(!?)(-?-?\w[-\w]*(?:, --?\w+)?)(?: (\S.*?))?(?: as (\w+))?(?: = (\S+))?(?: \{(.*?)\})?  +(.*)")
-
-
 def add_options(parser: Any, lines: str) -> None:
-    """Add options to a command, one per line of a text: its name, the placeholder of its value, after ``as`` its
-    attribute, after ``=`` its default, its choices in braces, two blanks, its help.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-    lines : str
-        ``@name words`` are the lines `SHARED` of that name, with these words for ``@``. A name without ``-`` is an
-        argument, ``!`` a required option, an option without a placeholder a flag; ``LIST`` is a list (`Listed`), others
-        have the type of `TYPES`. ``{0}`` in the help are the choices. Where it says so, an option is repeatable.
-    """
+    """Add options to a command, one per line of a text (`options_in`); ``@name words`` are the lines `SHARED` of that
+    name, with these words for ``@``, and a name without ``-`` is an argument."""
     for line in lines.strip().splitlines():
         if line.startswith("@"):
             name, _, words = line[1:].partition(" ")
             add_options(parser, SHARED[name].replace("@", words))
             continue
-        found = _LINE.fullmatch(line).groups()  # type: ignore[union-attr]
-        needed, names, placeholder, dest, default, choices, words = found
-        how: dict[str, Any] = {"metavar": placeholder, "default": default, "type": TYPES.get(placeholder)}
-        if placeholder is None:
-            how = {"action": "store_true"}
-        elif placeholder.endswith("…"):
-            how = {"metavar": placeholder[:-1], "nargs": "*"}
-        elif placeholder in READERS:
-            how = {"metavar": placeholder, "action": Pairs}
-        elif "(repeatable" in words:
-            how = {"metavar": placeholder, "action": "append", "default": []}
-        elif " " in placeholder:
-            how = {"metavar": placeholder.split()[0], "nargs": len(placeholder.split())}
-        elif placeholder == "LIST":
-            how = {"metavar": placeholder, "action": Listed}
-        how |= {"dest": dest} if dest else {}
-        how |= {"required": True} if needed else {}
-        if choices:
-            listed = choices.split()
-            how["choices"] = listed
-            if names == "--format":
-                parser.set_defaults(formats=listed)
-            words = words.format(" or ".join(filter(None, (", ".join(listed[:-1]), listed[-1]))), listed[0])
-        first, *others = names.split(", ")
-        parser.add_argument(first, *others, help=words, **how)
+        ((name, one),) = options_in(line).items()
+        if not one.flag:
+            one = one._replace(flag=name, needed=True)
+        add_option(parser, name, one, one.default, one.help).choices = one.choices or None
+        if name == "format":
+            parser.set_defaults(formats=one.choices)
 
 
 def below(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:

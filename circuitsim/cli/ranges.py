@@ -193,7 +193,7 @@ def _over_time(args: argparse.Namespace, deck: Deck) -> int:
 --points N  output times of --steady (1001)
 @vary element, parameter or temp
 --method METHOD {exact implicit}  {0} (exact where it applies)
---accuracy X = 1e-4  implicit method: relative error of the waveforms (1e-4)
+--accuracy T = 1e-4  implicit method: relative error of the waveforms (1e-4)
 @columns
 --events  show the changes of diodes and switches instead
 @measure tran: 'ripple PP v(out) FROM=1m'

@@ -147,7 +147,7 @@ class Study(NamedTuple):
     def options(self) -> dict[str, Option]:
         """The options of the study."""
         usual = {axis: self.usual.get(axis, ",".join(map(word, values))) for axis, values in self.axes.items()}
-        axes = "\n".join(f"{axis}s LIST = {default}  with commas between" for axis, default in usual.items())
+        axes = "\n".join(f"{axis}s NAMES = {default}  with commas between" for axis, default in usual.items())
         return options_in(f"""
 {axes}
 seeds N = {self.seeds}  runs of each

@@ -120,10 +120,10 @@ def read_observed(args: argparse.Namespace) -> Deck:
 @tol
 @observe p(element)
 @spec of a good circuit
---samples N = 10000  circuits to draw (%(default)s)
+--samples N = 10000  circuits to draw
 --latin  Latin hypercube within blocks of 1024 samples
---seed N = 0  seed of the random numbers (%(default)s)
---confidence P = 0.95  of the intervals (%(default)s)
+--seed N = 0  seed of the random numbers
+--confidence P = 0.95  of the intervals
 @workers threads of this one
 @dask
 @checkpoint
@@ -176,8 +176,8 @@ def _kept(path: str | None) -> Iterator[Callable[[Sequence[str], np.ndarray], No
 @tol
 @observe dissipation
 @spec to hold everywhere
---gap G  gap between value and bound that ends a search (1e-4 of the range)
---budget N = 4000  maximum linear systems of a search (%(default)s)
+--gap GAP  gap between value and bound that ends a search (1e-4 of the range)
+--budget N = 4000  maximum linear systems of a search
 @workers this one
 @dask
 @deck
@@ -252,7 +252,7 @@ def run_optimise(args: argparse.Namespace) -> int:
     """
 --between NODE NODE  two nodes; the current flows into the first
 --device NAME  one element alone, in place of --between
---volts RANGE = -1:1:0.02  start:stop:step or a,b,c (%(default)s)
+--volts RANGE = -1:1:0.02  start:stop:step or a,b,c (-1:1:0.02)
 --without NAME  leave an element out (repeatable)
 --breakpoints  show the breakpoints instead of the points
 @deck
