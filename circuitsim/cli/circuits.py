@@ -275,25 +275,39 @@ examples:
 )
 def run_check(args: argparse.Namespace) -> int:
     """Print the report; the exit code is that of the most severe problem."""
+    from circuitsim.inspection import inspect_circuit
+
     check_target(args.output, [args.deck])
+    structure, roles, deck, ending = None, None, None, None
     try:
         deck = read(args)
         roles, notes = roles_of(deck)
     except NetlistError as error:
-        problems = [("error", problem) for problem in error.problems]
-        _deliver(args, "", problems, None)
-        raise CircuitError(f"{args.deck}: {_count(problems)}; the circuit cannot be built") from None
-    from circuitsim.inspection import inspect_circuit
-
-    found = inspect_circuit(deck.operating_circuit)
-    said = [*deck.notes, *notes, *_asked_wrongly(deck), *found.lints]
-    problems = [(severity(p), p) for p in _once(said)]
-    if found.contradiction is not None:
-        problems.append(("error", _as_problem(found.contradiction)))
-    _deliver(args, deck.title, problems, found.report, deck, roles)
-    if found.contradiction is not None:
-        # The report has the whole message; this line is the result.
-        raise type(found.contradiction)(f"{args.deck}: {_count(problems)}; the circuit has no steady state")
+        problems, ending = [("error", problem) for problem in error.problems], (CircuitError, "cannot be built")
+    else:
+        structure, lints, stop = inspect_circuit(deck.operating_circuit)
+        said = {str(p): p for p in (*deck.notes, *notes, *_asked_wrongly(deck), *lints)}
+        problems = [(severity(problem), problem) for problem in said.values()]
+        if stop is not None:
+            problems.append(("error", Problem("no-steady-state", str(stop), names=[*stop.elements, *stop.nodes])))
+            ending = type(stop), "has no steady state"
+    levels = [level for level, _ in problems]
+    counts = [(levels.count(level), level) for level in ("error", "warning", "note")]
+    count = ", ".join(f"{n} {level}{'s' * (n > 1)}" for n, level in counts if n) or "no problems"
+    lines = [f"{level}: {problem}" for level, problem in problems]
+    if structure is not None and deck is not None:
+        lines += [*[""] * bool(lines), deck.title, _structure(structure, deck, roles), "", f"{args.deck}: {count}"]
+    content = {
+        "schema": 2,
+        "title": deck.title if structure is not None and deck is not None else "",
+        "ok": "error" not in levels,
+        "problems": [{"severity": level, **as_dict(problem)} for level, problem in problems],
+        "structure": structure and structure._asdict(),
+        "roles": roles and _roles_to_dict(roles),
+    }
+    deliver(dumps(content) if args.format == "json" else "\n".join(lines) + "\n", args.output)
+    if ending is not None:  # the report has the whole message
+        raise ending[0](f"{args.deck}: {count}; the circuit {ending[1]}")
     return 0
 
 
@@ -314,66 +328,19 @@ def _asked_wrongly(deck: Deck) -> Iterator[Problem]:
             yield Problem("analysis", str(error), request.location)
 
 
-def _once(problems: list[Problem]) -> list[Problem]:
-    return list({str(problem): problem for problem in problems}.values())
-
-
-def _as_problem(error: NoSteadyStateError) -> Problem:
-    return Problem("no-steady-state", str(error), names=[*error.elements, *error.nodes])
-
-
-def _count(problems: list[tuple[str, Problem]]) -> str:
-    """``2 errors, 1 warning``."""
-    levels = [level for level, _ in problems]
-    counts = [(levels.count(level), level) for level in ("error", "warning", "note")]
-    return ", ".join(f"{n} {level}{'s' * (n > 1)}" for n, level in counts if n) or "no problems"
-
-
-def _deliver(
-    args: argparse.Namespace,
-    title: str,
-    problems: list[tuple[str, Problem]],
-    report: Report | None,
-    deck: Deck | None = None,
-    roles: Roles | None = None,
-) -> None:
-    if args.format == "json":
-        errors = any(level == "error" for level, _ in problems)
-        content: dict[str, Any] = {
-            "schema": 2,
-            "title": title,
-            "ok": not errors,
-            "problems": [{"severity": level, **as_dict(problem)} for level, problem in problems],
-            "structure": report and report._asdict(),
-            "roles": roles and _roles_to_dict(roles),
-        }
-        deliver(dumps(content), args.output)
-        return
-    lines = [f"{level}: {problem}" for level, problem in problems]
-    if report is not None and deck is not None:
-        lines += [*([""] if lines else []), *_text(report, deck, roles), "", f"{args.deck}: {_count(problems)}"]
-    deliver("\n".join(lines) + "\n", args.output)
-
-
 def _roles_to_dict(roles: Roles) -> dict[str, Any]:
     """Roles as plain values; an infinite bound is null."""
-    from math import isfinite
+    from math import isinf
 
+    bounds = [[None if isinf(end) else end for end in own[1:]] for own in roles.trainable]
     return {
         "inputs": list(roles.inputs),
         "outputs": [list(pair) for pair in roles.outputs],
-        "trainable": [
-            {
-                "name": a.name,
-                "min": a.minimum if isfinite(a.minimum) else None,
-                "max": a.maximum if isfinite(a.maximum) else None,
-            }
-            for a in roles.trainable
-        ],
+        "trainable": [dict(zip(("name", "min", "max"), (a.name, *ends))) for a, ends in zip(roles.trainable, bounds)],
     }
 
 
-def _text(report: Report, deck: Deck, roles: Roles | None) -> list[str]:
+def _structure(report: Report, deck: Deck, roles: Roles | None) -> str:
     """The structure as text."""
     kinds = ", ".join(f"{n} {kind}{'s' * (n > 1)}" for kind, n in report.kinds.items())
     rows = [
@@ -391,7 +358,7 @@ def _text(report: Report, deck: Deck, roles: Roles | None) -> list[str]:
     if roles is not None:
         named = roles.inputs, roles.output_names, [a.name for a in roles.trainable]
         rows += [(what, len(names), some(names, 6)) for what, names in zip(("inputs", "outputs", "trainable"), named)]
-    return [deck.title, Table.of("structure, , ", rows).text().rstrip()]
+    return Table.of("structure, , ", rows).text().rstrip()
 
 
 @command(

@@ -60,40 +60,25 @@ def parse_specification(text: str) -> Specification:
     Specification(quantity='v(out)', low=4.9, high=5.1)
     """
     words = _SPLIT.split(text.strip())
-    signs, parts = [sign[0] for sign in words[1::2]], words[0::2]
-    low, high, quantity = -math.inf, math.inf, ""
-    if len(parts) == 3 and len(set(signs)) == 1:
-        ends = [_number(parts[0], text), _number(parts[2], text)]
-        low, high = ends if signs[0] == "<" else ends[::-1]
-        quantity = parts[1]
-    elif len(parts) == 2:
-        left = _is_number(parts[0])
-        quantity = parts[1] if left else parts[0]
-        number = _number(parts[0] if left else parts[1], text)
-        if (signs[0] == "<") == left:
-            low = number
-        else:
-            high = number
-    else:
+    signs, parts = {sign[0] for sign in words[1::2]}, words[0::2]
+    rising = parts if signs == {"<"} else parts[::-1]
+    numbers = [_number(part) for part in rising]
+    if len(signs) != 1 or len(parts) > 3 or numbers.count(None) != 1 or (len(parts) == 3 and numbers[1] is not None):
         raise UsageError(f"--spec {text!r}: {LIMITS}")
+    at = numbers.index(None)
+    low, high = (-math.inf, *numbers[:at])[-1], (*numbers[at + 1 :], math.inf)[0]
+    assert low is not None and high is not None
     if not low <= high:
         raise UsageError(f"--spec {text!r}: no value lies between {low:g} and {high:g}")
-    return Specification(quantity, low, high)
+    return Specification(rising[at], low, high)
 
 
-def _is_number(text: str) -> bool:
-    try:
-        parse(text)
-    except NumberError:
-        return False
-    return True
-
-
-def _number(text: str, whole: str) -> float:
+def _number(text: str) -> float | None:
+    """A number; None for the quantity of a specification."""
     try:
         return parse(text)
-    except NumberError as error:
-        raise UsageError(f"--spec {whole!r}: {error}; {LIMITS}") from None
+    except NumberError:
+        return None
 
 
 FORM = "write NAMES=AMOUNT, for instance 'R*=1%', 'R*=1%,normal', 'V1=0.1', 'R*=0.5%,lot'"
@@ -151,15 +136,10 @@ def parse_tolerance(text: str) -> Tolerance:
     if not 0.0 < amount < math.inf:
         raise UsageError(f"--tol {text!r}: the tolerance must be positive")
     known = {one.value: one for one in Distribution}
-    distribution, lot = Distribution.UNIFORM, False
-    for word in words[1:]:
-        if word == "lot":
-            lot = True
-        elif word in known:
-            distribution = known[word]
-        else:
-            raise UsageError(f"--tol {text!r}: {word!r} is none of {', '.join(known)}, lot")
-    return Tolerance(names.strip(), amount, relative, distribution, lot)
+    if unknown := set(words[1:]) - {"lot", *known}:
+        raise UsageError(f"--tol {text!r}: {min(unknown)!r} is none of {', '.join(known)}, lot")
+    shape = [known[word] for word in words[1:] if word in known] or [Distribution.UNIFORM]
+    return Tolerance(names.strip(), amount, relative, shape[-1], "lot" in words)
 
 
 class Spread(NamedTuple):
