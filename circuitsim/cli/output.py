@@ -180,7 +180,7 @@ def present(
 
         content = binary(content)
     deliver(content, args.output)
-    for name, table in list(zip(shown, tables))[1:] if args.output and not alone() else ():
+    for name, table in list(zip(shown, tables))[1:] if args.format not in own and args.output and not alone() else ():
         deliver(table.csv(), f"{os.path.splitext(args.output)[0]}-{name}.csv")
     if args.plot:
         draw((figure or result.plot)(), args.plot)

@@ -412,9 +412,6 @@ def _shaped(u: np.ndarray, rule: Distribution) -> np.ndarray:
     return ndtri(np.maximum(u, 2.0**-54)) / SIGMAS
 
 
-NUMBERS_AT_ONCE = 1 << 20
-"""Maximum number of results held at once."""
-
 CIRCUITS = 4
 """Number of prepared circuits cached per process."""
 
@@ -471,15 +468,6 @@ class Worker:
         small = self.small
         if small is None:
             return self._one_by_one(values)
-        rows = max(1, NUMBERS_AT_ONCE // small.size)
-        parts = [self._by_kernel(small, values[k : k + rows]) for k in range(0, len(values), rows)]
-        return Solved(
-            np.concatenate([part.values for part in parts]),
-            max(part.worst for part in parts),
-            sum(part.failures for part in parts),
-        )
-
-    def _by_kernel(self, small: SmallCircuitSolver, values: np.ndarray) -> Solved:
         m, n = small.value.size, len(values)
         out = np.empty((n, small.size))
         out[:, :m] = small.value
