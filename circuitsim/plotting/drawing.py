@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from circuitsim.circuit import ELEMENTS, GROUND, Circuit
-from circuitsim.circuit.elements import AMPLIFIER, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import AMPLIFIER, RESISTOR
 from circuitsim.circuit.laws import Quantity
 from circuitsim.circuit.source import circuit_of
 from circuitsim.models import base
 from circuitsim.plotting.labels import Place, Placer, Text
-from circuitsim.plotting.layout import PlacedLayers, place, with_symbols
-from circuitsim.plotting.sketch import Bundle, Sketch, sketch
+from circuitsim.plotting.layout import Placed, place, with_symbols
+from circuitsim.plotting.sketch import Sketch, sketch
 from circuitsim.program.components import component_labels
 from circuitsim.units import format_quantity, short
 
@@ -319,8 +319,7 @@ def arrange(source: OperatingPoint | Circuit) -> Drawing | None:
     if len(circuit) > MOST:
         return None
     plan = sketch(circuit)
-    kinds = circuit.arrays().kind
-    placed = place(plan, [b.start for b in plan.bundles if any(kinds[k] == VOLTAGE for k in b.elements)])
+    placed = place(plan)
     return None if placed is None else Drawing(source, plan, placed)
 
 
@@ -345,7 +344,7 @@ class Drawing:
         Zeros without an operating point.
     """
 
-    def __init__(self, source: OperatingPoint | Circuit, plan: Sketch, placed: PlacedLayers) -> None:
+    def __init__(self, source: OperatingPoint | Circuit, plan: Sketch, placed: Placed) -> None:
         self.circuit, self.point = circuit_of(source), None if isinstance(source, Circuit) else source
         self.plan, self.loops, self.detailed = plan, plan.loops, with_symbols(plan)
         self.where = placed.positions * (CELL if self.detailed else 0.55)
@@ -358,14 +357,14 @@ class Drawing:
         self.boxes: list[tuple[float, float, float, float]] = []
         self.choices: list[tuple[int, list[Place]]] = []
         self.centres: dict[int, np.ndarray] = {}
-        for bundle, share in zip(plan.bundles, placed.share.tolist()):
-            wide, high = np.abs(self.where[bundle.end] - self.where[bundle.start])
-            above = len(bundle.elements) >= MANY and wide > high  # ground hangs below
-            for lane, k in enumerate(bundle.elements):
-                self._element(k, bundle, lane if above else lane - (len(bundle.elements) - 1) / 2, share)
+        for ends, elements, share in zip(plan.edges.tolist(), plan.elements, placed.share.tolist()):
+            wide, high = np.abs(self.where[ends[1]] - self.where[ends[0]])
+            above = len(elements) >= MANY and wide > high  # ground hangs below
+            for lane, k in enumerate(elements):
+                self._element(k, ends, lane if above else lane - (len(elements) - 1) / 2, share)
         self.dots: list[Dot] = []
         size = 1.0 if self.detailed else 0.4
-        for node, at in zip(plan.node, self.where):
+        for node, at in zip(plan.node.tolist(), self.where):
             x, y = at.tolist()
             if node != GROUND:
                 self.dots.append(Dot(node, x, y))
@@ -377,7 +376,7 @@ class Drawing:
         self.labels = self._labels() if self.detailed else []
         parts = [stroke.points for stroke in self.strokes] + [self.where] + [arrow.points for arrow in self.controls]
         parts += [text.corners() for label in self.labels for text in label.texts]
-        every = np.concatenate(parts) if plan.node else np.zeros((1, 2))
+        every = np.concatenate(parts) if plan.node.size else np.zeros((1, 2))
         self.low, self.high = every.min(0), every.max(0)
 
     # ------------------------------------------------------------------ elements
@@ -396,13 +395,11 @@ class Drawing:
         region = None if self.point is None else self.point.region(k)
         return region is not None and region.conducting
 
-    def _element(self, k: int, bundle: Bundle, lane: float, share: float) -> None:
+    def _element(self, k: int, ends: Sequence[int], lane: float, share: float) -> None:
         """Wire, symbol, wire, from the first terminal to the second."""
         kind, first, second = (int(column[k]) for column in self.arrays[:3])
-        ends = [bundle.start, bundle.end]
         if self.plan.node[ends[0]] != first:
-            ends.reverse()
-            share = 1.0 - share
+            ends, share = ends[::-1], 1.0 - share
         a, b = self.where[ends[0]], self.where[ends[1]]
         along, shift = direction(a, b, lane)
         length = float(np.hypot(*(b - a)))
@@ -492,7 +489,7 @@ class Drawing:
         placer = Placer(np.array([*self.boxes, *dot_boxes]), ends)
         labels = []
         angles = self._angles()
-        vertex = {node: v for v, node in enumerate(self.plan.node) if node != GROUND}
+        vertex = {node: v for v, node in enumerate(self.plan.node.tolist()) if node != GROUND}
         for dot in self.dots:
             made = partial(self._node_label, dot.node)
             places = around((dot.x, dot.y), angles[vertex[dot.node]], (0.1, 0.22), made)
@@ -504,8 +501,8 @@ class Drawing:
     def _angles(self) -> dict[int, list[float]]:
         """The directions in which wires leave each vertex."""
         angles: dict[int, list[float]] = {v: [] for v in range(len(self.plan.node))}
-        for bundle in self.plan.bundles:
-            for u, v in ((bundle.start, bundle.end), (bundle.end, bundle.start)):
+        for begin, end in self.plan.edges.tolist():
+            for u, v in ((begin, end), (end, begin)):
                 angles[u].append(float(np.arctan2(*(self.where[v] - self.where[u])[::-1])))
         return angles
 

@@ -1,4 +1,4 @@
-"""A circuit to be drawn: vertices to place, and bundles of elements between them.
+"""A circuit to be drawn: vertices to place, and edges of parallel elements between them.
 
 Ground is not a vertex: every node connected to it gets a ground symbol of its own, as in a hand-drawn schematic, so
 that the many wires to ground cross no other wires. The four equal arms of a bridge are slanted, and share one ground
@@ -11,37 +11,50 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
+import numpy as np
+
 from circuitsim.circuit import GROUND, Circuit
-
-
-class Bundle(NamedTuple):
-    """Elements (positions in the circuit) that join the same two vertices, side by side."""
-
-    start: int
-    end: int
-    elements: tuple[int, ...]
-    slanted: bool = False
+from circuitsim.circuit.elements import VOLTAGE
 
 
 class Sketch(NamedTuple):
-    """The vertices and bundles to place.
+    """The vertices and edges to place.
 
     Attributes
     ----------
-    node : list of int
+    node : (n,) int array
         The circuit's node at each vertex; ``GROUND`` at a ground symbol.
-    parent : list of int
+    parent : (n,) int array
         The vertex of a ground symbol; −1 at other vertices, and at the ground symbol of a bridge.
-    bundles : list of Bundle
-        A ground symbol is always the end of its bundle.
+    edges : (m, 2) int array
+        A ground symbol is always a second end.
+    slanted : (m,) bool array
+        Edges that are diagonal.
+    left : int array
+        Vertices preferably on the left: of voltage sources.
+    elements : list of list of int
+        The elements (positions in the circuit) side by side on each edge.
     loops : list of int
         Elements with both ends on one node, which are not drawn.
     """
 
-    node: list[int]
-    parent: list[int]
-    bundles: list[Bundle]
+    node: np.ndarray
+    parent: np.ndarray
+    edges: np.ndarray
+    slanted: np.ndarray
+    left: np.ndarray
+    elements: list[list[int]]
     loops: list[int]
+
+    def part(self, members: Sequence[int]) -> Sketch:
+        """The vertices ``members``, renumbered, and the edges between them."""
+        local = np.full(len(self.node) + 1, -1)  # the last one for −1
+        local[list(members)] = np.arange(len(members))
+        own = (local[self.edges] >= 0).all(1)
+        kept = [elements for elements, inside in zip(self.elements, own.tolist()) if inside]
+        left = local[self.left]
+        vertices = self.node[list(members)], local[self.parent[list(members)]]
+        return Sketch(*vertices, local[self.edges[own]], self.slanted[own], left[left >= 0], kept, [])
 
 
 SIDE = 3
@@ -79,7 +92,7 @@ def bridge_arms(first: Sequence[int], second: Sequence[int], kind: Sequence[int]
 
 
 def sketch(circuit: Circuit) -> Sketch:
-    """The vertices and bundles of a circuit, in the order of its elements.
+    """The vertices and edges of a circuit, in the order of its elements.
 
     Parameters
     ----------
@@ -87,29 +100,25 @@ def sketch(circuit: Circuit) -> Sketch:
     """
     kind, first, second = (column.tolist() for column in circuit.arrays()[:3])
     bridges = bridge_arms(first, second, kind) if len({*first, *second}) <= MOST else {}
-    node: list[int] = []
-    parent: list[int] = []
-    number: dict[tuple[int, ...], int] = {}
-    bundles: dict[tuple[int, int], list[int]] = {}
-    loops: list[int] = []
+    vertices: dict[tuple[int, ...], int] = {}
+    edges: dict[tuple[int, int], list[int]] = {}
 
-    def vertex(key: tuple[int, ...], above: int = -1) -> int:
-        """The vertex of a node, or of the ground symbol of a vertex or a bridge."""
-        if key not in number:
-            number[key] = len(node)
-            node.append(key[0])
-            parent.append(above)
-        return number[key]
+    def vertex(*key: int) -> int:
+        """The vertex of a node (node, −1), or of the ground symbol of a vertex or a bridge (ground, vertex, bridge)."""
+        return vertices.setdefault(key, len(vertices))
 
     for k, (a, b) in enumerate(zip(first, second)):
-        if a == b:
-            loops.append(k)
-            continue
-        if GROUND in (a, b):
-            u = vertex((max(a, b),))
-            v = vertex((GROUND, -1, bridges[k])) if k in bridges else vertex((GROUND, u), u)
+        if GROUND in (a, b) and a != b:
+            above = vertex(max(a, b), -1)
+            ends = above, vertex(GROUND, -1, bridges[k]) if k in bridges else vertex(GROUND, above)
+        elif a != b:
+            ends = min(vertex(a, -1), vertex(b, -1)), max(vertex(a, -1), vertex(b, -1))
         else:
-            u, v = sorted((vertex((a,)), vertex((b,))))
-        bundles.setdefault((u, v), []).append(k)
-    made = [Bundle(*key, tuple(elements), elements[0] in bridges) for key, elements in bundles.items()]
-    return Sketch(node, parent, made, loops)
+            continue
+        edges.setdefault(ends, []).append(k)
+    node, parent = np.array([key[:2] for key in vertices], dtype=int).reshape(-1, 2).T
+    joined = np.array([*edges], dtype=int).reshape(-1, 2)
+    slanted = np.array([members[0] in bridges for members in edges.values()], dtype=bool)
+    supplied = np.array([any(kind[k] == VOLTAGE for k in members) for members in edges.values()], dtype=bool)
+    loops = [k for k, (a, b) in enumerate(zip(first, second)) if a == b]
+    return Sketch(node, parent, joined, slanted, joined[supplied, 0], [*edges.values()], loops)
