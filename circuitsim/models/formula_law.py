@@ -19,10 +19,7 @@ FORMULA = Region("formula", False)
 
 
 class _OfTape:
-    """A function of `circuitsim.models.formula_tape` or another module, imported (with numpy) on first use."""
-
-    def __init__(self, module: str = "formula_tape") -> None:
-        self.module = f"circuitsim.models.{module}"
+    """A function of `circuitsim.models.formula_tape`, imported (with numpy) on first use."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -30,7 +27,7 @@ class _OfTape:
     def __get__(self, instance: object, owner: type) -> Any:
         if "__abstractmethods__" not in vars(owner):  # still collecting the abstract methods of the class
             return self
-        return getattr(import_module(self.module), self.name)
+        return getattr(import_module("circuitsim.models.formula_tape"), self.name)
 
 
 class OfFormula(SmoothDevice):
@@ -54,6 +51,7 @@ class OfFormula(SmoothDevice):
     m: float
     quantity: ClassVar[str]
     """What the formula states: ``current`` or ``voltage``."""
+    junction, by_parameters = _OfTape(), _OfTape()
 
     def __init__(self, tape: Tape, m: float = 1.0, *, label: str = "") -> None:
         self.__dict__["tape"] = tape
@@ -76,10 +74,11 @@ class OfFormula(SmoothDevice):
         return {"tape": self.tape, "m": self.m}
 
     def row(self) -> tuple[float, ...]:
-        """0, number of instructions, ends of the argument's range, m, then the tape."""
+        """0, number of instructions, ends of the argument's range, m, whether the formula states a voltage, then the
+        tape."""
         proof = self.__dict__["_proof"]
         flat = [float(number) for instruction in self.tape for number in instruction]
-        return 0.0, float(len(self.tape)), proof.low, proof.high, self.m, *flat
+        return 0.0, float(len(self.tape)), proof.low, proof.high, self.m, float(self.quantity == "voltage"), *flat
 
     def region_at(self, voltage: float) -> Region:
         """The same for all voltages."""
@@ -90,7 +89,6 @@ class FormulaLaw(OfFormula):
     """A formula of the voltage across its terminals, A."""
 
     quantity = "current"
-    junction, by_parameters = _OfTape(), _OfTape()
 
     def limits(self) -> Limits:
         """Bounds of the formula at the ends of its range."""
@@ -112,7 +110,6 @@ class FormulaVoltage(OfFormula):
     """A formula of the device's own current, V; its junction is the inverse."""
 
     quantity = "voltage"
-    junction, by_parameters = _OfTape("formula_inverse"), _OfTape("formula_inverse")
 
     def formula(self, name: str, first: str, second: str) -> str:
         """The voltage, V."""

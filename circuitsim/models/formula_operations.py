@@ -40,7 +40,7 @@ SIGNED_POWER has the sign of x, ROOTED is x^c of x ≥ 0."""
 
 BINARY = frozenset((ADD, SUBTRACT, MULTIPLY, DIVIDE, MINIMUM, MAXIMUM))
 
-HEAD = 5
+HEAD = 6
 """Entries of a row before the tape."""
 
 DEPTH, LONGEST = 32, 400
@@ -49,7 +49,14 @@ DEPTH, LONGEST = 32, 400
 Tape = tuple[tuple[int, float], ...]
 """Operations with their numbers (0 if none)."""
 
-FUNCTIONS = {
+NAMES = {
+    ADD: "+",
+    SUBTRACT: "-",
+    MULTIPLY: "*",
+    DIVIDE: "/",
+    MINIMUM: "min",
+    MAXIMUM: "max",
+    NEGATE: "-x",
     EXP: "exp",
     LOG: "ln",
     SQRT: "sqrt",
@@ -62,17 +69,14 @@ FUNCTIONS = {
     ASINH: "asinh",
     ABSOLUTE: "abs",
     SIGN: "sgn",
+    STEP: "u",
+    REACHED: "x>=0",
 }
-"""Their names in expressions."""
+"""Their names in expressions (`circuitsim.netlist.functions`)."""
 
 _TEXTS = {
-    **{op: f"{name}({{0}})" for op, name in FUNCTIONS.items()},
-    ADD: "({0}+{1})",
-    SUBTRACT: "({0}-{1})",
-    MULTIPLY: "({0}*{1})",
-    DIVIDE: "({0}/{1})",
-    MINIMUM: "min({0},{1})",
-    MAXIMUM: "max({0},{1})",
+    **{op: f"{name}({{0}},{{1}})" if op in BINARY else f"{name}({{0}})" for op, name in NAMES.items()},
+    **{op: f"({{0}}{NAMES[op]}{{1}})" for op in (ADD, SUBTRACT, MULTIPLY, DIVIDE)},
     CHOOSE: "({0}>0.5 ? {1} : {2})",
     NEGATE: "(-{0})",
     STEP: "({0}>0 ? 1 : 0)",

@@ -42,8 +42,21 @@ from circuitsim.models.formula_operations import (
     VOLTAGE,
 )
 
-BESIDE = 1e-9
-"""Offset from a point of infinite slope at which the slope is evaluated instead, V."""
+BESIDE, BESIDE_CURRENT = 1e-9, 1e-12
+"""Offset from a point of infinite slope, V, or of zero slope, A, at which the slope is evaluated instead."""
+
+STEEPEST = 1e100
+"""Maximum slope of a formula, S or Ω, and of its inverse."""
+
+STEPS = 400
+"""Maximum number of evaluations of a formula for its inverse; ten to twenty are typical."""
+
+ROUNDED = 2e-16
+"""Final step as a fraction of the current."""
+
+FAR, TINY, JUMP = 16.0, 1e-250, 2.0**-20
+"""Ratio of a bracket's ends from which exponents are bisected; a current that counts as zero, A; the fraction of the
+far end that is tried if the near one is zero."""
 
 
 def unary(op: Any, arg: Any, x: Any) -> tuple[Any, Any]:
@@ -55,11 +68,6 @@ def unary(op: Any, arg: Any, x: Any) -> tuple[Any, Any]:
         return rise, rise
     if op == LOG:
         return (math.log(x), 1.0 / x) if x > 0.0 else (math.nan, math.nan)
-    if op == SQRT:
-        if not x > 0.0:
-            return (0.0, math.inf) if x == 0.0 else (math.nan, math.nan)
-        root = math.sqrt(x)
-        return root, 0.5 / root
     if op in (SINH, COSH):
         if not abs(x) < 709.0:
             return (math.copysign(math.inf, x) if op == SINH else math.inf), math.inf
@@ -76,6 +84,8 @@ def unary(op: Any, arg: Any, x: Any) -> tuple[Any, Any]:
             return math.nan, math.nan
         return (math.sin(x), math.cos(x)) if op == SIN else (math.cos(x), -math.sin(x))
     side = 1.0 if x >= 0.0 else -1.0
+    if op == SQRT:
+        return power(ROOTED, 0.5, abs(x), side)
     if op == ABSOLUTE:
         return abs(x), side
     if op == SIGN:
@@ -132,7 +142,7 @@ def evaluate(p: Any, u: Any) -> tuple[Any, Any]:
             top -= 2
             kept = top + 1 if value[top] > 0.5 else top + 2
             value[top], slope[top] = value[kept], slope[kept]
-        elif op in (ADD, SUBTRACT, MULTIPLY, DIVIDE, MINIMUM, MAXIMUM):
+        elif ADD <= op <= MAXIMUM:
             top -= 1
             x, dx, y, dy = float(value[top]), float(slope[top]), float(value[top + 1]), float(slope[top + 1])
             value[top], slope[top] = binary(op, x, dx, y, dy)
@@ -143,24 +153,65 @@ def evaluate(p: Any, u: Any) -> tuple[Any, Any]:
     return float(value[0]), float(slope[0])
 
 
+def between(low: Any, high: Any) -> Any:
+    """The midpoint of a bracket on one side of zero, A; in the exponent where its ends are far apart."""
+    near, far = (low, high) if abs(low) < abs(high) else (high, low)
+    if abs(near) < TINY:
+        return JUMP * far if abs(far) > TINY else 0.5 * far
+    if abs(far) > FAR * abs(near):
+        return math.copysign(math.sqrt(abs(near)) * math.sqrt(abs(far)), far)
+    return 0.5 * (low + high)
+
+
+def inverse(p: Any, u: Any) -> tuple[Any, Any]:
+    """The current i, A, between p[2] and p[3], at which the formula has the value u, V, and its slope there, Ω;
+    infinite if there is none.
+
+    Newton's method inside a bracket; a step that does not halve the residual is followed by bisection.
+    """
+    i, slope, before, slow = 0.0, math.inf, math.inf, False
+    low, high = float(p[2]), float(p[3])
+    if evaluate(p, high)[0] < u:
+        return math.inf, slope
+    if evaluate(p, low)[0] > u:
+        return -math.inf, slope
+    for _ in range(STEPS):
+        value, slope = evaluate(p, i)
+        left = value - u
+        low, high = (i, high) if left < 0.0 else (low, i)
+        slow = not slow and not abs(left) <= 0.5 * before
+        new = i - left / slope if 0.0 < slope < math.inf else math.inf
+        if left == 0.0 or abs(new - i) <= ROUNDED * abs(i):
+            break
+        before, at = abs(left), i
+        i = new if not slow and low < new < high else between(low, high)
+        if not low < i < high:
+            return at, slope
+    return i, slope
+
+
 def junction(p: Any, u: Any) -> tuple[Any, Any]:
-    """Current (A) and slope (S); p: 0, number of instructions, minimum and maximum voltage, m, then the tape."""
-    if not p[2] <= u <= p[3]:
-        return (math.inf if u > 0.0 else -math.inf), math.inf
-    found, slope = evaluate(p, u)
-    if not abs(slope) < math.inf:
-        slope = evaluate(p, u + (BESIDE if u <= 0.0 else -BESIDE))[1]
-        slope = slope if abs(slope) < math.inf else 1e100
-    return float(p[4]) * found, float(p[4]) * max(slope, 0.0)
+    """Current (A) and slope (S) of m devices at a voltage u, V; p: 0, number of instructions, ends of the argument's
+    range, m, whether the formula states a voltage, then the tape."""
+    m = float(p[4])
+    if p[5] == 0.0:
+        if not p[2] <= u <= p[3]:
+            return (math.inf if u > 0.0 else -math.inf), math.inf
+        found, slope = evaluate(p, u)
+        if not abs(slope) < math.inf:
+            slope = evaluate(p, u + (BESIDE if u <= 0.0 else -BESIDE))[1]
+            slope = slope if abs(slope) < math.inf else STEEPEST
+        return m * found, m * max(slope, 0.0)
+    i, slope = inverse(p, u)
+    if not abs(i) < math.inf:
+        return i, math.inf
+    if not 0.0 < slope < math.inf:
+        slope = evaluate(p, i + (BESIDE_CURRENT if i <= 0.0 else -BESIDE_CURRENT))[1]
+    return m * i, m / min(max(slope, 1.0 / STEEPEST), STEEPEST)
 
 
 def by_parameters(p: Any, u: Any, out: Any) -> None:
-    """Derivatives of the current with respect to p; numbers of the tape are not parameters."""
-    by_count(p, junction(p, u)[0], out)
-
-
-def by_count(p: Any, current: Any, out: Any) -> None:
-    """Fill in the derivatives of the current of m devices: only that by m is not zero."""
+    """Derivatives of the current with respect to p; only m is a parameter."""
     for k in range(p.size):
         out[k] = 0.0
-    out[4] = current / p[4]
+    out[4] = junction(p, u)[0] / p[4]

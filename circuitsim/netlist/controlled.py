@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import chain, combinations_with_replacement
+from itertools import chain, combinations_with_replacement, repeat
 from itertools import count as count_from
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,7 +27,7 @@ from circuitsim.circuit.elements import (
 )
 from circuitsim.netlist import dialect
 from circuitsim.netlist.cards import MARK, WORD, Card, CardError, Place, Token, delimited, fields, tokens
-from circuitsim.netlist.expression import CALL, PUSH, SIGNAL, Code, Signal
+from circuitsim.netlist.expression import CALL, NUMBER, SIGNAL, Code, Node, Signal
 from circuitsim.netlist.parts import ElementReader
 from circuitsim.netlist.scope import ControlledSource, Count, ElementCard, constant, formula, of_token
 from circuitsim.units import short
@@ -208,18 +208,17 @@ class SourceCard(ElementReader):
 
     def of_terms(self, at: int, terms: Iterable[tuple[Value, Sequence[Signal], int]]) -> Code:
         """The formula Σ coefficient · product of signals, each at an offset."""
-        code = Code(self.card, self.scope, at)
-        for number, (coefficient, signals, place) in enumerate(terms):
+        code, total = Code(self.card, self.scope, at), None
+        for coefficient, signals, place in terms:
+            term = Node(NUMBER, coefficient, at)
             if isinstance(coefficient, Code):
-                code.program += coefficient.program
+                term = coefficient.tree
                 code.names |= coefficient.names
-            else:
-                code.program.append((PUSH, coefficient, at))
             for signal in signals:
                 code.signals.append(signal)
-                code.program += [(SIGNAL, signal, at), ("*", None, place)]
-            if number:
-                code.program.append(("+", None, at))
+                term = Node("*", None, place, (term, Node(SIGNAL, signal, at)))
+            total = term if total is None else Node("+", None, at, (total, term))
+        code.tree = total or code.tree
         return code
 
     def polygon(self, section: Section) -> Code:
@@ -232,12 +231,13 @@ class SourceCard(ElementReader):
         numbers = [t for t in found if t.kind != MARK]
         for mark in [t for t in found[1:] if t.kind == MARK and t.text == "="]:
             raise CardError(f"{self.shown}: '=' does not belong between the points", mark)
+        points = []
         for number in numbers:
             value = self.value(number)
             if isinstance(value, Code):
                 raise CardError("the points of TABLE must be numbers", number, "write the numbers", "unsupported")
-            code.program.append((PUSH, value, number.offset))
-        code.program.append((CALL, ("table", 1 + len(numbers)), section.start))
+            points.append(Node(NUMBER, value, number.offset))
+        code.tree = Node(CALL, "table", section.start, (code.tree, *points))
         return code
 
     def details(self, stated: list[Section]) -> dict[str, Count]:
@@ -318,9 +318,11 @@ class SourceCard(ElementReader):
             numbers.insert(0, 0.0)  # SPICE: a single coefficient is that of first order
         if not numbers:
             raise CardError(f"{self.shown}: POLY needs its coefficients", self.card.last, "p0 p1 …")
+        numbers += [0.0] * (count + 1 - len(numbers))
         plain = all(number == 0.0 for number in numbers[count + 1 :])
-        numbers = numbers[: count + 1] + [0.0] * (count + 1 - len(numbers)) if plain else numbers
-        places = [token.offset for token in terms][-len(numbers) :] if not plain else [at] * len(numbers)
+        if plain:
+            del numbers[count + 1 :]
+        places = chain((token.offset for token in terms), repeat(at))
         products = chain.from_iterable(combinations_with_replacement(signals, order) for order in count_from(0))
         law = self.of_terms(at, zip(numbers, products, places))
         kind = AFFINE_VOLTAGE if self.letter in "eh" else AFFINE_CURRENT

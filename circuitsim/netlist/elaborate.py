@@ -30,7 +30,7 @@ from circuitsim.netlist import physical
 from circuitsim.netlist.cards import CardError, Reporter
 from circuitsim.netlist.definitions import AMPLIFIER_NAME, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.deviations import SIGMAS, Distribution, Draws
-from circuitsim.netlist.expression import Code, Environment, Evaluator, ExpressionError
+from circuitsim.netlist.expression import NAME, Code, Environment, Evaluator, ExpressionError
 from circuitsim.netlist.functional import FollowingSources, Formula
 from circuitsim.netlist.link import Linker
 from circuitsim.netlist.parts import COUNTS
@@ -97,7 +97,7 @@ class ElementColumns(Columns):
         super().__init__()
         self.devices: dict[int, Device] = {}
         self.laws: dict[int, Law] = {}
-        self.sources: list[Placed] = []
+        self.sources: list[tuple[Placed, Formula]] = []
         self.node_names = reader.top.node_names.copy()
         self.nodes = index_of(self.node_names, {"gnd": 0})
         for name in reader.globals.values():
@@ -312,10 +312,11 @@ class Elaborator:
         found, stated, frame, position = self.following, own.stated, own.frame, own.position
         report = partial(self.reporter.at, stated.at.card, [own.name], frame.callers)
         if stated.source is not None:
-            self.out.sources.append(own)
-            if stated.source.fixable:
-                with report():
-                    found.formulas[position] = Formula(stated.source.law, frame, self.cells(own))
+            with report():
+                formula = Formula(stated.source.law, stated.source.kind, frame, self.cells(own))
+                self.out.sources.append((own, formula))
+                if stated.source.fixable:
+                    found.formulas[position] = formula
             return
         if own.kind != DIODE:
             self.out.value[position] = self.element_value(own)
@@ -498,7 +499,7 @@ class Elaborator:
     def smell_of_mega(self, own: Placed) -> None:
         """Warn of a resistance by a parameter with a capital M (milli), where mega may be meant."""
         value, environment = own.stated.value, own.frame.environment
-        if own.kind != RESISTOR or not isinstance(value, Code) or len(value.program) != 1 or not value.names:
+        if own.kind != RESISTOR or not isinstance(value, Code) or value.tree.kind != NAME:
             return
         name = next(iter(value.names))
         owner = environment.owner(name)

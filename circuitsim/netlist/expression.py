@@ -1,10 +1,10 @@
-r"""Expressions: text compiled to a small program for a stack machine; ``eval`` is never used.
+r"""Expressions: text parsed to a tree; ``eval`` is never used.
 
 Precedence, from loose to tight, as in ngspice: ``? :``, ``||`` (also ``|``), ``&&`` (also ``&``), ``== != <>``,
 ``< <= > >=``, ``+ -``, ``* / % \``, unary ``- + !``, ``** ^``. Powers are left-associative (``2**3**2`` is 64) and
 bind tighter than a sign (``-2**2`` is −4).
 
-Values: a stack machine with a budget, and environments of parameters that resolve on demand.
+Values: a walk over the tree with a budget, and environments of parameters that resolve on demand.
 
 A name is looked up in the call of the expression, then in its callers, as ngspice does; values passed by a call are
 expressions of its caller (ngspice resolves some of their names in the sub-circuit, depending on its order of
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
@@ -32,15 +33,33 @@ from circuitsim.netlist.functions import (
     Linear,
     Row,
     checked,
-    moves,
 )
 from circuitsim.units import NumberError, exact, rkm, scan, short
 
-PUSH, NAME, LOCAL, CALL, CHOOSE, SIGNAL = range(6)
-"""Instructions. The argument of `CHOOSE` is two programs: for a true condition, and for a false one."""
+NUMBER, NAME, LOCAL, CALL, CHOICE, SIGNAL = "number", "name", "argument", "call", "choice", "signal"
+"""Kinds of nodes besides operators."""
 
-Program = list[tuple[Any, Any, int]]
-"""Tuples (instruction, operator or sign, argument, offset in the text)."""
+
+class Node(NamedTuple):
+    """A part of an expression.
+
+    Attributes
+    ----------
+    kind : str
+        A sign or an operator, or another kind.
+    argument : Any
+        The number, the name of a parameter or function, the number of an argument of a function, or the signal.
+    at : int
+        Its offset in the text.
+    parts : tuple of Node
+        Operands, arguments, or a condition and what holds with it and without it.
+    """
+
+    kind: str
+    argument: Any
+    at: int
+    parts: tuple[Node, ...] = ()
+
 
 _BLANK = re.compile(r"\s*")
 _WORD = re.compile(r"\w+")
@@ -108,8 +127,7 @@ class Code:
 
     Attributes
     ----------
-    program : list of tuple
-        Instructions for `circuitsim.netlist.expression`.
+    tree : Node
     names : dict
         Parameters it reads (lower case) → offset of their first use.
     card, offset, end
@@ -122,22 +140,22 @@ class Code:
         Quantities of the solution that it reads.
     """
 
-    __slots__ = ("card", "end", "linked", "mega", "names", "offset", "program", "scope", "signals")
+    __slots__ = ("card", "end", "mega", "names", "offset", "scope", "signals", "tree")
 
     def __init__(self, card: Any, scope: Any, offset: int) -> None:
         self.card, self.scope, self.offset, self.end = card, scope, offset, offset
-        self.program: Program = []
+        self.tree = Node(NUMBER, 0.0, offset)
         self.names: dict[str, int] = {}
-        self.linked: dict[str, Any] = {}
         self.mega = ""
         self.signals: list[Signal] = []
 
-    def instructions(self, program: Program | None = None) -> Iterator[tuple[Any, Any, int]]:
-        """All instructions, with those of both branches of each choice."""
-        for one in self.program if program is None else program:
-            yield one
-            for way in one[1] if one[0] == CHOOSE else ():
-                yield from self.instructions(way)
+    def nodes(self) -> Iterator[Node]:
+        """All nodes, in the order of the text."""
+        open_ = [self.tree]
+        while open_:
+            node = open_.pop()
+            yield node
+            open_ += node.parts[::-1]
 
 
 def parse(card: Any, start: int, stop: int, scope: Any, arguments: tuple[str, ...] = (), signals: bool = False) -> Code:
@@ -151,8 +169,7 @@ def parse(card: Any, start: int, stop: int, scope: Any, arguments: tuple[str, ..
         Where the text is not an expression, or nests deeper than `limits.EXPRESSION_DEPTH`.
     """
     reader = _Reader(start, stop, Code(card, scope, start), arguments, signals)
-    reader.code.program = reader.aside(reader.ternary, 0)
-    reader.code.end = reader.end
+    reader.code.tree, reader.code.end = reader.ternary(), reader.end
     return reader.code
 
 
@@ -163,19 +180,8 @@ class _Reader:
         self.text: str = code.card.text
         self.stop, self.code, self.signals = stop, code, signals
         self.arguments = {name: k for k, name in enumerate(arguments)}
-        self.end = start  # after the last token taken
-        self.program: Program = []
+        self.depth, self.end = 0, start  # after the last token taken
         self.look(start)
-
-    def emit(self, instruction: Any, argument: Any, at: int) -> None:
-        self.program.append((instruction, argument, at))
-
-    def aside(self, read: Callable[..., None], *arguments: int) -> Program:
-        """The output of ``read`` as a separate program."""
-        outer, self.program = self.program, []
-        read(*arguments)
-        outer, self.program = self.program, outer
-        return outer
 
     def look(self, position: int) -> None:
         """Set ``at`` and ``token`` to the next token; operators only, the rest is read where an operand is due."""
@@ -196,10 +202,10 @@ class _Reader:
         at = self.code.card.at(max(min(self.at, self.stop - 1), 0))
         raise ExpressionError(message, at, hint, "expression")
 
-    def deeper(self, depth: int) -> int:
-        if depth >= limits.EXPRESSION_DEPTH:
+    def deeper(self) -> None:
+        self.depth += 1
+        if self.depth > limits.EXPRESSION_DEPTH:
             self.fail(f"the expression nests deeper than {limits.EXPRESSION_DEPTH}", "split it with .param")
-        return depth + 1
 
     def expect(self, token: str) -> None:
         if self.token != token:
@@ -207,92 +213,89 @@ class _Reader:
             self.fail(f"{token!r} expected" + (f" before {found!r}" if found else " at the end of the expression"))
         self.take()
 
-    def ternary(self, depth: int) -> None:
-        depth = self.deeper(depth)
-        self.binary(1, depth)
-        if self.token != "?":
-            return
-        at = self.take()
-        yes = self.aside(self.ternary, depth)
-        self.expect(":")
-        self.emit(CHOOSE, (yes, self.aside(self.ternary, depth)), at)
+    def ternary(self) -> Node:
+        self.deeper()
+        found = self.binary(1)
+        if self.token == "?":
+            at, yes = self.take(), self.ternary()
+            self.expect(":")
+            found = Node(CHOICE, None, at, (found, yes, self.ternary()))
+        self.depth -= 1
+        return found
 
-    def binary(self, level: int, depth: int) -> None:
+    def binary(self, level: int) -> Node:
         """A chain of operators of ``level`` and tighter, by precedence climbing (left-associative: a loop)."""
-        self.unary(level, depth)
+        self.deeper()
+        left = self.unary(level)
         while (found := _LEVELS.get(self.token, 0)) >= level:
             operator, at = self.token, self.take()
-            if operator not in ("&&", "||"):
-                self.binary(found + 1, self.deeper(depth))
-                self.emit(operator, None, at)
-                continue
-            # The right side is evaluated only if needed.
-            right = [*self.aside(self.binary, found + 1, self.deeper(depth)), (TRUTH, None, at)]
-            left: Program = [(PUSH, float(operator == "||"), at)]
-            self.emit(CHOOSE, (right, left) if operator == "&&" else (left, right), at)
+            right = self.binary(found + 1)
+            if operator in ("&&", "||"):  # the right side is evaluated only if needed
+                ways = Node(TRUTH, None, at, (right,)), Node(NUMBER, float(operator == "||"), at)
+                left = Node(CHOICE, None, at, (left, *(ways if operator == "&&" else ways[::-1])))
+            else:
+                left = Node(operator, None, at, (left, right))
+        self.depth -= 1
+        return left
 
-    def unary(self, level: int, depth: int) -> None:
+    def unary(self, level: int) -> Node:
         """An operand, or signs and what binds as tight as a power."""
         signs = []
         while self.token in _SIGNS:
             signs.append((_SIGNS[self.token], self.take()))
-        if signs:
-            self.binary(max(level, _LEVELS["**"]), self.deeper(depth))
-        else:
-            self.operand(depth)
+        found = self.binary(max(level, _LEVELS["**"])) if signs else self.operand()
         for sign, at in reversed(signs):
-            if sign:
-                self.emit(sign, None, at)
+            found = Node(sign, None, at, (found,)) if sign else found
+        return found
 
-    def operand(self, depth: int) -> None:
+    def operand(self) -> Node:
         if self.token in _GROUPS:
             close = _GROUPS[self.token]
             self.take()
-            self.ternary(self.deeper(depth))
+            inside = self.ternary()
             self.expect(close)
-            return
+            return inside
         character = self.text[self.at : min(self.at + 1, self.stop)]
         if character.isdecimal() or character == ".":
-            self.number()
-        elif found := _IDENTIFIER.match(self.text, self.at, self.stop):
-            self.identifier(found.group(), found.end(), depth)
-        elif character == '"':
+            return self.number()
+        if found := _IDENTIFIER.match(self.text, self.at, self.stop):
+            return self.identifier(found.group(), found.end())
+        if character == '"':
             self.fail("a string is not a value", 'only table("file") of a source reads points from a file')
-        elif character:
+        if character:
             self.fail(f"a number, a parameter or '(' expected before {character!r}")
-        else:
-            self.fail("the expression ends where a number, a parameter or '(' is expected")
+        self.fail("the expression ends where a number, a parameter or '(' is expected")
 
-    def number(self) -> None:
+    def number(self) -> Node:
         try:
             value, self.end, letters = scan(self.text, self.at)
         except NumberError as error:
             scope, word = self.code.scope, _WORD.match(self.text, self.at, self.stop)
-            found = None if scope is None or word is None else read_rkm(word.group())
-            if found is None or word is None:
+            read = None if scope is None or word is None else read_rkm(word.group())
+            if read is None or word is None:
                 raise ExpressionError(str(error), self.code.card.at(self.at), error.hint, "number") from None
             scope.readings.append(self.code.card.at(self.at)._replace(text=word.group()))
-            value, self.end, letters = found, word.end(), ""
+            value, self.end, letters = read, word.end(), ""
         if letters[:1] == "M" and letters[:3].lower() not in ("meg", "mil"):
             self.code.mega = self.text[self.at : self.end]
-        self.emit(PUSH, value, self.at)
+        found = Node(NUMBER, value, self.at)
         self.look(self.end)
+        return found
 
-    def identifier(self, word: str, end: int, depth: int) -> None:
+    def identifier(self, word: str, end: int) -> Node:
         name, at = word.lower(), self.at
         self.end = end
         self.look(end)
         if self.signals and (name == "time" or (name in SIGNALS and self.token == "(")):
-            self.signal(name, at)
-        elif self.token == "(":
-            self.call(name, at, depth)
-        elif name in self.arguments:
-            self.emit(LOCAL, self.arguments[name], at)
-        else:
-            self.code.names.setdefault(name, at)
-            self.emit(NAME, name, at)
+            return self.signal(name, at)
+        if self.token == "(":
+            return self.call(name, at)
+        if name in self.arguments:
+            return Node(LOCAL, self.arguments[name], at)
+        self.code.names.setdefault(name, at)
+        return Node(NAME, name, at)
 
-    def signal(self, name: str, at: int) -> None:
+    def signal(self, name: str, at: int) -> Node:
         """A quantity of the solution; node names between the parentheses are not expressions."""
         found = Signal(name)
         if name != "time":
@@ -303,28 +306,19 @@ class _Reader:
             self.end = names.end()
             self.look(self.end)
         self.code.signals.append(found)
-        self.emit(SIGNAL, found, at)
+        return Node(SIGNAL, found, at)
 
-    def call(self, name: str, at: int, depth: int) -> None:
+    def call(self, name: str, at: int) -> Node:
         self.take()
-        count = 0
-        if self.signals and name in OF_TIME:
-            now = Signal("time")
-            self.code.signals.append(now)
-            self.emit(SIGNAL, now, at)
-            count = 1
-        if self.token == ")":
+        parts = [self.signal("time", at)] if self.signals and name in OF_TIME else []
+        while self.token != ")":
+            parts.append(self.ternary())
+            if self.token != ",":
+                break
             self.take()
-        else:
-            while True:
-                self.ternary(self.deeper(depth))
-                count += 1
-                if self.token != ",":
-                    break
-                self.take()
-            self.expect(")")
+        self.expect(")")
         # Resolved at evaluation: a deck's own .func of that name has precedence over a built-in one.
-        self.emit(CALL, (name, count), at)
+        return Node(CALL, name, at, tuple(parts))
 
 
 def read_rkm(text: str) -> float | None:
@@ -418,32 +412,79 @@ class Environment:
 class Domain:
     """Symbolic values of unknown voltages and currents in expressions.
 
-    Each domain has ``signal(signal)``, the value of a voltage or current, ``apply(name, values)``, an operator, a sign
-    or a function of numbers and such values, ``whole(value)``, the form in which the value of a whole expression is
-    returned, and ``refused(what)``, the error for an unsupported operation. Errors get their location from
-    `Evaluator.run`.
+    Each domain has ``signal(signal)``, the value of a voltage or current, ``whole(value)``, the form in which the value
+    of a whole expression is returned, and ``refused(what)``, the error for an unsupported operation. Errors get their
+    location from `Evaluator.run`.
 
     Attributes
     ----------
     symbols : tuple of types
         Types of these values.
-    kinds : tuple of str
-        Kinds of signals with such values; others are read as parameters.
     fixed : mapping of Signal to float
         Signals with known values.
+    table : mapping of str to callable
+        Its operators, signs and functions of such values and numbers. They return None, or raise a ValueError, for
+        values they do not support.
+    evaluator : Evaluator
+        That of the expression.
     """
 
     symbols: ClassVar[tuple[type, ...]]
-    kinds: ClassVar[tuple[str, ...]] = UNKNOWN
     fixed: Mapping[Signal, float] = MappingProxyType({})
+    table: Mapping[str, Callable[..., Any]]
+    evaluator: Evaluator
     signal: Any
-    apply: Any
     whole: Any
     refused: Any
 
     def either(self, condition: Any, yes: Any, no: Any) -> Any:
         """``yes`` where the condition is not zero, else ``no``."""
         raise self.refused("a choice")
+
+    def need_condition(self, value: Any) -> None:
+        """Refuse values that are no conditions."""
+
+    def do(self, name: str, *values: Any) -> Any:
+        """An operator or function of numbers and symbolic values."""
+        return self.evaluator.apply(name, values, self)
+
+    def apply(self, name: str, values: Sequence[Any]) -> Any:
+        """An operator or function of its own, or one composed of others."""
+        if name in (NOT, TRUTH):
+            self.need_condition(values[0])
+        row = FUNCTIONS[name]
+        own = self.table.get(row.name) or (row.composed and partial(row.composed, self.do))
+        try:
+            found = None if own is None else own(*values)
+        except ValueError as error:
+            raise ExpressionError(f"{name}(): {error}", kind="unsupported") from None
+        if found is None:
+            raise self.refused(_WORDS.get(name, f"{name!r}" if name in OPERATORS else f"{name}()"))
+        return found
+
+
+_WORDS = {"*": "the product", "/": "a quotient by", "**": "a power"}
+
+
+class Call(NamedTuple):
+    """An expression being evaluated, or the body of a function it calls.
+
+    Attributes
+    ----------
+    code, environment
+    stop : int
+        The work at which it ends in an error.
+    domain : Domain or None
+        That of its values; None: numbers.
+    arguments : sequence
+        The values of its locals.
+    """
+
+    code: Code
+    environment: Environment
+    stop: int
+    domain: Domain | None = None
+    arguments: Sequence[Any] = ()
 
 
 class Evaluator:
@@ -460,8 +501,8 @@ class Evaluator:
         Handles the random functions, which are refused without it.
     taken : list, optional
         Receives the decisions of conditions and of functions with corners or jumps.
-    lines : bool
-        Whether signals are affine (`functions.Linear`), as are results until a decision changes.
+    check : callable
+        Checks the result of a function (`functions.checked`).
     """
 
     def __init__(
@@ -470,9 +511,9 @@ class Evaluator:
         signals: Callable[[Signal], float] | None = None,
         draws: Draws | None = None,
         taken: list[Any] | None = None,
-        lines: bool = False,
+        check: Callable[[str, Any, Sequence[Any]], float] = checked,
     ) -> None:
-        self.constants, self.signals, self.draws, self.taken, self.lines = constants, signals, draws, taken, lines
+        self.constants, self.signals, self.draws, self.taken, self.check = constants, signals, draws, taken, check
         self.work = 0
         self.depth = 0
 
@@ -488,8 +529,10 @@ class Evaluator:
         if isinstance(code, float):
             return code
         stop, self.depth = self.work + limits.OPERATIONS, 0
+        if domain is not None:
+            domain.evaluator = self
         self.need(code, environment)
-        found = self.run(code, environment, (), stop, domain)
+        found = self.run(code.tree, Call(code, environment, stop, domain))
         if domain is None:
             return self.noted(found)
         try:
@@ -513,7 +556,7 @@ class Evaluator:
             for name, at in left:
                 owner = where.owner(name)
                 if owner is None and name not in self.constants:
-                    signal = next((a[0] for i, a, _ in user.instructions() if i == CALL and a[0] in ("v", "i")), None)
+                    signal = next((n.argument for n in user.nodes() if n.kind == CALL and n.argument in UNKNOWN), None)
                     message, hint = unknown_name(name) if signal is None else unknown_function(signal)
                     raise ExpressionError(message, user.card.at(at), hint, "parameter")
                 if owner is None or name in owner.values:
@@ -534,7 +577,7 @@ class Evaluator:
                 if target is not None:
                     open_.popitem()
                     owner, name = target
-                    owner.values[name] = self.run(user, where, (), self.work + limits.OPERATIONS)
+                    owner.values[name] = self.run(user.tree, Call(user, where, self.work + limits.OPERATIONS))
 
     def read(self, name: str, at: int, code: Code, environment: Environment) -> float:
         """The value of a parameter that an expression reads."""
@@ -560,72 +603,59 @@ class Evaluator:
                 kind="function",
             )
 
-    def run(
-        self,
-        code: Code,
-        environment: Environment,
-        arguments: Sequence[Any],
-        stop: int,
-        domain: Domain | None = None,
-        program: Program | None = None,
-    ) -> Any:
-        """The value of a program.
-
-        Parameters
-        ----------
-        code, environment
-        arguments : sequence
-            The values of its locals.
-        stop : int
-            The work at which it ends in an error.
-        domain : Domain, optional
-            Of its values; numbers without it. Both ways are evaluated where a condition is not a number.
-        program : list, optional
-            One way of a choice in it; all of it without.
-        """
-        stack: list[Any] = []
-        symbols = () if domain is None else domain.symbols
-        ways, at = [iter(code.program if program is None else program)], code.offset
+    def run(self, node: Node, call: Call) -> Any:
+        """The value of a part of an expression, by a walk without recursion; only the way that a condition selects is
+        evaluated."""
+        open_: list[tuple[Node, list[Any]]] = []
+        symbols = () if call.domain is None else call.domain.symbols
         try:
-            while ways:
-                for instruction, argument, at in ways[-1]:
-                    self.work += 1
-                    if self.work > stop or self.work > limits.ALL_OPERATIONS:
-                        raise ExpressionError("the expression takes too many steps", hint="simplify it", kind="limit")
-                    if instruction == PUSH:
-                        stack.append(argument)
-                        continue
-                    if instruction == NAME:
-                        value = self.read(argument, at, code, environment)
-                    elif instruction == LOCAL:
-                        value = arguments[argument]
-                    elif instruction == SIGNAL:
-                        value = self.signal(argument, at, code, environment, domain)
-                    elif instruction == CHOOSE:
-                        value = stack.pop()
-                        if domain is None or not isinstance(value, symbols):
-                            ways.append(iter(argument[0 if self.decision(value, at, code) else 1]))
-                            break
-                        both = (self.run(code, environment, arguments, stop, domain, way) for way in argument)
-                        value = domain.either(value, *both)
-                    else:
-                        name, count = argument if instruction == CALL else (instruction, FUNCTIONS[instruction].least)
-                        values = tuple(stack[len(stack) - count :])
-                        del stack[len(stack) - count :]
-                        if instruction == CALL:
-                            value = self.call(name, values, at, code, environment, stop, domain)
-                        else:
-                            value = self.apply(name, values, domain)
-                    if domain is not None and isinstance(value, Linear) and not isinstance(value, symbols):
-                        value = float(self.noted(value))
-                    stack.append(value)
+            while True:
+                while node.parts:
+                    open_.append((node, []))
+                    node = node.parts[0]
+                value = self.operation(node, (), call)
+                while open_:
+                    node, values = open_[-1]
+                    if node.kind == CHOICE and not values and not isinstance(value, symbols):
+                        open_.pop()
+                        node = node.parts[1 if self.decision(value, node.at, call.code) else 2]
+                        break
+                    values.append(value)
+                    if len(values) < len(node.parts):
+                        node = node.parts[len(values)]
+                        break
+                    open_.pop()
+                    value = self.operation(node, values, call)
                 else:
-                    ways.pop()
+                    return value
         except ExpressionError as error:
-            error.at = error.at or code.card.at(at)
+            error.at = error.at or call.code.card.at(node.at)
             raise
-        result = stack.pop()
-        return result if domain is not None or isinstance(result, float) else float(result)
+
+    def operation(self, node: Node, values: Sequence[Any], call: Call) -> Any:
+        """The value of a node, whose parts have these values."""
+        self.work += 1
+        if self.work > call.stop or self.work > limits.ALL_OPERATIONS:
+            raise ExpressionError("the expression takes too many steps", hint="simplify it", kind="limit")
+        kind, argument, at, _ = node
+        domain = call.domain
+        if kind == NUMBER:
+            return argument
+        if kind == NAME:
+            value = self.read(argument, at, call.code, call.environment)
+        elif kind == LOCAL:
+            value = call.arguments[argument]
+        elif kind == SIGNAL:
+            value = self.signal(argument, at, call)
+        elif kind == CALL:
+            value = self.call(argument, values, at, call)
+        elif kind == CHOICE and domain is not None:
+            value = domain.either(*values)
+        else:
+            value = self.apply(kind, values, domain)
+        if domain is not None and isinstance(value, Linear) and not isinstance(value, domain.symbols):
+            return float(self.noted(value))
+        return value
 
     def decision(self, value: float, at: int, code: Code) -> bool:
         """Whether a condition holds."""
@@ -635,11 +665,11 @@ class Evaluator:
             self.taken.append(bool(value))
         return bool(value)
 
-    def signal(self, signal: Signal, at: int, code: Code, environment: Environment, domain: Domain | None) -> Any:
+    def signal(self, signal: Signal, at: int, call: Call) -> Any:
         """The value of a quantity of the solution."""
-        if domain is not None:
-            if signal.kind not in domain.kinds:
-                return self.read(signal.kind, at, code, environment)
+        if (domain := call.domain) is not None:
+            if signal.kind not in UNKNOWN:
+                return self.read(signal.kind, at, call.code, call.environment)
             return domain.fixed[signal] if signal in domain.fixed else domain.signal(signal)
         try:
             if self.signals is not None:
@@ -649,20 +679,10 @@ class Evaluator:
             why = str(error)
         raise ExpressionError(why, hint="see docs/netlist.md for what a source may depend on", kind="unsupported")
 
-    def call(
-        self,
-        name: str,
-        values: Sequence[Any],
-        at: int,
-        code: Code,
-        environment: Environment,
-        stop: int,
-        domain: Domain | None,
-    ) -> Any:
+    def call(self, name: str, values: Sequence[Any], at: int, call: Call) -> Any:
         """``name(values)``: a function of the deck, or one built in."""
-        if name not in code.linked:
-            code.linked[name] = code.scope.found("functions", name) if code.scope is not None else None
-        row: Function | Row | None = code.linked[name] or FUNCTIONS.get(name)
+        code, domain = call.code, call.domain
+        row: Function | Row | None = (code.scope and code.scope.found("functions", name)) or FUNCTIONS.get(name)
         fits = row is not None and row.takes(values)
         symbolic = domain is not None and any(isinstance(one, domain.symbols) for one in values)
         if name in FORMS and self.draws is not None and not (fits or symbolic or isinstance(row, Function)):
@@ -677,7 +697,7 @@ class Evaluator:
         if isinstance(row, Row):
             return self.apply(name, values, domain)
         self.deeper()
-        result = self.run(row.body, environment, values, stop, domain)
+        result = self.run(row.body.tree, call._replace(code=row.body, arguments=values))
         self.depth -= 1
         return result
 
@@ -692,17 +712,12 @@ class Evaluator:
             return ways[0 if condition else 1]
         try:
             result = (function or FUNCTIONS[name].value)(*values)
-            value = checked(name, result, values)
+            value = self.check(name, result, values)
             if self.taken is not None and (way := FUNCTIONS[name].way) is not None:
                 self.taken.append(way(*values))
-            linear = isinstance(result, Linear)
-            if not linear and not any(isinstance(v, Linear) for v in values):
-                return value
-            if self.lines:
-                straight = FUNCTIONS[name].straight or not any(map(moves, values))
-            else:
-                straight = linear and name != "abs"
-            return (result if linear else value) if straight else Linear(value, None)
+            if isinstance(result, Linear):
+                return result
+            return Linear(value, None) if any(isinstance(v, Linear) for v in values) else value
         except ZeroDivisionError:
             why = "division by zero"
         except OverflowError:
@@ -718,5 +733,5 @@ class Evaluator:
 
 def decides(code: Code) -> bool:
     """Whether an expression has decisions at all."""
-    words = ((argument[0] if instruction == CALL else instruction) for instruction, argument, _ in code.instructions())
-    return any(word == CHOOSE or (word in FUNCTIONS and FUNCTIONS[word].way) for word in words)
+    words = (node.argument if node.kind == CALL else node.kind for node in code.nodes())
+    return any(word == CHOICE or (word in FUNCTIONS and FUNCTIONS[word].way) for word in words)

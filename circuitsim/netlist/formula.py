@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
 from circuitsim.netlist.cards import Card, Source
-from circuitsim.netlist.expression import Code, Domain, Environment, Evaluator, ExpressionError, Signal
-from circuitsim.netlist.functions import FUNCTIONS, NEGATE
+from circuitsim.netlist.expression import Code, Environment, Evaluator, ExpressionError, Signal
 from circuitsim.netlist.scope import Scope, formula
 
 
@@ -23,46 +20,6 @@ def parse_formula(text: str) -> Code:
         The text is not an expression.
     """
     return formula(Card(Source("<columns>", "", text), 1, text), 0, Scope(), signals=True)
-
-
-class _Arrays(Domain):
-    """Arrays of values of quantities."""
-
-    symbols = (np.ndarray,)
-    kinds = ("v", "i", "p")
-
-    def __init__(self, known: Mapping[Signal, np.ndarray]) -> None:
-        self.known = known
-
-    def signal(self, signal: Signal) -> np.ndarray:
-        """The values of a quantity."""
-        return self.known[signal]
-
-    def apply(self, name: Any, values: Sequence[Any]) -> Any:
-        """A sign, an arithmetic operator, or one of a few functions."""
-        if name not in _APPLIED or (name in ("min", "max") and len(values) != 2):
-            raise self.refused(str(name))
-        return _APPLIED[name](*values)
-
-    def refused(self, what: str) -> ExpressionError:
-        """The error for all other operations."""
-        return ExpressionError(what, kind="unsupported")
-
-    def whole(self, value: Any) -> np.ndarray:
-        """The values, if all are finite."""
-        found: np.ndarray = np.zeros(np.broadcast_shapes(*(own.shape for own in self.known.values()))) + value
-        if not np.isfinite(found).all():
-            raise self.refused("infinity")
-        return found
-
-
-_APPLIED: dict[Any, Callable[..., Any]] = {
-    NEGATE: operator.neg,
-    "abs": abs,
-    **{name: FUNCTIONS[name].value for name in ("+", "-", "*", "/", "sqr")},
-    "min": np.minimum,
-    "max": np.maximum,
-}
 
 
 def values_at_once(code: Code, known: Mapping[Signal, np.ndarray], names: Mapping[str, float]) -> np.ndarray | None:
@@ -82,10 +39,13 @@ def values_at_once(code: Code, known: Mapping[Signal, np.ndarray], names: Mappin
         None where the expression has other operations, or a value is infinite: `circuitsim.netlist.expression` then
         reports the error.
     """
-    environment = Environment(dict(names))
+    evaluator = Evaluator(signals=known.__getitem__, check=lambda name, result, values: result)  # type: ignore[arg-type]
+    found: np.ndarray = np.zeros(np.broadcast_shapes(*(own.shape for own in known.values())))
+    if found.shape == (1,):  # functions of the module math would take it for a number
+        return None
     try:
         with np.errstate(all="ignore"):
-            found: np.ndarray = Evaluator().value(code, environment, _Arrays(known))
-    except ExpressionError:
+            found = found + evaluator.value(code, Environment(dict(names)))
+    except (ExpressionError, TypeError, ValueError):
         return None
-    return found
+    return found if np.isfinite(found).all() else None

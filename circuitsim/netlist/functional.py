@@ -6,7 +6,6 @@ source then is ideal with a known value, and the circuit has its energy function
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from copy import copy
@@ -19,33 +18,34 @@ from circuitsim.circuit.elements import CURRENT, INDUCTOR, VOLTAGE
 from circuitsim.errors import NetlistError, Problem, TopologyError, UsageError
 from circuitsim.netlist.cards import HINTS
 from circuitsim.netlist.expression import Code, Evaluator, ExpressionError, Signal
-from circuitsim.netlist.functions import Linear
 from circuitsim.netlist.scope import Frame
-from circuitsim.netlist.waveform import STEADY, Grid, Waveform
-
-Lines = Mapping[int, Callable[[float], tuple[float, float]]]
-"""Position of a source → its value and slope at a time, s."""
+from circuitsim.netlist.waveform import STEADY, Grid
 
 
 class Formula(NamedTuple):
-    """The value of a source as an expression, in its call; ``factor`` sources in parallel; ``fixed``: for a controlled
-    source the signals fixed by independent ones."""
+    """The value of a source of a kind as an expression, in its call; ``factor`` sources in parallel; ``fixed``: for a
+    controlled source the signals fixed by independent ones."""
 
     code: Code
+    kind: int
     frame: Frame
     factor: float = 1.0
     fixed: tuple[Signal, ...] = ()
 
-    def node(self, name: str, circuit: Circuit) -> int:
-        """The node that the formula calls ``name``.
+    def ends(self, signal: Signal, circuit: Circuit) -> tuple[int, int]:
+        """The nodes of a voltage that the formula reads.
 
         Raises
         ------
         TopologyError
-            There is none.
+            One does not exist.
         """
-        local = self.frame.scope.nodes.get(name.lower())
-        return circuit.node_index(name.replace(":", ".")) if local is None else self.frame.node(local)
+
+        def node(name: str) -> int:
+            local = self.frame.scope.nodes.get(name.lower())
+            return circuit.node_index(name.replace(":", ".")) if local is None else self.frame.node(local)
+
+        return node(signal.first), node(signal.second or "0")
 
     def element(self, name: str) -> str:
         """The element that the formula calls ``name``."""
@@ -125,10 +125,8 @@ class FollowingSources(Dynamics):
         self.check_frozen([*given, *(names[k] for k in (*self.waves, *self.formulas) if time is not None)])
         stated = {self.circuit.element_index(name): value for name, value in given.items() if name in self.circuit}
         if time is not None:
-            for k, wave in self.waves.items():
-                if k not in stated:
-                    stated[k] = self._wave(k, wave, time, grid)
-        moment = Moment(self, stated, 0.0 if time is None else time)
+            stated = {k: self._wave(k, time, grid) for k in self.waves if k not in stated} | stated
+        moment = Moment(self, stated, time or 0.0)
         found = {k: moment.placed(k) for k in self.formulas if k not in stated}
         moved = stated if time is not None else {}
         return {names[k]: value for k, value in (*moved.items(), *found.items())}
@@ -227,8 +225,7 @@ class FollowingSources(Dynamics):
             name = formula.element(signal.first)
             k = circuit.element_index(name) if name in circuit else -1
             return [(k, 1.0)] if k >= 0 and circuit.columns()[0][k] == CURRENT else None
-        ends = (formula.node(node, circuit) for node in (signal.first, signal.second or "0"))
-        (root, up), (other, down) = map(self._path, ends)
+        (root, up), (other, down) = map(self._path, formula.ends(signal, circuit))
         signs = {k: up.get(k, 0.0) - down.get(k, 0.0) for k in (*up, *down) if k >= 0}
         return [(k, sign) for k, sign in signs.items() if sign] if root == other else None
 
@@ -256,27 +253,14 @@ class FollowingSources(Dynamics):
         NetlistError
             The formula has no value.
         """
-        moment = Moment(self, {}, time, grid)
+        moment = Moment(self, {}, time, partial(self._wave, time=time, grid=grid))
         return moment.placed(k), tuple(moment.taken)
 
-    def line_at(self, k: int, time: float, lines: Lines) -> tuple[float, float] | None:
-        """The value and the slope of a source given by a formula, at a time, s, for fixed decisions; None where it is
-        curved.
-
-        Parameters
-        ----------
-        k, time
-        lines : mapping of int to callable
-            Those of the sources that have time functions, by position; the slopes of curves are nan.
-        """
-        found = Moment(self, {}, Linear(time, {"time": 1.0}), lines=lines).placed(k)
-        terms = found.terms if isinstance(found, Linear) else {}
-        return None if terms is None else (float(found), terms.get("time", 0.0))
-
-    def _wave(self, k: int, wave: Waveform, time: float, grid: Grid) -> float:
+    def _wave(self, k: int, time: float, grid: Grid) -> float:
         """The value of one time function."""
+        wave = self.waves[k]
         try:
-            return wave.over(grid).value(time)
+            return float(wave.over(grid).value(time))
         except (ValueError, UsageError, ZeroDivisionError, OverflowError) as error:
             raise UsageError(f"{self.circuit.names[k]}: {wave.name.upper()} at {time:g} s: {error}") from None
 
@@ -285,23 +269,21 @@ class FollowingSources(Dynamics):
         """A spanning forest of voltage sources and shorts, grown from ground first: for each node the next one towards
         the root, the element (−1: a short), the sign of its voltage; None for a root."""
         kind, first, second, _ = self.circuit.columns()
-        beside = defaultdict[int, list[tuple[int, int, float]]](list)
+        beside = defaultdict[int, list[tuple[int, tuple[int, int, float]]]](list)
         for k, (code, a, b) in enumerate(zip(kind, first, second)):
             if code in (VOLTAGE, INDUCTOR) and (self.steady or (code == VOLTAGE and k not in self.circuit.laws)):
                 own = k if code == VOLTAGE else -1
-                beside[b].append((a, own, 1.0))
-                beside[a].append((b, own, -1.0))
-        paths: dict[int, tuple[int, int, float] | None] = {}
+                beside[b].append((a, (b, own, 1.0)))
+                beside[a].append((b, (a, own, -1.0)))
+        steps: dict[int, tuple[int, int, float] | None] = {}
         for root in sorted(beside):
-            stack = [] if root in paths else [root]
-            paths.setdefault(root, None)
+            stack: list[tuple[int, tuple[int, int, float] | None]] = [(root, None)]
             while stack:
-                here = stack.pop()
-                for there, own, sign in beside[here]:
-                    if there not in paths:
-                        paths[there] = here, own, sign
-                        stack.append(there)
-        return paths
+                node, step = stack.pop()
+                if node not in steps:
+                    steps[node] = step
+                    stack += beside[node]
+        return steps
 
 
 class Moment:
@@ -314,21 +296,23 @@ class Moment:
         By position.
     time : float
         s.
-    grid : Grid, optional
-        With it, unstated time functions act, and the decisions of formulas are recorded in ``taken``.
-    lines : mapping of int to callable, optional
-        With it values are affine in time; see `FollowingSources.line_at`.
+    wave : callable, optional
+        The values of time functions, by position; without it they do not act.
+
+    Attributes
+    ----------
+    taken : list
+        The decisions of formulas, and "time" if one reads that.
     """
 
     def __init__(
         self,
         sources: FollowingSources,
-        stated: dict[int, float],
-        time: float,
-        grid: Grid | None = None,
-        lines: Lines | None = None,
+        stated: Mapping[int, float],
+        time: float = 0.0,
+        wave: Callable[[int], float] | None = None,
     ) -> None:
-        self.sources, self.known, self.time, self.grid, self.lines = sources, dict(stated), time, grid, lines
+        self.sources, self.known, self.time, self.wave = sources, dict(stated), time, wave
         self.open: list[int] = []
         self.taken: list[Any] = []
 
@@ -345,14 +329,10 @@ class Moment:
     def value(self, k: int) -> float:
         """The value of source ``k``."""
         if k not in self.known:
-            formula, wave = self.sources.formulas.get(k), self.sources.waves.get(k)
-            if formula is not None:
+            if (formula := self.sources.formulas.get(k)) is not None:
                 self.known[k] = self.of(formula, k)
-            elif wave is not None and self.lines is not None:
-                value, slope = self.lines[k](float(self.time))
-                self.known[k] = Linear(value, None if math.isnan(slope) else {"time": slope})
-            elif wave is not None and self.grid is not None:
-                self.known[k] = self.sources._wave(k, wave, self.time, self.grid)
+            elif self.wave is not None and k in self.sources.waves:
+                self.known[k] = self.wave(k)
             else:
                 self.known[k] = float(self.sources.circuit.columns()[3][k])
         return self.known[k]
@@ -362,9 +342,8 @@ class Moment:
         if k in self.open:
             raise ValueError(f"{self.sources.circuit.names[k]} depends on itself")
         self.open.append(k)
-        taken = None if self.grid is None else self.taken
         read = partial(self.signal, formula=formula)
-        evaluator = Evaluator(self.sources.constants, read, None, taken, self.lines is not None)
+        evaluator = Evaluator(self.sources.constants, read, None, self.taken)
         value = formula.factor * evaluator.value(formula.code, formula.frame.environment)
         self.open.pop()
         return value

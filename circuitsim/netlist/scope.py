@@ -15,7 +15,16 @@ from typing import Any, NamedTuple
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.models import ElementModel
 from circuitsim.netlist.cards import EXPRESSION, STRING, WORD, Card, CardError, Source, Token, delimited
-from circuitsim.netlist.expression import PUSH, Code, Environment, ExpressionError, Function, outwards, parse, read_rkm
+from circuitsim.netlist.expression import (
+    NUMBER,
+    Code,
+    Environment,
+    ExpressionError,
+    Function,
+    outwards,
+    parse,
+    read_rkm,
+)
 from circuitsim.units import NumberError, short
 from circuitsim.units import parse as parse_number
 
@@ -449,6 +458,6 @@ def formula(
 
 def constant(value: Value) -> Value:
     """``value`` as a float if it is the expression of a plain number (it may still need a warning)."""
-    if isinstance(value, Code) and len(value.program) == 1 and value.program[0][0] == PUSH and not value.mega:
-        return float(value.program[0][1])
+    if isinstance(value, Code) and value.tree.kind == NUMBER and not value.mega:
+        return float(value.tree.argument)
     return value

@@ -434,12 +434,12 @@ class _Writer:
         same = card.split()[0].lower() == circuit.names[k].lower() == names[k].lower() and not code.names
         for signal in code.signals:
             if signal.kind == "v":
-                used |= {found.node(node, circuit) for node in (signal.first, signal.second or "0")}
+                used |= {*found.ends(signal, circuit)}
             elif signal.kind != "time":
                 j = circuit.element_index(found.element(signal.first))
                 same = same and names[j].lower() == circuit.names[j].lower()
         same = same and all(self.nodes[node].lower() == circuit.node_names[node].lower() for node in used)
-        own = [argument[0] for instruction, argument, _ in code.instructions() if instruction == CALL]
+        own = [node.argument for node in code.nodes() if node.kind == CALL]
         if not same or any(code.scope.found("functions", name) is not None for name in own):
             raise UsageError(
                 f"{circuit.names[k]} has a non-affine formula in a sub-circuit or with parameters or functions: "

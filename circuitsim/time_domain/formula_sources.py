@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from circuitsim.circuit.waveforms import LINE, PiecewiseLinear, Waveform
+from circuitsim.circuit.waveforms import PiecewiseLinear, Waveform
 from circuitsim.errors import UsageError
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.waveform import Grid
+from circuitsim.units import SMALLEST
 
 HALVINGS = 50
 """Number of bisections between two samples."""
@@ -81,6 +81,10 @@ MOST_SAMPLES = 200_000
 """Maximum number of samples of a formula that may be piecewise linear."""
 ROUNDING = 1e-12
 """Relative rounding of a formula's value."""
+BETWEEN = np.linspace(0.1, 0.9, 5)[:, None]
+"""Samples between two corners that decide whether a formula is a line there."""
+OF_TIME = 4e-16
+"""Relative rounding of a time."""
 RESOLUTION = 1e-16
 """Minimum distance of a corner after the requested time, relative to the run."""
 
@@ -137,7 +141,6 @@ class FormulaOfTime(Waveform):
         self, name: str, sources: FollowingSources, place: int, grid: Grid, others: Mapping[int, Waveform]
     ) -> None:
         self._name, self._sources, self._place, self._grid, self._others = name, sources, place, grid, others.values()
-        self._lines = {k: partial(_line_of, wave) for k, wave in others.items()}
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._at(0.0)
         self.longest = self._resolution()
@@ -161,7 +164,7 @@ class FormulaOfTime(Waveform):
         interval, places = stop / STEPS, np.random.default_rng(0).random(PLACES)
         while interval * MOST_SAMPLES > stop:
             times = (stop - interval) * places + interval * np.array([[0.0], [0.5], [1.0]])
-            values, decisions = (found.reshape(times.shape) for found in self._samples(times.ravel()))
+            values, decisions = self._samples(times)
             same = (decisions[1:] == decisions[0]).all(axis=0)
             off = np.abs(values[1] - 0.5 * (values[0] + values[2]))[same]
             allowed = INTERPOLATION * np.ptp(values) + ROUNDING * np.abs(values).max()
@@ -177,18 +180,12 @@ class FormulaOfTime(Waveform):
 
     def corners(self, after: float, until: float, most: int) -> np.ndarray:
         """Corners; see `Waveform.corners`."""
-        found: list[float] = []
-        begin, until = after, min(until, self._grid.stop)
-        while begin < until and len(found) < most:
-            others = [wave.corners(begin, until, 1) for wave in self._others]
-            nearest = min([until, *(float(own[0]) for own in others if own.size)])
-            samples = max(math.ceil((nearest - begin) / self._interval), 1) + 1
-            found += changes(
-                lambda times: self._samples(times)[1], np.linspace(begin, nearest, samples)[None], self._name
-            ).tolist()
-            if nearest < until:
-                found.append(nearest)
-            begin = nearest
+        found, until = list[float](), max(after, min(until, self._grid.stop))
+        knots = [wave.corners(after, until, most) for wave in self._others]
+        for begin, end in pairwise(np.unique(np.concatenate([[after, until], *knots])).tolist()):
+            if len(found) < most:
+                times = np.linspace(begin, end, max(math.ceil((end - begin) / self._interval), 1) + 1)[None]
+                found += [*changes(lambda times: self._samples(times)[1], times, self._name).tolist(), end]
         first = after + RESOLUTION * self._grid.stop
         return np.unique(np.array([time for time in found if first < time < until]))[:most]
 
@@ -197,41 +194,34 @@ class FormulaOfTime(Waveform):
         return sum(wave.cycles(until) for wave in self._others)
 
     def _samples(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The values at times (n,), and a number for the decisions of each."""
-        found = [self._at(time) for time in times.tolist()]
+        """The values at times of any shape, and a number for the decisions of each."""
+        found = [self._at(time) for time in times.ravel().tolist()]
         numbers = [self._numbers.setdefault(own, len(self._numbers)) for _, own in found]
-        return np.array([value for value, _ in found]), np.array(numbers, int)
+        return np.array([value for value, _ in found]).reshape(times.shape), np.array(numbers).reshape(times.shape)
 
     def straight(self) -> FormulaLines | None:
-        """The same waveform as a piecewise-linear one up to the end of the run, which exact runs take; None if curved.
+        """The same waveform up to the end of the run as lines, which exact runs take; None if it is curved."""
+        stop, found = self._grid.stop, None
+        for until in (self._interval, stop) if stop / self._interval <= MOST_SAMPLES else ():
+            found = self._lines(np.array([0.0, *self.corners(0.0, until, MOST_SAMPLES).tolist(), until]))
+            if found is None:
+                break
+        return found
 
-        Between two corners the decisions of the formula are constant, so one time shows whether it is a line.
-        """
-        stop = self._grid.stop
-        if stop / self._interval > MOST_SAMPLES or self._line(0.5 * self._interval) is None:
+    def _lines(self, corners: np.ndarray) -> FormulaLines | None:
+        """The lines between corners (n,), s; None if one is curved. The formula is smooth there: a few values show
+        that."""
+        ends = np.array([corners[:-1], corners[1:]])
+        times = ends[0] + (ends[1] - ends[0]) * BETWEEN
+        values = self._samples(times)[0]
+        slope = (values[-1] - values[0]) / np.maximum(times[-1] - times[0], SMALLEST)
+        off = np.abs(values - values[0] - slope * (times - times[0]))
+        if (off > ROUNDING * np.abs(values).max() + OF_TIME * np.abs(slope * times)).any():
             return None
-        corners = [0.0, *self.corners(0.0, stop, MOST_SAMPLES).tolist(), stop]
-        times, values = list[float](), list[float]()
-        for begin, end in pairwise(corners):
-            middle = 0.5 * (begin + end)
-            line = self._line(middle)
-            if line is None:
-                return None
-            value, slope = line
-            times += [begin, end]
-            values += [value + slope * (begin - middle), value + slope * (end - middle)]
-        return FormulaLines(times, values)
-
-    def _line(self, time: float) -> tuple[float, float] | None:
-        return self._sources.line_at(self._place, time, self._lines)
+        return FormulaLines(ends.T.ravel(), (values[0] + slope * (ends - times[0])).T.ravel())
 
     def slope(self, time: float) -> float:
         """The derivative at ``time`` (s) and after it, V/s or A/s, by a difference of second order."""
         span = SPAN * self._interval
         first, second, third = (self._at(time + k * span)[0] for k in range(3))
         return (4.0 * second - 3.0 * first - third) / (2.0 * span)
-
-
-def _line_of(wave: Waveform, time: float) -> tuple[float, float]:
-    """The value of a waveform at a time, s, and its slope, which is nan where it follows a curve."""
-    return wave.value(time), wave.slope(time) if wave.system is LINE else math.nan

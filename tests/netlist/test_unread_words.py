@@ -57,7 +57,7 @@ def fingerprint(text, folder):
         return None
     circuit, following = deck.circuit, deck.following
     devices = [(k, repr(d), d.parameters(), d.counts()) for k, d in sorted(circuit.devices.items())]
-    formulas = [(k, one.code.program, one.factor) for k, one in following.formulas.items()]
+    formulas = [(k, one.code.tree, one.factor) for k, one in following.formulas.items()]
     columns = [list(column) for column in (*circuit.columns(), circuit.names, circuit.node_names)]
     acting = following.waves, following.initials, following.phasors, following.switches, following.couplings
     analyses = re.sub(r"location=Location\(.*?\)", "", repr(deck.analyses))
