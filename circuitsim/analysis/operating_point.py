@@ -258,48 +258,55 @@ class OperatingPoint(Result):
                 branch |= {"margin": margin, "kink": margin <= self.certificate.tolerance}
             branch["unique"] = unique
             branches[name] = branch
+        nodes, inner = self._potentials()
+        hidden = {circuit.names[k]: branches.pop(circuit.names[k]) for k in circuit.inner()[1].nonzero()[0].tolist()}
         return {
             "schema": 2,
             "title": circuit.title,
             "status": self.status.value,
             "warnings": [warning_to_dict(w) for w in self.warnings],
-            "nodes": self._potentials(),
+            "nodes": nodes,
             "intervals": {name: list(ends) for name, ends in self.intervals.items()},
             "branches": branches,
             "energy": None if self.circuit.laws else self.energy,
             "certificate": self.certificate.to_dict(),
             "solver": self.solver,
-        } | self._verdict()
+        } | ({"inner": {"nodes": inner, "branches": hidden}} if hidden else {}) | self._verdict()
 
     def _verdict(self) -> dict[str, object]:
         """Keys for circuits with controlled sources only."""
         if self.uniqueness is None:
             return {}
-        other = self.other and {"nodes": self.other._potentials(), "certificate": self.other.certificate.to_dict()}
+        other = self.other and {"nodes": self.other._potentials()[0], "certificate": self.other.certificate.to_dict()}
         return {"uniqueness": self.uniqueness.value, "other": other}
 
-    def _potentials(self) -> dict[str, float]:
-        return {self.circuit.node_names[k]: float(self.voltages[k]) for k in self._shown_nodes()}
+    def _potentials(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Node voltages, V, and those of `Circuit.inner` nodes."""
+        inner = self.circuit.inner()[0]
+        shown, hidden = self._shown_nodes(), inner.nonzero()[0].tolist()
+        names, volts = self.circuit.node_names, self.voltages.tolist()
+        return {names[k]: volts[k] for k in shown}, {names[k]: volts[k] for k in hidden}
 
     def tables(self) -> dict[str, Table]:
         """``elements``: kind, first, second, value, voltage, current, power, state, kink, unique; ``nodes``: voltage,
         and low and high, the range of one that is not unique.
         """
         circuit, shown = self.circuit, self._shown_nodes()
-        kind, first, second, value, _ = circuit.arrays()
-        regions = [self.region(k) for k in range(kind.size)]
+        own = (~circuit.inner()[1]).nonzero()[0]
+        kind, first, second, value = (column[own] for column in circuit.arrays()[:4])
+        regions = [self.region(k) for k in own.tolist()]
         elements = {
-            "element": list(circuit.names),
+            "element": [circuit.names[k] for k in own.tolist()],
             "kind": [ELEMENTS[k].name for k in kind.tolist()],
             "first": [circuit.node_names[k] for k in first.tolist()],
             "second": [circuit.node_names[k] for k in second.tolist()],
             "value": value,
-            "voltage": self.drops,
-            "current": self.currents,
-            "power": self.powers,
+            "voltage": self.drops[own],
+            "current": self.currents[own],
+            "power": self.powers[own],
             "state": [None if region is None else region.name for region in regions],
-            "kink": self.kink,
-            "unique": self.unique,
+            "kink": self.kink[own],
+            "unique": self.unique[own],
         }
         names = [circuit.node_names[k] for k in shown]
         ends = np.full((len(names), 2), np.nan)
@@ -314,8 +321,11 @@ class OperatingPoint(Result):
             "nodes": Table(("node", "voltage", "low", "high"), ("", "V", "V", "V"), columns, True),
         }
 
-    def _shown_nodes(self) -> range:
-        return range(0 if self.circuit.grounded else GROUND + 1, len(self.circuit.node_names))
+    def _shown_nodes(self) -> list[int]:
+        shown = ~self.circuit.inner()[0]
+        shown[GROUND] = self.circuit.grounded
+        found: list[int] = shown.nonzero()[0].tolist()
+        return found
 
     def draw(self) -> Picture:
         """A drawing with voltages as colour and currents as width; a notebook shows it, `Picture.save` writes it."""
@@ -335,7 +345,7 @@ class OperatingPoint(Result):
         nodes = [k for k in shown if k != GROUND]
         volts = [f"v({circuit.node_names[k]}) = {quantity(float(self.voltages[k]), 'V')}" for k in nodes[:4]]
         more = ["…"] * (len(nodes) > 4)
-        words = f"{len(shown)} nodes, {len(circuit)} elements, {verdict(self.certificate)}"
+        words = f"{len(shown)} nodes, {len(circuit) - int(circuit.inner()[1].sum())} elements, {verdict(self.certificate)}"
         return circuit.title, ": ".join(filter(None, [words, ", ".join(volts + more)]))
 
 
@@ -396,7 +406,9 @@ def stored_point(stored: Mapping[str, Any], circuit: Circuit) -> OperatingPoint:
         Not such an object, or one of another circuit.
     """
     try:
-        nodes, branches, old = stored["nodes"], stored["branches"], stored["certificate"]
+        branches, nodes, inner = stored["branches"], stored["nodes"], stored.get("inner", {})
+        nodes, branches = nodes | inner.get("nodes", {}), branches | inner.get("branches", {})
+        old = stored["certificate"]
         volts = np.array([_number(nodes.get(name, 0.0)) for name in map(str, circuit.node_names)])
         rows = [branches[name] for name in circuit.names]
         currents, drops = (np.array([_number(row[key]) for row in rows]) for key in ("current", "voltage"))
@@ -405,7 +417,7 @@ def stored_point(stored: Mapping[str, Any], circuit: Circuit) -> OperatingPoint:
             relative={name: _number(old["relative"][name]) for name in EQUATIONS},
             tolerance=_number(old["tolerance"]),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UsageError(
             f"no operating point of this circuit ({type(error).__name__}: {error}): write one with circuitsim solve "
             "DECK --format json"

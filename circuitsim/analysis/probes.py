@@ -227,9 +227,11 @@ def _flat(name: str, index: Callable[[str], int], circuit: Circuit) -> int:
 
 
 def all_probes(circuit: Circuit) -> list[Probe]:
-    """Every node voltage (except ground) and every element current."""
-    nodes = [Probe("v", name) for k, name in enumerate(circuit.node_names) if k != GROUND]
-    return nodes + [Probe("i", name) for name in circuit.names]
+    """Every node voltage (except ground) and every element current, without `Circuit.inner` ones."""
+    nodes, elements = circuit.inner()
+    nodes[GROUND] = True
+    shown = (("v", circuit.node_names, nodes), ("i", circuit.names, elements))
+    return [Probe(kind, names[k]) for kind, names, hidden in shown for k in (~hidden).nonzero()[0].tolist()]
 
 
 def _places(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:

@@ -382,13 +382,15 @@ class TransientResult(Result):
         return current[:, self.circuit.element_index(element)]
 
     def conduction(self) -> list[tuple[str, list[tuple[float, float]]]]:
-        """For each diode and switch its name and the intervals of time, s, in which it conducts, if longer than the
-        rounding of event times."""
+        """For each diode and switch, except `Circuit.inner` ones, its name and the intervals of time, s, in which it
+        conducts, if longer than the rounding of event times."""
         starts, sets = self._states()
         step = np.diff(sets.astype(np.int8), axis=0, prepend=0, append=0).T
         ends, least = np.append(starts, self.stop), 4.0 * np.spacing(self.stop)
         spans = [zip(ends[own > 0].tolist(), ends[own < 0].tolist()) for own in step]
-        return [(name, [s for s in own if s[1] - s[0] > least]) for name, own in zip(self._changing, spans)]
+        hidden = {self.circuit.names[k] for k in self.circuit.inner()[1].nonzero()[0].tolist()}
+        shown = [pair for pair in zip(self._changing, spans) if pair[0] not in hidden]
+        return [(name, [s for s in own if s[1] - s[0] > least]) for name, own in shown]
 
     def _states(self) -> tuple[np.ndarray, np.ndarray]:
         """Times (n,), s, and which diodes and switches conduct from then on (n, d)."""
