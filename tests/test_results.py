@@ -204,3 +204,16 @@ def test_pictures_say_that_they_leave_out_node_voltages() -> None:
     for found in (circuitsim.transient(deck), circuitsim.ac(deck)):
         headings = [found.plot(columns=columns).axes[0].get_title("left") for columns in ("", "v(n9)")]
         assert headings == ["First 8 node voltages: A ladder", "A ladder"]
+
+
+def test_parts_that_stand_for_a_formula_are_no_rows_and_no_columns() -> None:
+    text = "t\nV1 a 0 2\nR1 a E1.u1 1k\nR2 E1.u1 0 1k\nE1 o 0 value={limit(9*v(E1.u1),0,5)}\nC1 o 0 1u\n.tran 1m 2m"
+    read = circuitsim.loads(text)
+    point, names = circuitsim.solve(read), ["V1", "R1", "R2", "E1", "C1"]
+    tables, plain = point.tables(), point.to_dict()
+    assert tables["elements"].columns[0] == names and tables["nodes"].columns[0] == ["0", "a", "E1.u1", "o"]
+    assert list(plain["branches"]) == names and plain["nodes"]["o"] == point.voltage("o") == 5.0
+    assert sorted(plain["inner"]["branches"]) == sorted(set(point.circuit.names) - set(names)) != []
+    run = transient(read)
+    assert [name for name in run.tables()["waveforms"].header if "E1." in name] == ["v(E1.u1)"]
+    assert run.conduction() == []

@@ -260,18 +260,22 @@ class OperatingPoint(Result):
             branches[name] = branch
         nodes, inner = self._potentials()
         hidden = {circuit.names[k]: branches.pop(circuit.names[k]) for k in circuit.inner()[1].nonzero()[0].tolist()}
-        return {
-            "schema": 2,
-            "title": circuit.title,
-            "status": self.status.value,
-            "warnings": [warning_to_dict(w) for w in self.warnings],
-            "nodes": nodes,
-            "intervals": {name: list(ends) for name, ends in self.intervals.items()},
-            "branches": branches,
-            "energy": None if self.circuit.laws else self.energy,
-            "certificate": self.certificate.to_dict(),
-            "solver": self.solver,
-        } | ({"inner": {"nodes": inner, "branches": hidden}} if hidden else {}) | self._verdict()
+        return (
+            {
+                "schema": 2,
+                "title": circuit.title,
+                "status": self.status.value,
+                "warnings": [warning_to_dict(w) for w in self.warnings],
+                "nodes": nodes,
+                "intervals": {name: list(ends) for name, ends in self.intervals.items()},
+                "branches": branches,
+                "energy": None if self.circuit.laws else self.energy,
+                "certificate": self.certificate.to_dict(),
+                "solver": self.solver,
+            }
+            | ({"inner": {"nodes": inner, "branches": hidden}} if hidden else {})
+            | self._verdict()
+        )
 
     def _verdict(self) -> dict[str, object]:
         """Keys for circuits with controlled sources only."""
@@ -345,7 +349,9 @@ class OperatingPoint(Result):
         nodes = [k for k in shown if k != GROUND]
         volts = [f"v({circuit.node_names[k]}) = {quantity(float(self.voltages[k]), 'V')}" for k in nodes[:4]]
         more = ["…"] * (len(nodes) > 4)
-        words = f"{len(shown)} nodes, {len(circuit) - int(circuit.inner()[1].sum())} elements, {verdict(self.certificate)}"
+        words = (
+            f"{len(shown)} nodes, {len(circuit) - int(circuit.inner()[1].sum())} elements, {verdict(self.certificate)}"
+        )
         return circuit.title, ": ".join(filter(None, [words, ", ".join(volts + more)]))
 
 

@@ -769,11 +769,14 @@ class Circuit(ElementTable):
         the node ``B1.u1``, the diode ``B1.D1``. Tables and pictures leave them out."""
         import numpy as np
 
-        found = np.zeros(len(self._node_names), bool), np.zeros(len(self), bool)
+        nodes, elements = np.zeros(len(self._node_names), bool), np.zeros(len(self), bool)
         owners = {self._names[k] for k in self._laws}
-        for names, hidden in zip((self._node_names, self._names) if owners else (), found):
-            hidden[:] = [str(name).rpartition(".")[0] in owners for name in names]
-        return found
+        if owners:
+            elements[:] = [name.rpartition(".")[0].rstrip(".") in owners for name in self._names]
+            _, first, second, _, _ = self.arrays()
+            nodes[first[elements]] = nodes[second[elements]] = True
+            nodes[first[~elements]] = nodes[second[~elements]] = nodes[0] = False
+        return nodes, elements
 
     def to_networkx(self) -> networkx.MultiDiGraph:
         """The circuit as a directed multigraph: nodes by name, one edge first→second per element, keyed by its name,
