@@ -259,7 +259,9 @@ class OperatingPoint(Result):
             branch["unique"] = unique
             branches[name] = branch
         nodes, inner = self._potentials()
-        hidden = {circuit.names[k]: branches.pop(circuit.names[k]) for k in circuit.inner()[1].nonzero()[0].tolist()}
+        hidden = {
+            circuit.names[k]: branches.pop(circuit.names[k]) for k in inner_parts(circuit)[1].nonzero()[0].tolist()
+        }
         return (
             {
                 "schema": 2,
@@ -285,8 +287,8 @@ class OperatingPoint(Result):
         return {"uniqueness": self.uniqueness.value, "other": other}
 
     def _potentials(self) -> tuple[dict[str, float], dict[str, float]]:
-        """Node voltages, V, and those of `Circuit.inner` nodes."""
-        inner = self.circuit.inner()[0]
+        """Node voltages, V, and those of `inner_parts`."""
+        inner = inner_parts(self.circuit)[0]
         shown, hidden = self._shown_nodes(), inner.nonzero()[0].tolist()
         names, volts = self.circuit.node_names, self.voltages.tolist()
         return {names[k]: volts[k] for k in shown}, {names[k]: volts[k] for k in hidden}
@@ -296,7 +298,7 @@ class OperatingPoint(Result):
         and low and high, the range of one that is not unique.
         """
         circuit, shown = self.circuit, self._shown_nodes()
-        own = (~circuit.inner()[1]).nonzero()[0]
+        own = (~inner_parts(circuit)[1]).nonzero()[0]
         kind, first, second, value = (column[own] for column in circuit.arrays()[:4])
         regions = [self.region(k) for k in own.tolist()]
         elements = {
@@ -326,7 +328,7 @@ class OperatingPoint(Result):
         }
 
     def _shown_nodes(self) -> list[int]:
-        shown = ~self.circuit.inner()[0]
+        shown = ~inner_parts(self.circuit)[0]
         shown[GROUND] = self.circuit.grounded
         found: list[int] = shown.nonzero()[0].tolist()
         return found
@@ -349,10 +351,22 @@ class OperatingPoint(Result):
         nodes = [k for k in shown if k != GROUND]
         volts = [f"v({circuit.node_names[k]}) = {quantity(float(self.voltages[k]), 'V')}" for k in nodes[:4]]
         more = ["…"] * (len(nodes) > 4)
-        words = (
-            f"{len(shown)} nodes, {len(circuit) - int(circuit.inner()[1].sum())} elements, {verdict(self.certificate)}"
-        )
+        elements = len(circuit) - int(inner_parts(circuit)[1].sum())
+        words = f"{len(shown)} nodes, {elements} elements, {verdict(self.certificate)}"
         return circuit.title, ": ".join(filter(None, [words, ", ".join(volts + more)]))
+
+
+def inner_parts(circuit: Circuit) -> tuple[np.ndarray, np.ndarray]:
+    """Which nodes (n_nodes,) and elements (m,) are parts of a controlled source that stands for its formula: of B1 the
+    node ``B1.u1``, the diode ``B1.D1``. Tables and pictures leave them out."""
+    nodes, elements = np.zeros(len(circuit.node_names), bool), np.zeros(len(circuit), bool)
+    owners = {circuit.names[k] for k in circuit.laws}
+    if owners:
+        elements[:] = [name.rpartition(".")[0].rstrip(".") in owners for name in circuit.names]
+        _, first, second, _, _ = circuit.arrays()
+        nodes[first[elements]] = nodes[second[elements]] = True
+        nodes[first[~elements]] = nodes[second[~elements]] = nodes[GROUND] = False
+    return nodes, elements
 
 
 def warning_to_dict(warning: Problem) -> dict[str, object]:

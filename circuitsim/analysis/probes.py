@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.operating_point import inner_parts
 from circuitsim.circuit import ELEMENTS, GROUND, Circuit
 from circuitsim.errors import TopologyError, UsageError
 from circuitsim.units import Quantity
@@ -227,8 +228,8 @@ def _flat(name: str, index: Callable[[str], int], circuit: Circuit) -> int:
 
 
 def all_probes(circuit: Circuit) -> list[Probe]:
-    """Every node voltage (except ground) and every element current, without `Circuit.inner` ones."""
-    nodes, elements = circuit.inner()
+    """Every node voltage (except ground) and every element current, without `inner_parts`."""
+    nodes, elements = inner_parts(circuit)
     nodes[GROUND] = True
     shown = (("v", circuit.node_names, nodes), ("i", circuit.names, elements))
     return [Probe(kind, names[k]) for kind, names, hidden in shown for k in (~hidden).nonzero()[0].tolist()]

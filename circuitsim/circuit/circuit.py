@@ -764,20 +764,6 @@ class Circuit(ElementTable):
         check_values(arrays.kind, value, self._names, changed)
         return self._valued(array("d", np.where(differs, value, arrays.value).tobytes()), changed.tolist())
 
-    def inner(self) -> tuple[np.ndarray, np.ndarray]:
-        """Which nodes (n_nodes,) and elements (m,) are parts of a controlled source that stands for its formula: of B1
-        the node ``B1.u1``, the diode ``B1.D1``. Tables and pictures leave them out."""
-        import numpy as np
-
-        nodes, elements = np.zeros(len(self._node_names), bool), np.zeros(len(self), bool)
-        owners = {self._names[k] for k in self._laws}
-        if owners:
-            elements[:] = [name.rpartition(".")[0].rstrip(".") in owners for name in self._names]
-            _, first, second, _, _ = self.arrays()
-            nodes[first[elements]] = nodes[second[elements]] = True
-            nodes[first[~elements]] = nodes[second[~elements]] = nodes[0] = False
-        return nodes, elements
-
     def to_networkx(self) -> networkx.MultiDiGraph:
         """The circuit as a directed multigraph: nodes by name, one edge first→second per element, keyed by its name,
         with the attributes ``kind`` and ``value`` (None for diodes)."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from circuitsim import errors as circuit_errors
+from circuitsim.analysis.operating_point import inner_parts
 from circuitsim.analysis.probes import VALUE, Formula, Probe, all_probes, parse_probes
 from circuitsim.arguments import instance
 from circuitsim.errors import UsageError
@@ -382,13 +383,13 @@ class TransientResult(Result):
         return current[:, self.circuit.element_index(element)]
 
     def conduction(self) -> list[tuple[str, list[tuple[float, float]]]]:
-        """For each diode and switch, except `Circuit.inner` ones, its name and the intervals of time, s, in which it
+        """For each diode and switch, except `inner_parts`, its name and the intervals of time, s, in which it
         conducts, if longer than the rounding of event times."""
         starts, sets = self._states()
         step = np.diff(sets.astype(np.int8), axis=0, prepend=0, append=0).T
         ends, least = np.append(starts, self.stop), 4.0 * np.spacing(self.stop)
         spans = [zip(ends[own > 0].tolist(), ends[own < 0].tolist()) for own in step]
-        hidden = {self.circuit.names[k] for k in self.circuit.inner()[1].nonzero()[0].tolist()}
+        hidden = {self.circuit.names[k] for k in inner_parts(self.circuit)[1].nonzero()[0].tolist()}
         shown = [pair for pair in zip(self._changing, spans) if pair[0] not in hidden]
         return [(name, [s for s in own if s[1] - s[0] > least]) for name, own in shown]
 
