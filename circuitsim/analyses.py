@@ -10,7 +10,7 @@ from circuitsim.analysis.solve import solve
 from circuitsim.analysis.sweep import sweep
 from circuitsim.analysis.sweep_result import Sweep
 from circuitsim.arguments import NAMES, checked, instance
-from circuitsim.errors import CircuitError, DeckWarning, Problem
+from circuitsim.errors import CircuitError, ResultWarning
 from circuitsim.formats.result import Result
 from circuitsim.measurements import measure_sweep
 from circuitsim.netlist.deck import (
@@ -105,7 +105,7 @@ def run(deck: Deck, leave: Collection[str] = (), **options: Any) -> Results:
         if isinstance(result, TransientResult | AcResult | Sweep) and (texts := measurements_of(deck, name)):
             found.setdefault("meas", {}).update(measured(deck, result, texts))
         if isinstance(result, TransientResult):
-            for request in requests(deck, (), result.stop, _warn):
+            for request in requests(deck, (), result.stop):
                 found.setdefault("four", []).extend(series(result, request, lowered(deck)))
     if failed is not None:
         failed.partial_result = found
@@ -123,43 +123,30 @@ def _over_time(deck: Deck, **options: Any) -> Any:
 
 def _over_frequency(deck: Deck, **options: Any) -> Any:
     """Responses, one run per value of ``.step``."""
-    return ac_sweep(deck, failed=_warner(deck), **options) if steps_of(deck) else ac(deck, **options)
-
-
-def _warner(deck: Deck) -> Failed:
-    """What warns of a measurement without a result."""
-    return lambda error: _warn(not_measured(deck, error))
-
-
-def _warn(problem: Problem) -> None:
-    warnings.warn(DeckWarning([problem]), stacklevel=6)
+    return ac_sweep(deck, failed=refusing(deck), **options) if steps_of(deck) else ac(deck, **options)
 
 
 def _transfers(deck: Deck, **options: Any) -> list[Any]:
     return [transfer_function(deck, *pair, **options) for pair in transfers_of(deck)]
 
 
-def refusing(asked: Sequence[str], failed: Failed) -> Failed:
-    """What raises the errors of the measurements ``asked``, unless their events do not happen; ``failed`` receives all
-    others, each text once."""
+def refusing(deck: Deck, asked: Sequence[str] = ()) -> Failed:
+    """What raises the errors of the measurements ``asked``, unless their events do not happen; of all others it warns,
+    once in each text."""
     said = set[str]()
 
     def refuse(error: MeasurementError) -> None:
         if error.text in asked and not isinstance(error, EventError):
             raise error
         if str(error) not in said:
-            failed(error)
+            warnings.warn(ResultWarning([not_measured(deck, error)]), stacklevel=6)
         said.add(str(error))
 
     return refuse
 
 
 def measured(
-    deck: Deck,
-    found: TransientResult | AcResult | Sweep,
-    own: Sequence[str],
-    asked: Sequence[str] = (),
-    failed: Failed | None = None,
+    deck: Deck, found: TransientResult | AcResult | Sweep, own: Sequence[str], asked: Sequence[str] = ()
 ) -> dict[str, float | None]:
     """Measurements of an analysis result.
 
@@ -168,18 +155,16 @@ def measured(
     deck : Deck
     found : TransientResult, AcResult or Sweep
     own : sequence of str
-        Those of the deck: a failed one is None, and ``failed`` is called with its error.
+        Those of the deck: a failed one is None, with a warning.
     asked : sequence of str
         Further ones, which may refer to those of the deck.
-    failed : callable, optional
-        A warning by default.
 
     Raises
     ------
     UsageError
         One of ``asked`` failed.
     """
-    texts, refuse = [*own, *asked], refusing(asked, failed or _warner(deck))
+    texts, refuse = [*own, *asked], refusing(deck, asked)
     if not texts:
         return {}
     if isinstance(found, Sweep):

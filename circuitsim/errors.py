@@ -6,7 +6,10 @@ state exists or none was reached.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
+
+V = TypeVar("V")
 
 
 class CircuitError(Exception):
@@ -242,7 +245,26 @@ class DeckWarning(UserWarning):
         self.problems = tuple(problems)
 
     def __reduce__(self) -> tuple[type[DeckWarning], tuple[tuple[Problem, ...]]]:
-        return DeckWarning, (self.problems,)
+        return type(self), (self.problems,)
+
+
+class ResultWarning(DeckWarning):
+    """A part of a result is missing, such as a measurement whose event does not happen."""
+
+
+def look_up(name: str, known: Mapping[str, V], what: str) -> V:
+    """The value of a name; case and blanks do not matter.
+
+    Raises
+    ------
+    UsageError
+        It is not known: "the ``what`` has no …".
+    """
+    wanted = name.lower().replace(" ", "")
+    for own, value in known.items():
+        if own.lower() == wanted:
+            return value
+    raise UsageError(f"the {what} has no {name!r}; it has {', '.join(known)[:300]}")
 
 
 def some(names: Sequence[str], most: int = 8) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -124,7 +125,7 @@ def _place(circuit: Circuit, k: int) -> Location | None:
     return Location(*origin) if origin else None
 
 
-def _dangling(circuit: Circuit) -> list[Problem]:
+def _dangling(circuit: Circuit) -> Iterator[Problem]:
     """Nodes with one terminal that control no source: often a misspelt name."""
     _, first, second, _, n_nodes = circuit.arrays()
     lonely = np.bincount(first, minlength=n_nodes) + np.bincount(second, minlength=n_nodes) == 1
@@ -135,40 +136,34 @@ def _dangling(circuit: Circuit) -> list[Problem]:
     for switch in circuit.dynamics.switches.values() if circuit.dynamics is not None else ():
         if not isinstance(switch.control, str):
             lonely[list(switch.control)] = False
-    problems = []
     for k in np.flatnonzero(lonely[first] | lonely[second]).tolist():
         for node in (int(first[k]), int(second[k])):
             if lonely[node]:
                 name, element = circuit.node_names[node], circuit.names[k]
                 message = f"node {name} is connected to {element} only: no current can flow there"
                 hint = "check the spelling of the node's name"
-                problems.append(Problem("dangling", message, _place(circuit, k), hint, [name, element]))
-    return problems
+                yield Problem("dangling", message, _place(circuit, k), hint, [name, element])
 
 
-def _pointless(circuit: Circuit) -> list[Problem]:
+def _pointless(circuit: Circuit) -> Iterator[Problem]:
     """Elements with both terminals on one node."""
     _, first, second, _, _ = circuit.arrays()
-    problems = []
     for k in np.flatnonzero(first == second).tolist():
         name, node = circuit.names[k], circuit.node_names[int(first[k])]
         message, hint = f"both ends of {name} are on node {node}", "is one of its nodes misspelt?"
-        problems.append(Problem("self-loop", message, _place(circuit, k), hint, [name]))
-    return problems
+        yield Problem("self-loop", message, _place(circuit, k), hint, [name])
 
 
-def _floating(structure: Structure, part: np.ndarray, circuit: Circuit) -> list[Problem]:
+def _floating(structure: Structure, part: np.ndarray, circuit: Circuit) -> Iterator[Problem]:
     """Parts without a path to ground."""
     part = part[: len(circuit.node_names)]
-    problems = []
     for reference in structure.references.tolist():
         nodes = [circuit.node_names[k] for k in np.flatnonzero(part == part[reference]).tolist()]
         message = f"no path to ground from {some(nodes)}: voltages are relative to {circuit.node_names[reference]}"
-        problems.append(Problem("floating", message, None, "connect one of these nodes to ground (0)", nodes))
-    return problems
+        yield Problem("floating", message, None, "connect one of these nodes to ground (0)", nodes)
 
 
-def _diode_rings(structure: Structure) -> list[Problem]:
+def _diode_rings(structure: Structure) -> Iterator[Problem]:
     """Loops of ideal diodes of one direction, which force their nodes to equal voltages.
 
     Around the loop, each diode voltage is at most 0 and their sum is 0, so each is 0. Nodes joined by elements of 0 V
@@ -186,11 +181,9 @@ def _diode_rings(structure: Structure) -> list[Problem]:
     rings: dict[int, list[int]] = {}
     for ring, k in zip(label[anode[inside]].tolist(), structure.diodes[inside].tolist()):
         rings.setdefault(ring, []).append(k)
-    problems = []
     for members in rings.values():
         names = [circuit.names[k] for k in members]
         nodes = [circuit.node_names[node] for node in sorted({int(end[k]) for k in members for end in (first, second)})]
         message = f"ideal diodes around a loop short nodes {some(nodes)}: {some(names)}"
         hint = "is a diode the wrong way round? Current passes an ideal diode at 0 V: such a loop is a wire"
-        problems.append(Problem("diode-ring", message, _place(circuit, members[0]), hint, [*names, *nodes]))
-    return problems
+        yield Problem("diode-ring", message, _place(circuit, members[0]), hint, [*names, *nodes])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.operating_point import Status, cause_of, status_of, warning_to_dict
-from circuitsim.errors import CircuitError, Problem, UsageError
+from circuitsim.errors import CircuitError, Problem, look_up
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
 
@@ -85,10 +85,7 @@ class Sweep(Result):
         UsageError
             No such column.
         """
-        for key, values in (*self.columns.items(), *self.axes.items()):
-            if key.lower() == name.lower():
-                return values
-        raise UsageError(f"the sweep has no column {name!r}; it has {', '.join((*self.axes, *self.columns))[:300]}")
+        return look_up(name, self.axes | self.columns, "sweep")
 
     def grid(self, name: str) -> np.ndarray:
         """A column as an array with one axis for each swept name, in the order of ``axes``."""

@@ -16,7 +16,7 @@ from circuitsim._version import __version__
 from circuitsim.cli.options import Command, add_options, below
 from circuitsim.cli.output import choose_format
 from circuitsim.cli.streams import ErrorsOnly, colour_asked, escaping_streams
-from circuitsim.errors import CircuitError, DeckWarning, NetlistError, UsageError
+from circuitsim.errors import CircuitError, DeckWarning, NetlistError, ResultWarning, UsageError
 
 # Command → (its module, its line in the help). The module has a `Command` named run_COMMAND.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -254,10 +254,17 @@ def _carried_out(args: argparse.Namespace) -> int:
     import time
     import warnings
 
-    begun = time.monotonic()
+    def shown(message: Warning | str, *place: Any, **more: Any) -> None:
+        from circuitsim.cli.deck import report
+
+        report(message.problems) if isinstance(message, ResultWarning) else usual(message, *place, **more)
+
+    begun, usual = time.monotonic(), warnings.showwarning
     errors: Any = ErrorsOnly(sys.stderr, "standard error") if args.quiet else sys.stderr
     with contextlib.redirect_stderr(errors), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeckWarning)  # commands print them
+        warnings.simplefilter("always", ResultWarning)
+        warnings.showwarning = shown
         code = int(args.run(args))
     if args.verbose:
         print(f"time {time.monotonic() - begun:.2f} s{_memory()}", file=sys.stderr)

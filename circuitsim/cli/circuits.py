@@ -15,9 +15,8 @@ from circuitsim.cli import main
 from circuitsim.cli.deck import as_dict, elsewhere, printed, read, report, roles_of, run_together, severity
 from circuitsim.cli.options import command
 from circuitsim.cli.output import (
+    PICTURES,
     alone,
-    check_drawing,
-    check_ending,
     check_target,
     check_targets,
     deliver,
@@ -384,7 +383,7 @@ def run_graph(args: argparse.Namespace) -> int:
 
     stem = "circuit" if args.deck == "-" else os.path.splitext(os.path.basename(args.deck))[0]
     path = args.output or f"{stem}.png"
-    check_drawing(path, [args.deck], None, "--output")
+    check_target(path, [args.deck], endings=PICTURES)
     deck = read(args)
     point = solve(deck, solver=args.solver, tolerance=args.tolerance)
     report([*deck.notes, *point.warnings], args.verbose)
@@ -416,8 +415,7 @@ def run_convert(args: argparse.Namespace) -> int:
     """Print the flattened deck."""
     from circuitsim.netlist.writer import text_of
 
-    check_ending(args.output, ENDINGS)
-    check_target(args.output, [args.deck])
+    check_target(args.output, [args.deck], endings=ENDINGS)
     deck = read(args)
     roles, notes = roles_of(deck)
     report([*(w for w in deck.notes if not elsewhere(w)), *notes], args.verbose)
@@ -452,8 +450,7 @@ def run_report(args: argparse.Namespace) -> int:
     name = os.path.basename(os.path.normpath(args.deck))
     stem = "circuit" if args.deck == "-" else os.path.splitext(name)[0]
     path = args.output or f"{stem}.html"
-    check_ending(path, ("html", "htm"))
-    check_target(path, [args.deck])
+    check_target(path, [args.deck], endings=("html", "htm"))
     code = 0
     if os.path.isdir(args.deck):
         text = _of_run(args.deck, args.capacitance)

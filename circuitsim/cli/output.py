@@ -28,7 +28,6 @@ FORMATS = {
 """Values of ``--format``, for all commands."""
 
 PICTURES = ("png", "svg", "pdf")
-DRAWN = ".png, .svg or .pdf"
 
 
 def choose_format(args: argparse.Namespace) -> None:
@@ -63,29 +62,26 @@ def ending_of(path: str | None) -> str:
     return os.path.splitext(path)[1][1:].lower()
 
 
-def check_ending(path: str | None, endings: Sequence[str]) -> None:
-    """Refuse an ``--output`` with an extension other than these.
-
-    Raises
-    ------
-    UsageError
-        Another extension.
-    """
-    ending = ending_of(path)
-    if ending and ending not in endings:
-        raise UsageError(f"--output {path!r}: the name must end in {', '.join(f'.{own}' for own in endings)}")
-
-
-def check_target(path: str | None, decks: Iterable[str], option: str = "--output") -> None:
+def check_target(
+    path: str | None, inputs: Iterable[str], option: str = "--output", endings: Sequence[str] = ()
+) -> None:
     """Refuse a target that cannot be written or is an input, before any work is done.
 
+    Parameters
+    ----------
+    endings : sequence of str
+        Extensions that the name may have, and that of a picture must have; any by default.
+
     Raises
     ------
     UsageError
-        The target is a deck, a folder, or lies in a folder that does not exist.
+        Another extension; the target is a deck, a folder, or lies in a folder that does not exist.
     """
-    if path is None or path == "-":
+    if path is None or (path == "-" and endings != PICTURES):
         return
+    if endings and ending_of(path) not in (endings if endings == PICTURES else ("", *endings)):
+        *most, last = (f".{ending}" for ending in endings)
+        raise UsageError(f"{option} {path!r}: the name must end in {', '.join(most)} or {last}")
     if not path:
         raise UsageError(f"{option} needs the name of a file")
     if os.path.isdir(path):
@@ -93,31 +89,18 @@ def check_target(path: str | None, decks: Iterable[str], option: str = "--output
     folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
         raise UsageError(f"{option} {path!r}: there is no folder {folder!r}; create it first")
-    for deck in decks:
+    for deck in inputs:
         if os.path.exists(path) and os.path.exists(deck) and os.path.samefile(path, deck):
             raise UsageError(f"{option} {path!r} would overwrite the deck; choose another name")
-
-
-def check_drawing(path: str, decks: Sequence[str], output: str | None, option: str = "--plot") -> None:
-    """Refuse a picture that cannot be written, before any work is done.
-
-    Raises
-    ------
-    UsageError
-        An unknown format, the deck, the result's own file, or a folder that does not exist.
-    """
-    if os.path.splitext(path)[1][1:].lower() not in PICTURES:
-        raise UsageError(f"{option} {path!r}: the name must end in {DRAWN}")
-    check_target(path, decks, option)
-    if output is not None and os.path.realpath(path) == os.path.realpath(output):
-        raise UsageError(f"{option} and --output name the same file {path!r}")
 
 
 def check_targets(args: argparse.Namespace, *inputs: str) -> None:
     """Refuse an ``--output`` or a ``--plot`` that cannot be written, or is an input, before any work is done."""
     check_target(args.output, [args.deck, *inputs])
     if args.plot:
-        check_drawing(args.plot, [args.deck], args.output)
+        check_target(args.plot, [args.deck], "--plot", PICTURES)
+        if args.output is not None and os.path.realpath(args.plot) == os.path.realpath(args.output):
+            raise UsageError(f"--plot and --output name the same file {args.plot!r}")
 
 
 def draw(figure: Figure, path: str) -> None:

@@ -16,8 +16,6 @@ from circuitsim.errors import UsageError
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from circuitsim.training.callbacks import ProgressLine
-
 
 R = TypeVar("R")
 
@@ -25,36 +23,34 @@ INTERRUPTED = 130
 """Exit code of a command interrupted by Ctrl-C."""
 
 
-class LateProgress:
+Update = Callable[[float, float], None]
+"""What shows how much is done, of how much."""
+
+
+@contextmanager
+def late_progress(label: str) -> Iterator[Update]:
     """A progress line, shown once the work has run for a second; elsewhere than on a terminal, a line a minute. None
     under ``--quiet``."""
+    import time
 
-    def __init__(self, label: str) -> None:
-        import time
+    clock, line = time.monotonic, None
+    began = clock()
 
-        self._label, self._clock, self._began = label, time.monotonic, time.monotonic()
-        self._line: ProgressLine | None = None
-
-    def update(self, done: float, points: float) -> None:
-        """Show the fraction of the points that is done."""
-        due = self._line is None and done < points and self._clock() - self._began > 1.0
+    def update(done: float, points: float) -> None:
+        nonlocal line
+        due = line is None and done < points and clock() - began > 1.0
         if due and not isinstance(sys.stderr, ErrorsOnly):
             from circuitsim.training.callbacks import ProgressLine
 
-            self._line = ProgressLine(sys.stderr, self._label, self._clock)
-        if self._line is not None:
-            self._line.update(done / points)
+            line = ProgressLine(sys.stderr, label, clock)
+        if line is not None:
+            line.update(done / points)
 
-    def close(self) -> None:
-        """End the line."""
-        if self._line is not None:
-            self._line.close()
-
-    def __enter__(self) -> LateProgress:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
+    try:
+        yield update
+    finally:
+        if line is not None:
+            line.close()
 
 
 class Interrupt:
@@ -84,7 +80,7 @@ class Interrupt:
             raise KeyboardInterrupt
         self.asked = True
 
-    def watch(self, shown: Callable[[float, float], None]) -> Callable[[float, float], bool]:
+    def watch(self, shown: Update) -> Callable[[float, float], bool]:
         """Progress callback of a transient, called with the time reached and the stop time, which are ``shown``; True
         ends the run."""
 
@@ -98,8 +94,8 @@ class Interrupt:
 @contextmanager
 def working(label: str, args: argparse.Namespace, least: int | None = 1) -> Iterator[dict[str, Any]]:
     """Arguments of a function that shows its progress, and works where the options say (`workers_of`)."""
-    with LateProgress(label) as line, workers_of(args.workers, getattr(args, "dask", None)) as (workers, executor):
-        yield {"progress": line.update, "workers": workers or least, "executor": executor}
+    with late_progress(label) as update, workers_of(args.workers, getattr(args, "dask", None)) as (workers, executor):
+        yield {"progress": update, "workers": workers or least, "executor": executor}
 
 
 def called(function: Callable[..., R], args: argparse.Namespace, source: Any, **own: Any) -> R:

@@ -17,7 +17,7 @@ from circuitsim.analysis.sweep import Sweep, sweep
 from circuitsim.cli.deck import elsewhere, opened, printed, read, report
 from circuitsim.cli.options import command
 from circuitsim.cli.output import alone, check_targets, present
-from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress, called, working
+from circuitsim.cli.progress import INTERRUPTED, Interrupt, called, late_progress, working
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.formats.rawfile import swept
 from circuitsim.formats.result import Result
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
     from circuitsim.time_domain import TransientResult
     from circuitsim.time_domain.fourier import FourierRequest
-    from circuitsim.time_domain.measure import Failed
 
 
 def show(
@@ -80,20 +79,13 @@ def show(
         print(f"measured{place}: {', '.join(map('{} = {}'.format, own, words))}", file=sys.stderr)
 
 
-def warner(deck: Deck) -> Failed:
-    """What warns of a measurement without a result."""
-    from circuitsim.time_domain.measure import not_measured
-
-    return lambda error: report([not_measured(deck, error)])
-
-
 def _measured(deck: Deck, found: Any, own: Sequence[str], asked: Sequence[str] = ()) -> Mapping[str, float | None]:
     """See `circuitsim.analyses.measured`; its modules are not imported for nothing."""
     if not own and not asked:
         return {}
     from circuitsim.analyses import measured
 
-    return measured(deck, found, own, asked, warner(deck))
+    return measured(deck, found, own, asked)
 
 
 def check_runs(found: Sweep, what: str) -> None:
@@ -247,22 +239,21 @@ def run_tran(args: argparse.Namespace) -> int:
         own = called(setting, args, deck)
         texts, span = measurements_of(deck, "tran"), (own.begin, own.grid.stop)
         check_asked(deck, own.circuit, span, args.measure)
-    harmonics = requests(deck, args.fourier, span[1], lambda problem: report([problem]))
+    harmonics = requests(deck, args.fourier, span[1])
     found: TransientResult
-    with Interrupt() as interrupt, LateProgress("steady" if args.steady else "tran") as line:
-        try:
+    try:
+        with Interrupt() as interrupt, late_progress("steady" if args.steady else "tran") as update:
             if args.steady:
                 points = 1001 if args.points is None else args.points
-                found = called(steady_state, args, deck, points=points, progress=line.update)
+                found = called(steady_state, args, deck, points=points, progress=update)
             else:
-                found = called(transient, args, deck, points=None, progress=interrupt.watch(line.update))
-        except CircuitError as error:
-            line.close()
-            if isinstance(partial := error.partial_result, TransientResult):
-                show_run(args, deck, columns, partial, _measured(deck, partial, [*texts, *args.measure]))
-                print(f"stopped at {partial.stop:g} s by an error; results so far", file=sys.stderr)
-            raise
-        ended, more = interrupt.asked, dict[str, Any]()
+                found = called(transient, args, deck, points=None, progress=interrupt.watch(update))
+            ended, more = interrupt.asked, dict[str, Any]()
+    except CircuitError as error:
+        if isinstance(partial := error.partial_result, TransientResult):
+            show_run(args, deck, columns, partial, _measured(deck, partial, [*texts, *args.measure]))
+            print(f"stopped at {partial.stop:g} s by an error; results so far", file=sys.stderr)
+        raise
     if ended:
         values, harmonics = _measured(deck, found, [*texts, *args.measure]), []
     else:
@@ -426,10 +417,10 @@ def _at_values(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str | 
 
     if args.format == "raw":
         raise UsageError("a rawfile holds one response: choose another --format, or leave out .step and --vary")
-    texts, failed = [*measurements_of(deck, "ac"), *args.measure], refusing(args.measure, warner(deck))
+    texts, failed = [*measurements_of(deck, "ac"), *args.measure], refusing(deck, args.measure)
     own: dict[str, Any] = {"vary": vary, "columns": columns, "measurements": texts, "failed": failed}
-    with LateProgress("ac") as line:
-        found = called(ac_sweep, args, deck, frequencies=_frequencies(args), progress=line.update, **own)
+    with late_progress("ac") as update:
+        found = called(ac_sweep, args, deck, frequencies=_frequencies(args), progress=update, **own)
     picture = None if args.measure else found.plot
     show(found.responses, args, {"responses": found.responses}, found.measured, figure=picture)
     check_runs(found.measured, "runs have no response")

@@ -34,7 +34,7 @@ from circuitsim.circuit.elements import CURRENT, DIODE, INDUCTOR, RESISTOR, VOLT
 from circuitsim.circuit.expansion import expanded
 from circuitsim.circuit.source import analysis
 from circuitsim.controlled.equations import parts, references
-from circuitsim.errors import ConvergenceError, NoSteadyStateError, UsageError
+from circuitsim.errors import ConvergenceError, NoSteadyStateError, UsageError, look_up
 from circuitsim.formats.columns import quantity
 from circuitsim.formats.result import Result, proof
 from circuitsim.formats.table import OWN, Table
@@ -538,17 +538,8 @@ def _solved(source: Circuit | Deck, tolerance: float) -> OperatingPoint:
 
 
 def _place(names: Sequence[str], name: str) -> int:
-    """Position of a name; case does not matter.
-
-    Raises
-    ------
-    UsageError
-        No such name.
-    """
-    for k, own in enumerate(names):
-        if own.lower() == name.lower():
-            return k
-    raise UsageError(f"nothing is called {name!r}; there are {', '.join(names)[:300]}")
+    """Position of a name."""
+    return look_up(name, {own: k for k, own in enumerate(names)}, "result")
 
 
 def _influence(row: Row) -> tuple[float, float, str]:

@@ -7,7 +7,8 @@ as the waveform.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +17,7 @@ import numpy as np
 
 from circuitsim.analysis.probes import Formula, Probe, parse_probes
 from circuitsim.circuit import Circuit
-from circuitsim.errors import Problem, UsageError
+from circuitsim.errors import Problem, ResultWarning, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
 from circuitsim.netlist.deck import Deck, FourierCard, lowered
@@ -223,13 +224,9 @@ def parse_request(text: str, circuit: Circuit, names: Mapping[str, float]) -> Fo
     return FourierRequest(numbers[0], int(whole[0]), int(whole[1]), tuple(parse_probes(" ".join(words), circuit)))
 
 
-def requests(deck: Deck, texts: Sequence[str], stop: float, failed: Callable[[Problem], None]) -> list[FourierRequest]:
-    """The Fourier series that ``texts``, or without them the deck's ``.four`` cards, request of a run of ``stop`` s.
-
-    Parameters
-    ----------
-    failed : callable
-        Receives a warning of each card that no run, or none of this length, could have.
+def requests(deck: Deck, texts: Sequence[str], stop: float) -> list[FourierRequest]:
+    """The Fourier series that ``texts``, or without them the deck's ``.four`` cards, request of a run of ``stop`` s; a
+    warning of each card that no run, or none of this length, could have.
 
     Raises
     ------
@@ -245,7 +242,8 @@ def requests(deck: Deck, texts: Sequence[str], stop: float, failed: Callable[[Pr
         except UsageError as error:
             if texts:
                 raise
-            failed(Problem("fourier", f".four is left out: {error}", cards[text].location))
+            problem = Problem("fourier", f".four is left out: {error}", cards[text].location)
+            warnings.warn(ResultWarning([problem]), stacklevel=4)
     return found
 
 

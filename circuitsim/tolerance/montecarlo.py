@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import lru_cache, partial
 from itertools import chain
@@ -27,7 +27,7 @@ from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.engine.small.active_set import MAX_ITERATIONS, Outcome
 from circuitsim.engine.small.single import solve_once
-from circuitsim.errors import ConvergenceError, NoSteadyStateError, TopologyError, UsageError
+from circuitsim.errors import ConvergenceError, NoSteadyStateError, TopologyError, UsageError, look_up
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import OWN, Table
 from circuitsim.kernels import NODE, kernel
@@ -294,10 +294,7 @@ class MonteCarlo(Result):
 
     def __getitem__(self, name: str) -> Quantity:
         """The distribution of a quantity; case does not matter."""
-        for quantity in self.quantities:
-            if quantity.name.lower() == name.lower():
-                return quantity
-        raise UsageError(f"{name!r} was not observed; there are {', '.join(q.name for q in self.quantities)}")
+        return look_up(name, {one.name: one for one in self.quantities}, "result")
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values: the JSON object of ``circuitsim montecarlo --format json``."""
@@ -465,9 +462,23 @@ class Worker:
 
     def solve(self, values: np.ndarray) -> Solved:
         """The quantities of samples with these values (n, p) of the varying parameters."""
-        small = self.small
-        if small is None:
-            return self._one_by_one(values)
+        found, worst, failures = np.full((len(values), len(self.probes)), np.nan), 0.0, 0
+        rest: Iterable[tuple[int, np.ndarray | dict[str, float]]]
+        rest = enumerate(dict(zip(self.job.names, row)) for row in values.tolist())
+        if self.small is not None:
+            found, worst, rest = self._by_kernel(self.small, values)
+        for s, own in rest:
+            point = self._point(own)
+            failures += point is None
+            found[s] = np.nan if point is None else self.reader.read(point)
+            worst = max(worst, 0.0 if point is None else point.certificate.worst)
+        return Solved(found, worst, failures)
+
+    def _by_kernel(
+        self, small: SmallCircuitSolver, values: np.ndarray
+    ) -> tuple[np.ndarray, float, list[tuple[int, np.ndarray]]]:
+        """The quantities and the largest residual of those samples that the kernel certifies; the places of all others
+        with the values of all elements."""
         m, n = small.value.size, len(values)
         out = np.empty((n, small.size))
         out[:, :m] = small.value
@@ -480,13 +491,7 @@ class Worker:
         good = (status == Outcome.CONVERGED) & (worst <= self.job.tolerance)
         with np.errstate(invalid="ignore", over="ignore"):  # of uncertified samples
             found = self.reader.columns(out[:, small.voltages], out[:, small.currents]) + 0.0
-        failures, largest = 0, float(worst[good].max(initial=0.0))
-        for s in np.flatnonzero(~good).tolist():
-            point = self._point(out[s, :m])
-            failures += point is None
-            found[s] = np.nan if point is None else self.reader.read(point)
-            largest = max(largest, 0.0 if point is None else point.certificate.worst)
-        return Solved(found, largest, failures)
+        return found, float(worst[good].max(initial=0.0)), [(s, out[s, :m]) for s in np.flatnonzero(~good).tolist()]
 
     def _point(self, values: np.ndarray | dict[str, float]) -> OperatingPoint | None:
         """The operating point of one sample; None without one."""
@@ -498,17 +503,6 @@ class Worker:
             raise ConvergenceError(f"a sample has no certified operating point: {error}") from None
         except TopologyError as error:
             raise UsageError(f"a sample is out of range: {error}; a truncated distribution keeps the limits") from None
-
-    def _one_by_one(self, values: np.ndarray) -> Solved:
-        found, worst, failures = np.full((len(values), len(self.probes)), np.nan), 0.0, 0
-        for s, row in enumerate(values.tolist()):
-            point = self._point(dict(zip(self.job.names, row)))
-            if point is None:
-                failures += 1
-            else:
-                found[s] = self.reader.read(point)
-                worst = max(worst, point.certificate.worst)
-        return Solved(found, worst, failures)
 
 
 @lru_cache(CIRCUITS)

@@ -29,7 +29,7 @@ from circuitsim.analysis.solve import prepared
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import expanded
-from circuitsim.errors import UsageError
+from circuitsim.errors import UsageError, look_up
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import OWN, Table
 from circuitsim.models.smooth import SmoothDevice
@@ -417,11 +417,7 @@ class WorstCase(Result):
 
     def __getitem__(self, name: str) -> Range:
         """The extremes of a quantity; case does not matter."""
-        wanted = name.lower().replace(" ", "")
-        for found in self.ranges:
-            if found.name.lower() == wanted:
-                return found
-        raise UsageError(f"{name!r} was not observed; there are {', '.join(r.name for r in self.ranges)}")
+        return look_up(name, {one.name: one for one in self.ranges}, "result")
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values: the JSON object of ``circuitsim worst-case --format json``."""

@@ -45,7 +45,7 @@ def test_columns_and_tables() -> None:
     assert [float(c[0]) for c in found.columns.values()] == pytest.approx([1.0, 1e-3, 0.0, -1e-3, 1.0])
     assert found.units == {"V1": "V", "v(in,out)": "V", "p(RL)": "W", "p(D1)": "W", "i(V1)": "A", "v(out)": "V"}
     assert found["V(OUT)"].tolist() == [1.0] and found["v1"].tolist() == [2.0]
-    with pytest.raises(UsageError, match=r"^the sweep has no column 'v\(b\)'; it has V1, v\(in,out\)"):
+    with pytest.raises(UsageError, match=r"^the sweep has no 'v\(b\)'; it has V1, v\(in,out\)"):
         found["v(b)"]
     with pytest.raises(UsageError, match="V1 must be a list of numbers, at least 1"):
         sweep(rectifier(), {"V1": []})
