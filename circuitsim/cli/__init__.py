@@ -63,7 +63,7 @@ WIDTH = 100
 GROUPS = {
     "deck": "--allow-include --lib -I --no-title",
     "output": "--format --binary --output --plot --columns --events --observe --top --workers --dask --checkpoint "
-    "--explain --quiet --verbose --help",
+    "--explain -q -v -h",
 }
 """Options of a help's groups, in addition to positional ones in the first; all others are about the analysis."""
 
@@ -109,21 +109,16 @@ class Parser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """The help: usage on one line, options in `GROUPS`, notes and examples."""
-        actions = self._optionals._group_actions
         if len(self._action_groups) > 2 or self._subparsers is not None:
             return super().format_help()
         of = {name: title for title, names in GROUPS.items() for name in names.split()}
-        groups: dict[str, list[argparse.Action]] = {
-            "deck": [*self._positionals._group_actions],
-            "analysis": [],
-            "output": [],
-        }
-        for action in actions:
-            groups[next((of[name] for name in action.option_strings if name in of), "analysis")].append(action)
-        form = self._get_formatter()
-        words = " ".join(form._format_args(a, a.dest) for a in self._positionals._group_actions)
+        form, positional = self._get_formatter(), self._positionals._group_actions
+        words = " ".join(form._format_args(action, action.dest) for action in positional)
         form.add_usage(f"{self.prog} [options] {words}", [], [], None)
         form.add_text(self.description)
+        groups: dict[str, list[argparse.Action]] = {"deck": [*positional], "analysis": [], "output": []}
+        for action in self._optionals._group_actions:
+            groups[of.get(action.option_strings[0], "analysis")].append(action)
         for title, own in groups.items():
             form.start_section(title)
             form.add_arguments(own)

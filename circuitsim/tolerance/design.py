@@ -282,11 +282,11 @@ class _Problem:
         self._last: tuple[bytes, OperatingPoint] | None = None
 
     def _variable(self, value: np.ndarray) -> np.ndarray:
-        return np.where(self.logarithmic, np.log(np.where(self.logarithmic, value, 1.0)), value)
+        return np.log(value, out=value.copy(), where=self.logarithmic)
 
     def value(self, x: np.ndarray) -> np.ndarray:
         """Values of the parameters."""
-        return np.where(self.logarithmic, np.exp(np.where(self.logarithmic, x, 0.0)), x)
+        return np.exp(x, out=x.copy(), where=self.logarithmic)
 
     def values(self, x: np.ndarray) -> dict[str, float]:
         """Values by name."""

@@ -112,6 +112,10 @@ def test_all_analyses_in_one_call(deck: Deck) -> None:
     assert list(circuitsim.run(loads("t\nV1 a 0 1\nR1 a 0 1\n"))) == ["op"]
     stepped = loads("t\n.param r=1k\nV1 a 0 1\nR1 a b {r}\nC1 b 0 1u ic=0\n.tran 1m 5m uic\n.step param r 1k 2k 1k\n")
     assert circuitsim.run(stepped)["tran"].waves.shape == (6, 2)
+    clipped = loads("t\nV1 a 0 SIN(1 2 1k)\nR1 a b 1k\nC1 b 0 1n\n.tran 1m 5m\n.four 1k v(a)\n.four 10 v(a)\n")
+    with pytest.warns(DeckWarning, match=r"\.four is left out: the run of 0\.005 s has 0 periods"):
+        (series,) = circuitsim.run(clipped)["four"]
+    assert series.mean == pytest.approx(1.0) and series.amplitude[0] == pytest.approx(2.0)
     with pytest.raises(UsageError, match=r"use circuitsim\.transient"):
         circuitsim.sweep(stepped)
     failing = loads("t\nV1 a 0 1\nR1 a b 1\nC1 b 0 1\n.ac lin 1 1 1\n.op\n")
