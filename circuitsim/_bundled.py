@@ -1,8 +1,10 @@
-"""Location of the bundled decks: inside the package in a wheel, ``netlists/`` in a checkout."""
+"""Bundled files: decks, inside the package in a wheel, in ``netlists/`` in a checkout; tables of data in TOML."""
 
 from __future__ import annotations
 
 import os
+from functools import cache
+from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
@@ -16,3 +18,12 @@ def netlists() -> str:
 def parts() -> str:
     """The folder of the bundled sub-circuits, which any deck can include by name."""
     return os.path.join(netlists(), "parts")
+
+
+@cache
+def tables(path: str) -> dict[str, Any]:
+    """The tables of a TOML file of the package, such as ``training/presets.toml``; not to be changed."""
+    import tomllib
+
+    with open(os.path.join(_PACKAGE, path), "rb") as file:
+        return tomllib.load(file)

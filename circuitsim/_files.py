@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -99,14 +100,33 @@ def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     Raises
     ------
     UsageError
-        An unterminated quoted cell or another format error, with file and line.
+        An unterminated quoted cell or another format error, or a row of other length than the first, with file and
+        line.
     """
+    width = 0
     with open(path, encoding="utf-8-sig", newline="", errors="surrogateescape") as file:
         reader = csv.reader(file, strict=True)
         try:
             for row in reader:
                 cells = [cell.strip() for cell in row]
                 if any(cells):
+                    width = width or len(cells)
+                    if len(cells) != width:
+                        raise UsageError(f"{path}:{reader.line_num}: {len(cells)} cells, the header has {width}")
                     yield reader.line_num, cells
         except csv.Error as error:
             raise UsageError(f"{path}:{reader.line_num}: {error}") from None
+
+
+def finite_number(path: Path, line: int, cell: str) -> float:
+    """The number in a cell of a file.
+
+    Raises
+    ------
+    UsageError
+        It is none, or not finite.
+    """
+    with contextlib.suppress(ValueError):
+        if math.isfinite(value := float(cell)):
+            return value
+    raise UsageError(f"{path}:{line}: {cell[:40]!r} is not a finite number")

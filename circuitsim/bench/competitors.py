@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from types import MappingProxyType
@@ -22,12 +22,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from circuitsim._bundled import tables
 from circuitsim.analysis.batched import batched
 from circuitsim.analysis.solve import prepared
-from circuitsim.circuit import Circuit, CircuitArrays
+from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.errors import UsageError
 from circuitsim.netlist import dumps
+from circuitsim.solvers.reference import incidence
 
 OURS, NGSPICE = "circuitsim", "ngspice"
 
@@ -46,19 +48,12 @@ class Backend(NamedTuple):
     options for enough iterations."""
 
     package: str = "cvxpy"
-    tolerances: str = ""
+    tolerances: Sequence[str] = ()
     least: float = 0.0
     more: Mapping[str, Any] = MappingProxyType({})
 
 
-CVXPY_BACKENDS = {
-    "CLARABEL": Backend("clarabel", "tol_gap_abs tol_gap_rel tol_feas", 0.0, {"max_iter": 500}),
-    "PIQP": Backend("piqp", "eps_abs eps_rel eps_duality_gap_abs eps_duality_gap_rel", 0.0, {"max_iter": 500}),
-    "OSQP": Backend("osqp", "eps_abs eps_rel", 0.0, {"max_iter": 200_000, "polishing": True}),
-    "SCS": Backend("scs", "eps_abs eps_rel", 0.0, {"max_iters": 200_000}),
-    "HIGHS": Backend("highspy", "primal_feasibility_tolerance dual_feasibility_tolerance", 1e-10),
-    "DAQP": Backend("daqp", "primal_tol dual_tol", 0.0, {"iter_limit": 100_000}),
-}
+CVXPY_BACKENDS = {name: Backend(**row) for name, row in tables("bench/bench.toml")["backends"].items()}
 """Name in cvxpy → `Backend`."""
 NAMES = (OURS, *(f"{kind}:{backend}" for kind in CVXPY_KINDS for backend in CVXPY_BACKENDS), NGSPICE)
 
@@ -136,20 +131,6 @@ class Ours:
 
 
 # ---------------------------------------------------------------------- cvxpy
-def incidence(arrays: CircuitArrays, kind: int) -> Any:
-    """One row per element of a kind: +1 at its first node, −1 at its second; columns are the nodes except ground.
-
-    This is what a user of cvxpy would write, without super-nodes or reductions.
-    """
-    from scipy.sparse import coo_matrix
-
-    chosen = arrays.kind == kind
-    first, second = arrays.first[chosen], arrays.second[chosen]
-    rows, entries = np.arange(first.size), np.repeat([1.0, -1.0], first.size)
-    where = np.concatenate([rows, rows]), np.concatenate([first, second])
-    return coo_matrix((entries, where), shape=(first.size, arrays.n_nodes)).tocsc()[:, 1:]
-
-
 class Cvxpy:
     """``KIND:BACKEND`` with a kind of `CVXPY_KINDS`; without parameters, new values need a new problem. cvxpy compiles
     a parametrised one at its first solve."""
@@ -162,12 +143,18 @@ class Cvxpy:
         (self._nodal, parametrised), own = CVXPY_KINDS[kind], CVXPY_BACKENDS.get(self._backend, Backend())
         self._options: dict[str, Any] = {}
         if tolerance is not None:
-            self._options = dict.fromkeys(own.tolerances.split(), max(tolerance, own.least)) | dict(own.more)
+            self._options = dict.fromkeys(own.tolerances, max(tolerance, own.least)) | dict(own.more)
         self._arrays = arrays = circuit.arrays()
-        drops, g = incidence(arrays, RESISTOR), 1.0 / arrays.value[arrays.kind == RESISTOR]
+
+        def ends(kind: int) -> Any:
+            # What a user of cvxpy would write, without super-nodes or reductions; columns are the nodes except ground.
+            chosen = arrays.kind == kind
+            return incidence(arrays.first[chosen], arrays.second[chosen], arrays.n_nodes)[:, 1:]
+
+        drops, g = ends(RESISTOR), 1.0 / arrays.value[arrays.kind == RESISTOR]
         # AᵀGA, S, or G^½ A: A is the resistors' incidence matrix, G has their conductances.
         self._energy = ((drops.T @ diags(g) @ drops) if self._nodal else (diags(np.sqrt(g)) @ drops)).tocsc()
-        self._parts = [incidence(arrays, kind) for kind in (CURRENT, VOLTAGE, DIODE)]
+        self._parts = [ends(kind) for kind in (CURRENT, VOLTAGE, DIODE)]
         self._parameters = [cvxpy.Parameter(part.shape[0]) for part in self._parts[:2]] if parametrised else []
         if parametrised:
             self._model(*self._parameters)

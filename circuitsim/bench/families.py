@@ -197,32 +197,25 @@ def _crossbar(unknowns: int, seed: int, rectifying: bool = False) -> Sheet:
     return sheet
 
 
-def _drn(unknowns: int, seed: int) -> Sheet:
+def _drn(unknowns: int, seed: int) -> Circuit:
     """Deep resistive network after Scellier (2024, §3): half of each hidden layer held ≥ 0 V, half ≤ 0 V by diodes.
 
-    Inputs are doubled, as sources +x and −x; weights are max(0, U(−c, c)) with c = 1/√(size of the previous layer).
-    Layers have the proportions 4 : 3 : 3 : 2; the number of elements grows with the square of the unknowns.
+    Layers, of which the first has inputs and their negatives, have the proportions 4 : 3 : 3 : 2; the number of
+    elements grows with the square of the unknowns.
     """
-    sizes = [max(1, round(unknowns * share / 12)) for share in (2, 3, 3, 2)]
-    sizes[0] *= 2
-    sheet = Sheet(seed, *sizes, 8)
-    half = sheet.rng.uniform(0.0, 1.0, sizes[0] // 2)
-    before = sheet.nodes(sizes[0])
-    sheet.add(VOLTAGE, before, 0, 4.0 * np.concatenate([half, -half]))
-    for depth, size in enumerate(sizes[1:], start=1):
-        layer, c = sheet.nodes(size), 1.0 / math.sqrt(before.size)
-        g = np.maximum(0.0, sheet.rng.uniform(-c, c, (before.size, size)))
-        g[0] = np.maximum(g[0], 0.01 * c)  # every node has a conductance
-        a, b = np.nonzero(g)
-        sheet.resistors(before[a], layer[b], g[a, b])
-        if depth < 3:
-            sheet.add(DIODE, 0, layer[: size // 2])
-            sheet.add(DIODE, layer[size // 2 :], 0)
-            sheet.add(CURRENT, 0, layer, sheet.rng.uniform(-0.1, 0.1, size))
+    from circuitsim.layered.network import Architecture, DeepResistiveNetwork
+
+    sizes = [max(2, round(unknowns * share / 12)) for share in (2, 3, 3, 2)]
+    rng = np.random.default_rng([seed, *sizes, 8])
+    network = DeepResistiveNetwork(Architecture(tuple(sizes), 4.0), rng=rng)
+    for name, values in network.parameters.items():
+        if name.startswith("conductances"):
+            values[0] = np.maximum(values[0], 0.01 / math.sqrt(len(values)))  # every node has a conductance
         else:
-            sheet.resistors(layer, 0, np.full(size, c))
-        before = layer
-    return sheet
+            values[:] = rng.uniform(-LARGEST_CURRENT, LARGEST_CURRENT, values.size)
+    circuit = network.to_circuit(rng.uniform(0.0, 1.0, sizes[0]))
+    circuit.title = f"drn, {len(circuit.node_names) - 1} unknowns, seed {seed}"
+    return circuit
 
 
 def junctions(m: int, share: float = DIODE_SHARE, seed: int = 0) -> Circuit:

@@ -18,7 +18,7 @@ import resource
 import statistics
 import subprocess
 import sys
-import time
+import timeit
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from circuitsim._bundled import tables
 from circuitsim._files import naming
 from circuitsim._version import __version__
 from circuitsim.analysis.solve import solve
@@ -61,14 +62,38 @@ certificate, which our times include. Every measurement is a process of its own 
 
 def markdown(rows: list[dict[str, Any]], settings: str) -> str:
     """The report of a run as Markdown."""
-    heads = "family", "unknowns", "diodes (conducting)", "ours: cold", "new values", "batch", "error"
-    others = "best of cvxpy: cold", "best: new values", "ngspice", "off"
+
+    def case(row: dict[str, Any]) -> tuple[Any, ...]:
+        return row["family"], row["unknowns"], row["seed"]
+
+    ordered = sorted(rows, key=lambda row: (*case(row), row["competitor"] != OURS))
     lines = ["# circuitsim beside other solvers", "", machine(), settings, ""]
-    lines += columns.markdown([dict(zip((*heads, *others), _cells(case))) for case in _cases(rows)])
+    lines += columns.markdown([_compared(*group) for _, group in itertools.groupby(ordered, case)])
     failed = [row for row in rows if "failure" in row]
     lines += ["", NOTES, "", "Failures, never turned into a ratio:" if failed else "No failures.", ""]
     lines += [f"- {row['family']} {row['unknowns']:,}, {row['competitor']}: {row['failure']}" for row in failed]
     return "\n".join(lines) + "\n"
+
+
+HEADS = ("diodes (conducting)", "ours: cold", "new values", "batch", "error")
+OTHERS = ("best of cvxpy: cold", "best: new values", "ngspice", "off")
+
+
+def _compared(ours: dict[str, Any], *more: dict[str, Any]) -> dict[str, str]:
+    """A row of the report: ours, the best of cvxpy for each kind of time, ngspice."""
+    others = [row for row in more if "failure" not in row]
+    found = {"family": ours["family"], "unknowns": f"{ours['unknowns']:,}", **dict.fromkeys(HEADS + OTHERS, "–")}
+    if ours["competitor"] != OURS or "failure" in ours:
+        return found | {HEADS[0]: f"ours failed: {ours.get('failure', 'not run')}"}
+    found |= {HEADS[0]: f"{ours['diodes']:,} ({ours['conducting']:.0%})", "error": f"{ours['error']:.0e}"}
+    kinds = dict(zip(("cold", "prepared", "batch"), HEADS[1:]))
+    found |= {head: f"{1e3 * ours[kind]:.3g}" for kind, head in kinds.items() if kind in ours}
+    for kind, head in zip(("cold", "prepared"), OTHERS):
+        best = min((row for row in others if row["competitor"] != NGSPICE), key=lambda row: row[kind], default=None)
+        found[head] = "none" if best is None else f"{_beside(best[kind], ours[kind])} {best['competitor']}"
+    for spice in (row for row in others if row["competitor"] == NGSPICE):
+        found |= {"ngspice": _beside(spice["inside"], ours["prepared"]), "off": f"{spice['off']:.1e}"}
+    return found
 
 
 def machine() -> str:
@@ -82,34 +107,6 @@ def machine() -> str:
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     start = f"{platform.machine()}, {os.cpu_count()} processors, load {load}; Python {platform.python_version()}"
     return f"{start}, {', '.join(found)}."
-
-
-def _cases(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """The rows by case, sorted by family and size; ours comes first."""
-
-    def key(row: dict[str, Any]) -> tuple[Any, ...]:
-        return row["family"], row["unknowns"], row["seed"]
-
-    ordered = sorted(rows, key=lambda row: (*key(row), row["competitor"] != OURS))
-    return [list(group) for _, group in itertools.groupby(ordered, key)]
-
-
-def _cells(case: list[dict[str, Any]]) -> list[str]:
-    """One table row: ours, the best of cvxpy for each kind of time, ngspice."""
-    ours, others = case[0], [row for row in case[1:] if "failure" not in row]
-    cells = [ours["family"], f"{ours['unknowns']:,}"]
-    if ours["competitor"] != OURS or "failure" in ours:
-        return [*cells, f"ours failed: {ours.get('failure', 'not run')}", *["–"] * 8]
-    cells.append(f"{ours['diodes']:,} ({ours['conducting']:.0%})")
-    cells += [f"{1e3 * ours[kind]:.3g}" if kind in ours else "–" for kind in ("cold", "prepared", "batch")]
-    cells.append(f"{ours['error']:.0e}")
-    for kind in ("cold", "prepared"):
-        best = min((row for row in others if row["competitor"] != NGSPICE), key=lambda row: row[kind], default=None)
-        cells.append("none" if best is None else f"{_beside(best[kind], ours[kind])} {best['competitor']}")
-    spice = next((row for row in others if row["competitor"] == NGSPICE), None)
-    return cells + (
-        ["–", "–"] if spice is None else [_beside(spice["inside"], ours["prepared"]), f"{spice['off']:.1e}"]
-    )
 
 
 def times(ratio: float) -> str:
@@ -156,33 +153,12 @@ def verified_error(circuit: Circuit, voltages: np.ndarray) -> float:
 RESULTS = "results.jsonl"
 
 GOOD = 1e-9
-"""Verified error, relative to local scales, at which answers count as equally accurate."""
+"""Verified error at which answers count as equally accurate."""
 
 SAMPLES, BATCH_NODES, BATCH_SECONDS = 1000, 1500, 2.0
 """Samples of a batch, maximum number of nodes for timing batches, and maximum time of one, s."""
 
-_SMALL: dict[str, tuple[int, ...]] = {
-    **dict.fromkeys(FAMILIES, (10, 100, 1000)),
-    **dict.fromkeys(("crossbar", "crossbar-1d1r"), (128, 2048)),
-    **dict.fromkeys(("shockley-grid", "op-amp-stages"), (100, 1000)),
-}
-
-_LARGER = {
-    "grid": (10_000, 100_000, 1_000_000),
-    "grid-scaled": (10_000, 100_000),
-    "erdos-renyi": (5000,),
-    "scale-free": (10_000,),
-    "ladder": (10_000, 100_000),
-    "bridges": (10_000,),
-    "selectors": (10_000,),
-    "drn": (5000,),
-    "crossbar": (32_768,),
-    "crossbar-1d1r": (32_768,),
-    "shockley-grid": (17_000,),
-    "op-amp-stages": (3000,),
-}
-
-SUITES = {"small": _SMALL, "full": {family: sizes + _LARGER[family] for family, sizes in _SMALL.items()}}
+SUITES: dict[str, dict[str, list[int]]] = tables("bench/bench.toml")["suites"]
 """Suite → family → numbers of unknowns."""
 
 
@@ -269,7 +245,7 @@ def _times(build: Callable[[], Any], circuit: Circuit, budget: float) -> dict[st
         call = solver.batch(samples[:16])
         call()
         # If a thousand would take longer than seconds, fewer are as informative.
-        count = int(min(SAMPLES, max(16, BATCH_SECONDS * 16 / _seconds(call))))
+        count = int(min(SAMPLES, max(16, BATCH_SECONDS * 16 / timeit.timeit(call, number=1))))
         found["batch"] = _median(solver.batch(samples[:count]), 0.0) / count
     return found
 
@@ -285,18 +261,11 @@ def new_values(circuit: Circuit) -> Iterator[np.ndarray]:
 def _median(action: Callable[[], object], budget: float) -> float:
     """Median time of at least three calls, and as many as fit a budget in seconds; of one call if it exceeds the
     budget."""
-    found: list[float] = []
-    while len(found) < 3 or (sum(found) < budget and len(found) < 200):
-        found.append(_seconds(action))
-        if found[-1] > max(budget, 1.0):
-            break
-    return statistics.median(found)
-
-
-def _seconds(action: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    action()
-    return time.perf_counter() - start
+    timer = timeit.Timer(action)
+    first = timer.timeit(1)
+    if first > max(budget, 1.0):
+        return first
+    return statistics.median([first, *timer.repeat(int(min(max(2.0, budget / first), 199.0)), 1)])
 
 
 # ---------------------------------------------------------------------- all of them

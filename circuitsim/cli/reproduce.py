@@ -24,9 +24,8 @@ from circuitsim.formats.columns import markdown
 from circuitsim.plotting.curves import Line
 from circuitsim.training.presets import published
 
-MNIST = "The paper's figures are of MNIST; none stands beside a run on other data (–)."
-
-DATASET = "dataset NAME  mnist, digits or a folder (docs/models.md)"
+STATED = published("studies")
+"""What `presets.toml` says of each study."""
 
 
 # ---------------------------------------------------------------------- Scellier, Tables 1 and 3
@@ -91,21 +90,7 @@ def _table1_paper(runs: list[Run]) -> Paper:
     return paper._replace(columns={**paper.columns, **times})
 
 
-TABLE1 = Study(
-    "table1",
-    "Scellier 2024, Table 1: five deep resistive networks on MNIST",
-    "Deep resistive networks, Table 1",
-    "After Scellier (2024), Table 1: mini-batches of 4, exact block coordinate descent, centred equilibrium "
-    "propagation (ep) or backpropagation through the last sweeps (bp). Errors are those after the last epoch trained. "
-    + MNIST,
-    {"row": ("xs", "xl", "1h", "2h", "3h"), "method": ("ep", "bp")},
-    _scellier,
-    _table1_cells,
-    _table1_paper,
-    seeds=5,
-    usual={"method": "ep"},
-    more=f"{DATASET}\nthreads N = 1  threads; they change no bit",
-)
+TABLE1 = Study("table1", _scellier, _table1_cells, _table1_paper, **STATED["table1"])
 
 SHARE, LIMIT, IMAGES = 1e-3, 400, 500
 """Fraction of each layer's largest value that counts as converged; maximum number of sweeps; test images."""
@@ -141,21 +126,7 @@ def _table3_cells(runs: list[Run], every: list[Run]) -> dict[str, str]:
     }
 
 
-TABLE3 = Study(
-    "table3",
-    "Scellier 2024, Table 3: resistive beside Hopfield networks",
-    "Resistive and Hopfield networks of the same size",
-    "After Scellier (2024), Table 3: centred equilibrium propagation, exact block coordinate descent with T free and K "
-    "nudged sweeps. The columns of sweeps have those to convergence, median and largest over "
-    f"{IMAGES} test images, until no unit is farther from its final value than {SHARE:g} of the largest value in its "
-    f"layer: free from zero, nudged by +β from the free state; {LIMIT} stands for {LIMIT} and more. " + MNIST,
-    {"row": ("1h", "2h", "3h"), "model": ("drn", "dhn")},
-    _scellier,
-    _table3_cells,
-    _errors,
-    measure=_convergence,
-    more=f"{DATASET}\ntolerance R  end a phase of dhn when no unit moves by more",
-)
+TABLE3 = Study("table3", _scellier, _table3_cells, _errors, _convergence, **STATED["table3"])
 
 
 # ---------------------------------------------------------------------- Nest & Ernoult, Tables 1 and 2
@@ -177,11 +148,10 @@ def _accuracy(runs: list[Run], name: str = "test_error") -> str:
 
 def _published(args: argparse.Namespace, key: Key, divisor: int = 1) -> dict[str, Any]:
     """The options of a published network."""
-    from circuitsim.cli.models.ffebm import PUBLISHED
     from circuitsim.ffebm.architectures import preset
 
     own = {"method": key["method"], "data_dir": args.data_dir}
-    return {"model": "ffebm", **PUBLISHED, **preset(_nest_name(key), divisor), **own}
+    return {"model": "ffebm", **published("chains")["runs"]["published"], **preset(_nest_name(key), divisor), **own}
 
 
 def _many_classes(args: argparse.Namespace, key: Key) -> dict[str, Any]:
@@ -196,21 +166,7 @@ def _table2_cells(runs: list[Run], every: list[Run]) -> dict[str, str]:
     }
 
 
-TABLE2 = Study(
-    "table2",
-    "Nest & Ernoult 2024, Table 2: deep networks on many classes",
-    "Many classes, deep networks in blocks of two",
-    "After Nest & Ernoult (2024), Table 2: equilibrium propagation (ep) beside implicit differentiation (bp); accuracy "
-    "on the test images. The paper's figures are of whole networks on all images; none stands beside another run (–).",
-    {"dataset": ("cifar100", "imagenet32"), "layer": (12, 15), "method": ("ep", "bp")},
-    _many_classes,
-    _table2_cells,
-    _accuracies,
-    seeds=3,
-    more="""\
-size NAME = paper {paper small}  paper: as published, small: channels over 16
-samples N  train on the first N samples only""",
-)
+TABLE2 = Study("table2", _many_classes, _table2_cells, _accuracies, **STATED["table2"])
 
 
 def _cut(args: argparse.Namespace, key: Key) -> dict[str, Any]:
@@ -257,25 +213,7 @@ def _is_cut(key: Key) -> bool:
     return _nest_name(key) in published("ffebm")
 
 
-SPLIT = Study(
-    "split",
-    "Nest & Ernoult 2024, Table 1: one network in blocks of different sizes",
-    "One network, cut into blocks",
-    "After Nest & Ernoult (2024), Table 1: equilibrium propagation (ep) beside implicit differentiation (bp). The "
-    "paper's figures are of the published networks on CIFAR-10; none stands beside another run (–).",
-    {"layer": (6, 12), "block": (6, 4, 3, 2), "method": ("ep", "bp")},
-    _cut,
-    _split_cells,
-    _accuracies,
-    seeds=3,
-    keys=_is_cut,
-    more="""\
-size NAME = small {small paper}  small: fully connected layers on digits or MNIST, \
-paper: the published networks on CIFAR-10
-dataset NAME = digits {digits mnist}  of the small size: digits or mnist
-width N  units of each layer of the small size (64, 100)""",
-    over="block",
-)
+SPLIT = Study("split", _cut, _split_cells, _accuracies, keys=_is_cut, **STATED["split"])
 
 BLOCKS = (2, 2, 3, 3, 2, 3)
 
@@ -295,7 +233,7 @@ out DIR  write figure, table and page here
 """
 
 
-def _gradients(title: str, of: Callable[[Any, Any, Any, int], Findings], args: argparse.Namespace) -> Findings:
+def _gradients(of: Callable[[Any, Any, Any, int], Findings], args: argparse.Namespace) -> Findings:
     """A comparison of the gradients of EP and of implicit differentiation (ID) on one chain."""
     chain, x, y = _setting(args)
     found = of(chain, x, y, args.seed)
@@ -309,7 +247,7 @@ def _gradients(title: str, of: Callable[[Any, Any, Any, int], Findings], args: a
     share = chain.gradient((x, y), np.random.default_rng(0))[1]["kink_share"]
     hint = ": EP and ID differ there; a smaller --beta has fewer" if share else ""
     kinks = f"share of clamped units that change between the phases (kinks): {share:.3g}{hint}"
-    return found._replace(page=[f"# {title}", "", about, "", *found.page, "", kinks, ""])
+    return found._replace(page=[about, "", *found.page, "", kinks, ""])
 
 
 def figure_chain(size: str = "small", sweeps: int = 60, nudged: int = 20, beta: float = 1e-4, seed: int = 0) -> Any:
@@ -383,19 +321,9 @@ def _setting(args: argparse.Namespace) -> tuple[Any, Any, Any]:
     return chain, data.train[rows], data.train_labels[rows] % 10
 
 
-GDU = Comparison(
-    "gdu",
-    "Nest & Ernoult 2024, Figure 3: nudged sweeps, backpropagation",
-    CHAIN,
-    partial(_gradients, "Every nudged sweep is a step of backpropagation", _curves),
-)
+GDU = Comparison("gdu", partial(_gradients, _curves), options=CHAIN, **STATED["gdu"])
 
-COSINE = Comparison(
-    "cosine",
-    "Nest & Ernoult 2024, Figure 4: EP and ID, layer by layer",
-    CHAIN,
-    partial(_gradients, "Cosine between the gradients of EP and of implicit differentiation", _cosines),
-)
+COSINE = Comparison("cosine", partial(_gradients, _cosines), options=CHAIN, **STATED["cosine"])
 
 GAPS = {"diag": 0.00138, "1dball": 0.02628}
 """Pattern set → bound − bias after 50,000 updates (§3)."""
@@ -452,8 +380,6 @@ def _bias(args: argparse.Namespace) -> Findings:
         ends.append(patterns | cells | {"bound < bias": f"{broken} of {found.bound.size}"})
     between = "between batches of runs" if settings.batches > 1 else "of batches redrawn from the runs (bootstrap)"
     page = [
-        "# Bias of contrastive divergence and its bounds",
-        "",
         f"{settings.visible} visible and {settings.hidden} hidden units, full-batch expected CD-{settings.k}, "
         f"learning rate {settings.rate}, {settings.updates} updates, {settings.batches} × {settings.runs} runs, "
         f"initial weights uniform in ±{settings.spread}, seed {settings.seed}. "
@@ -474,20 +400,7 @@ def _bias(args: argparse.Namespace) -> Findings:
     return Findings(page, rows, lines, axes)
 
 
-BIAS = Comparison(
-    "cd-bias",
-    "Fischer & Igel 2011, Figure 1: bias of CD-k and its bounds",
-    """
-runs N = 25  initialisations in a batch of runs
-updates N = 50000  updates of each run
-k N = 1  Gibbs steps of CD-k
-batches N = 1  batches of runs; their spread is measured, that of one bootstrapped (1)
-seed N = 0  of the random initial weights
-patterns NAME = both {diag 1dball both}  pattern set: diag, 1dball or both
-out DIR  write cd-bias.png, cd-bias.csv and cd-bias.md here
-""",
-    _bias,
-)
+BIAS = Comparison("cd-bias", _bias, **STATED["cd-bias"])
 
 DECK, IDEAL = "learn-digits.cir", ".model circuitsim_ideal D(is=1e-12 n=0.01)"
 """Bundled deck, and the card of its diodes."""
@@ -578,25 +491,7 @@ def _drop_cells(runs: list[Run], every: list[Run]) -> dict[str, str]:
     }
 
 
-FORWARD_DROP = Study(
-    "forward-drop",
-    "digits by a network of junction diodes, by forward drop",
-    "Accuracy against the diodes' forward drop",
-    f"`netlists/{DECK}` with its 20 diodes between free nodes as junction diodes of several forward drops at 1 A, V "
-    "(IS = 1 A e^(-drop/VT), N = 1; 0: ideal diodes); implicit differentiation, Adam, batch 16; of digits a "
-    f"quarter is held out, of MNIST {HELD_OUT} test images. Trained with ideal diodes: the same conductances for all "
-    "drops of a gain.",
-    {"gain": (4.0, 16.0), "drop": (0.0, 0.2, 0.4, 0.8)},
-    _drop_options,
-    _drop_cells,
-    measure=_drop_measures,
-    more=f"""\
-dataset NAME = digits {{digits mnist}}  digits, or mnist: \
-8 × 8 means of 3 × 3 pixels, with {HELD_OUT} of its test images
-samples N = 4000  training images of MNIST
-epochs N = 4  passes over the data""",
-    over="drop",
-)
+FORWARD_DROP = Study("forward-drop", _drop_options, _drop_cells, measure=_drop_measures, **STATED["forward-drop"])
 
 STUDIES: tuple[Study | Comparison, ...] = (TABLE1, TABLE2, TABLE3, BIAS, GDU, COSINE, FORWARD_DROP, SPLIT)
 
@@ -606,7 +501,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     studies = parser.add_subparsers(dest="study", metavar="STUDY", required=True)
     for study in STUDIES:
         own = studies.add_parser(study.name, help=study.line, description=study.line + ".", allow_abbrev=False)
-        add_stated(own, study.options)
+        add_stated(own, study.known())
         own.set_defaults(of=study)
 
 
@@ -614,5 +509,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run_reproduce(args: argparse.Namespace) -> int:
     """Run the chosen study."""
     given = {name: value for name, value in vars(args).items() if value is not None}
-    check_values(given, args.of.options)
+    check_values(given, args.of.known())
     return int(args.of.run(args))

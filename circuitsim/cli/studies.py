@@ -65,27 +65,28 @@ class Comparison(NamedTuple):
 
     Attributes
     ----------
-    name, line : str
-        Name of its command and files; its line in the help.
-    lines : str
-        Its options (`options_in`).
+    name : str
+        Of its command, its row in `presets.toml` and its files.
     compare : callable
         ``compare(args)``.
+    line, title, options : str
+        Its line in the help; title of its page; its options (`options_in`).
     """
 
     name: str
-    line: str
-    lines: str
     compare: Callable[[argparse.Namespace], Findings]
+    line: str
+    title: str
+    options: str
 
-    @property
-    def options(self) -> dict[str, Option]:
+    def known(self) -> dict[str, Option]:
         """The options of the comparison."""
-        return options_in(self.lines)
+        return options_in(self.options)
 
     def run(self, args: argparse.Namespace) -> int:
         """Compare, print the page, and write the requested files."""
-        deliver(args.out, self.name, self.compare(args))
+        found = self.compare(args)
+        deliver(args.out, self.name, found._replace(page=[f"# {self.title}", "", *found.page]))
         return 0
 
 
@@ -102,10 +103,8 @@ class Study(NamedTuple):
 
     Attributes
     ----------
-    name, line, title, about : str
-        Name of its command and files; its line in the help; title of its page; description.
-    axes : mapping of str to tuple
-        Axis → its values; ``--<axis>s`` chooses some of them, or other numbers where they are floats.
+    name : str
+        Of its command, its row in `presets.toml` and its files.
     train : callable
         ``train(args, key)``: options of ``circuitsim train`` for a point of the grid, whose files go to
         ``args.folder``.
@@ -114,14 +113,18 @@ class Study(NamedTuple):
     paper : callable
         ``paper(runs)``: published results of their point, shown only next to runs on the paper's data with whole
         networks and data sets ("–" next to others).
+    measure : callable
+        ``measure(args, key, experiment)``, called after training.
+    keys : callable
+        Filter of the points of the grid.
+    line, title, about : str
+        Its line in the help; title of its page; description.
+    axes : mapping of str to list
+        Axis → its values; ``--<axis>s`` chooses some of them, or other numbers where they are floats.
     seeds : int
         Default number of seeds.
     usual : mapping of str to str
         Axis → the default of its option, if that is not all values.
-    keys : callable
-        Filter of the points of the grid.
-    measure : callable
-        ``measure(args, key, experiment)``, called after training.
     more : str
         Further options (`options_in`).
     over : str
@@ -129,22 +132,21 @@ class Study(NamedTuple):
     """
 
     name: str
-    line: str
-    title: str
-    about: str
-    axes: Mapping[str, tuple[Any, ...]]
     train: Callable[[argparse.Namespace, Key], dict[str, Any]]
     cells: Callable[[list[Run], list[Run]], dict[str, str]]
     paper: Callable[[list[Run]], Paper] | None = None
+    measure: Callable[..., dict[str, float]] | None = None
+    keys: Callable[[Key], bool] | None = None
+    line: str = ""
+    title: str = ""
+    about: str = ""
+    axes: Mapping[str, list[Any]] = {}
     seeds: int = 1
     usual: Mapping[str, str] = {}
-    keys: Callable[[Key], bool] | None = None
-    measure: Callable[..., dict[str, float]] | None = None
     more: str = ""
     over: str = ""
 
-    @property
-    def options(self) -> dict[str, Option]:
+    def known(self) -> dict[str, Option]:
         """The options of the study."""
         usual = {axis: self.usual.get(axis, ",".join(map(word, values))) for axis, values in self.axes.items()}
         axes = "\n".join(f"{axis}s NAMES = {default}  with commas between" for axis, default in usual.items())
@@ -158,7 +160,7 @@ runs DIR  store each run here, and continue stored ones
 workers N  {RUN["workers"].words}
 dask ADDRESS  {RUN["dask"].words}
 out DIR  write {self.name}.md, .csv and .png here
-{self.more}""")
+{self.more.strip()}""")
 
     def published(self, args: argparse.Namespace, runs: list[Run]) -> Paper | None:
         """The paper's results for runs of one point, if they are comparable."""

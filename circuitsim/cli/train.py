@@ -294,22 +294,14 @@ class FamilyParser(Parser):
 
     def take(self, options: Mapping[str, Option]) -> None:
         """Add options; those shared by several families in a separate group."""
-        self.options, self._rare, self._valued = options, list[tuple[argparse.Action, str]](), set[str]()
+        self.options, common, self._helps = options, SHARED | RUN, dict[argparse.Action, str]()
         self.add_argument("--help-all", action="store_true", default=argparse.SUPPRESS, help="all options and notes")
-        groups = [self.add_argument_group(f"options of {what}") for what in ("this model", "the run")]
-        common = SHARED | RUN
-        for name, one in options.items():
-            if name not in common:
-                self._add(groups[0], name, one)
-        for name in common:
-            if name in options:
-                self._add(groups[1], name, options[name])
-
-    def _add(self, group: Any, name: str, one: Option) -> None:
-        action = add_option(group, name, one, argparse.SUPPRESS, one.help if one.usual else argparse.SUPPRESS)
-        if action is not None:
-            self._rare.append((action, one.help))
-            self._valued |= set() if action.nargs in (0, "?") else set(action.option_strings)
+        own, run = (self.add_argument_group(f"options of {what}") for what in ("this model", "the run"))
+        for name in [*(name for name in options if name not in common), *(name for name in common if name in options)]:
+            one = options[name]
+            words = one.help if one.usual else argparse.SUPPRESS
+            if action := add_option(run if name in common else own, name, one, argparse.SUPPRESS, words):
+                self._helps[action] = one.help
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As in `argparse`, with words ``name=value`` too, which override options."""
@@ -317,7 +309,8 @@ class FamilyParser(Parser):
         for word in args or ():
             name, equals, text = word.partition("=")
             name = name.replace("-", "_")
-            if not equals or name not in self.options or (rest and rest[-1] in self._valued):
+            before = self._option_string_actions.get(rest[-1]) if rest else None
+            if not equals or name not in self.options or (before and before.nargs not in (0, "?")):
                 rest.append(word)
                 continue
             try:
@@ -326,7 +319,7 @@ class FamilyParser(Parser):
                 self.error(f"{name}: {error}")
             stated[name] = [*stated.get(name, []), *value] if isinstance(value, list) else value
         if "--help-all" in rest:
-            for action, help in self._rare:
+            for action, help in self._helps.items():
                 action.help = help
             self.epilog = f"{self.epilog}{self.notes}"
             self.print_help()
@@ -477,9 +470,9 @@ def _resume(args: argparse.Namespace) -> int:
     if model not in MODELS:
         raise UsageError(f"{source}: this version has no model {model!r}; start the run anew")
     known = {name: one for name, one in family_options(model).items() if one.recorded}
-    stated = {name: value for name, value in recorded.items() if value is not None}
-    empty = {name: None for name, one in known.items() if name in recorded and one.default is not None}
-    check_values({**empty, **stated}, known, source)
+    # What may be left open is recorded as null.
+    empty = {name for name, one in known.items() if one.default is None and recorded.get(name) is None}
+    check_values({name: value for name, value in recorded.items() if name not in empty}, known, source)
     missing = [name for name in known if name not in recorded and name not in RUN]
     if missing:
         raise UsageError(f"the recorded configuration lacks {', '.join(missing)}; it cannot be resumed")

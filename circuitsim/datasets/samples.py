@@ -6,7 +6,6 @@ one column ``class``. npz: ``x`` (samples × inputs) and ``y`` (samples × outpu
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -15,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim._files import csv_rows, no_data
+from circuitsim._files import csv_rows, finite_number, no_data
 from circuitsim._npz import npz_headers, read_npz
 from circuitsim.datasets.images import of_scikit_learn
 from circuitsim.errors import UsageError
@@ -92,16 +91,21 @@ def split(samples: Samples, fraction: float, rng: np.random.Generator) -> tuple[
     UsageError
         One of the two would be empty.
     """
+    held = held_out(samples.y if samples.classes else np.zeros(samples.size), fraction, rng, "samples")
+    return samples.take(~held), samples.take(held)
+
+
+def held_out(group: np.ndarray, fraction: float, rng: np.random.Generator, what: str) -> np.ndarray:
+    """Mask (n,) of a random ``fraction`` of every group (n,); see `split`."""
     if not 0.0 < fraction < 1.0:
         raise UsageError(f"the fraction held out must lie between 0 and 1, not {fraction:g}")
-    group = samples.y if samples.classes else np.zeros(samples.size, dtype=np.int64)
-    held = np.zeros(samples.size, dtype=bool)
+    held = np.zeros(group.size, dtype=bool)
     for label in np.unique(group):
         members = rng.permutation(np.flatnonzero(group == label))
         held[members[: round(fraction * members.size)]] = True
     if held.all() or not held.any():
-        raise UsageError(f"{samples.size} samples cannot be split with a fraction of {fraction:g} held out")
-    return samples.take(~held), samples.take(held)
+        raise UsageError(f"{group.size} {what} cannot be split with a fraction of {fraction:g} held out")
+    return held
 
 
 # ---------------------------------------------------------------------- CSV
@@ -115,11 +119,9 @@ def _from_csv(path: Path, roles: Roles, classes: tuple[str, ...], targets: bool)
 
     def numbers() -> Iterator[list[float]]:
         for line, row in rows:
-            if len(row) != len(header):
-                raise UsageError(f"{path}:{line}: {len(row)} cells, the header has {len(header)}")
             if label is not None:
                 labels.append((line, row[label]))
-            yield [_number(path, line, row[at]) for at in columns]
+            yield [finite_number(path, line, row[at]) for at in columns]
 
     most = LARGEST // len(columns)
     table = np.fromiter(islice(numbers(), most + 1), np.dtype((np.float64, (len(columns),))))
@@ -161,13 +163,6 @@ def _columns(path: Path, header: list[str], roles: Roles, targets: bool) -> tupl
     if missing := [wanted[k] for k, name in enumerate(needed) if name not in places]:
         raise UsageError(f"{path}:1: there is no column {', '.join(missing[:8])}")
     return [places[name] for name in needed], label if targets else None
-
-
-def _number(path: Path, line: int, cell: str) -> float:
-    with contextlib.suppress(ValueError):
-        if math.isfinite(value := float(cell)):
-            return value
-    raise UsageError(f"{path}:{line}: {cell[:40]!r} is not a finite number")
 
 
 def _class_names(path: Path, found: set[str], roles: Roles) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim._files import csv_rows, no_data
+from circuitsim._files import csv_rows, finite_number, no_data
 from circuitsim.analysis.probes import VALUE, Formula, Probe, parse_probes
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.parameters import parameter
@@ -240,9 +240,6 @@ def read_targets(path: str | Path, deck: Deck, inputs: Sequence[str] = ()) -> Ta
     if len(rows) < 2:
         raise UsageError(f"{path}: a header and at least one row are needed")
     header = rows[0][1]
-    for line, row in rows:
-        if len(row) != len(header):
-            raise UsageError(f"{path}:{line}: {len(row)} cells, the header has {len(header)}")
     lower = [name.lower() for name in header]
     if len(set(lower)) < len(lower):
         raise UsageError(f"{path}:1: a column is repeated")
@@ -281,11 +278,13 @@ def _waves(
 def _wave(
     path: Path, rows: list[tuple[int, list[str]]], at: int, columns: Mapping[int, str], outputs: Sequence[int]
 ) -> WaveTarget:
-    times = np.array([_number(path, line, row[at]) for line, row in rows])
+    times = np.array([finite_number(path, line, row[at]) for line, row in rows])
     if times[0] < 0.0 or (np.diff(times) <= 0.0).any():
         raise UsageError(f"{path}: times begin at 0 s or later and ascend (a column sample tells runs apart)")
     waves = {
-        name: np.array([math.nan if k in outputs and not row[k] else _number(path, line, row[k]) for line, row in rows])
+        name: np.array(
+            [math.nan if k in outputs and not row[k] else finite_number(path, line, row[k]) for line, row in rows]
+        )
         for k, name in columns.items()
     }
     chosen = {columns[k] for k in outputs}
@@ -318,7 +317,7 @@ def _measures(path: Path, header: list[str], rows: list[tuple[int, list[str]]], 
         cell = dict(zip(header, row))
 
         def number(name: str, default: float, line: int = line, cell: dict[str, str] = cell) -> float:
-            return _number(path, line, cell[name]) if cell.get(name) else default
+            return finite_number(path, line, cell[name]) if cell.get(name) else default
 
         words = cell["measurement"]
         text = cards.get(words.lower()) or words
@@ -337,16 +336,6 @@ def _measures(path: Path, header: list[str], rows: list[tuple[int, list[str]]], 
     if not sum(own.weight for own in found) > 0.0:
         raise UsageError(f"{path}: no row has a weight")
     return found
-
-
-def _number(path: Path, line: int, cell: str) -> float:
-    try:
-        value = float(cell)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise UsageError(f"{path}:{line}: {cell[:40]!r} is not a finite number")
-    return value
 
 
 class Loss(NamedTuple):

@@ -55,23 +55,26 @@ class Reference(NamedTuple):
         return Solution(np.append(potentials.value, 0.0), name, info, slack=self.slack, current=current)
 
 
+def incidence(first: np.ndarray, second: np.ndarray, n_nodes: int):
+    """Sparse (branches, nodes): +1 at the first node of a branch, −1 at its second."""
+    from scipy.sparse import coo_matrix
+
+    rows, entries = np.arange(first.size), np.repeat([1.0, -1.0], first.size)
+    where = np.concatenate([rows, rows]), np.concatenate([first, second])
+    return coo_matrix((entries, where), shape=(first.size, n_nodes)).tocsc()
+
+
 def build(program: QuadraticProgram):
     """The cvxpy problem of a program, and its variable (the n free potentials)."""
     import cvxpy
-    from scipy.sparse import coo_matrix
 
     n = program.n
-
-    def difference(a: np.ndarray, b: np.ndarray):
-        rows = np.arange(a.size)
-        ones = np.ones(a.size)
-        entries = (np.concatenate([ones, -ones]), (np.concatenate([rows, rows]), np.concatenate([a, b])))
-        return coo_matrix(entries, shape=(a.size, n + 1)).tocsc()[:, :n]
-
     x = cvxpy.Variable(n)
     energy = -program.c[:n] @ x
     if program.g.size:
-        drops = difference(program.a, program.b) @ x + program.e
+        drops = incidence(program.a, program.b, n + 1)[:, :n] @ x + program.e
         energy = energy + 0.5 * cvxpy.sum_squares(cvxpy.multiply(np.sqrt(program.g), drops))
-    constraints = [difference(program.tail, program.head) @ x <= program.bound] if program.bound.size else []
+    constraints = []
+    if program.bound.size:
+        constraints = [incidence(program.tail, program.head, n + 1)[:, :n] @ x <= program.bound]
     return cvxpy.Problem(cvxpy.Minimize(energy), constraints), x

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib import resources
 from typing import Any, NamedTuple, Self
 
+from circuitsim._bundled import tables
 
-@cache
+
 def published(family: str) -> dict[str, dict[str, Any]]:
     """The models of a family of ``circuitsim train`` as ``presets.toml`` states them.
 
     Parameters
     ----------
-    family : {"drn", "dhn", "ffebm", "chains"}
+    family : {"drn", "dhn", "ffebm", "chains", "studies"}
 
     Returns
     -------
     dict
         By name; not to be changed. Those of ``ffebm`` share the ``layers`` and ``pixels`` of ``chains``.
     """
-    text = resources.files("circuitsim.training").joinpath("presets.toml").read_text(encoding="utf-8")
-    table: dict[str, dict[str, Any]] = tomllib.loads(text)[family]
+    table: dict[str, dict[str, Any]] = tables("training/presets.toml")[family]
     return table
 
 

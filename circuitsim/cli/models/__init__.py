@@ -242,24 +242,22 @@ def plan_of(options: Any, optimizer: Optimizer, schedule: Schedule | None = None
 
 def optimizer_of(options: Any, rates: Any) -> Any:
     """The optimiser given by the options, with one rate or one per parameter."""
-    name, decay = options.optimizer, options.weight_decay
-    made = {
-        "sgd": lambda: SGD(rates, decay),
-        "momentum": lambda: SGD(rates, decay, options.momentum),
-        "adam": lambda: Adam(rates, decay=decay),
+    decay = options.weight_decay
+    made: dict[str, Optimizer] = {
+        "sgd": SGD(rates, decay),
+        "momentum": SGD(rates, decay, options.momentum),
+        "adam": Adam(rates, decay=decay),
     }
-    if name not in made:
-        raise UsageError(f"there is no optimizer {name!r}; there are {', '.join(made)}")
-    return made[name]()
+    check_named(optimizer=(options.optimizer, made))
+    return made[options.optimizer]
 
 
 def schedule_of(options: Any) -> Any:
     """The schedule given by the options."""
-    made = {
-        "constant": Constant,
-        "exponential": lambda: Exponential(options.lr_decay),
-        "cosine": lambda: Cosine(max(1, options.epochs), options.lr_final),
+    made: dict[str, Schedule] = {
+        "constant": Constant(),
+        "exponential": Exponential(options.lr_decay),
+        "cosine": Cosine(max(1, options.epochs), options.lr_final),
     }
-    if options.schedule not in made:
-        raise UsageError(f"there is no schedule {options.schedule!r}; there are {', '.join(made)}")
-    return made[options.schedule]()
+    check_named(schedule=(options.schedule, made))
+    return made[options.schedule]

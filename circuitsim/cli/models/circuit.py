@@ -14,7 +14,7 @@ from circuitsim.blocks.protocol import check_named
 from circuitsim.cli.deck import elsewhere, read_with, report
 from circuitsim.cli.models import OWN, Options, family_options, optimizer_of, own_options, plan_of, rule_of, schedule_of
 from circuitsim.cli.options import READING
-from circuitsim.datasets.samples import Samples, is_over_time, read_samples, split
+from circuitsim.datasets.samples import Samples, held_out, is_over_time, read_samples, split
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.formats.columns import table
 from circuitsim.formats.strict_json import dumps as json_text
@@ -351,11 +351,9 @@ def _targets(options: Any, deck: Deck, roles: Roles) -> tuple[Targets, Targets |
     if options.split is None:
         return targets, None
     waves = [own for own in targets if isinstance(own, WaveTarget)]
-    held = round(options.split * len(waves))
-    if not 0 < held < len(waves):
-        raise UsageError(f"{len(waves)} waveforms cannot be split with a fraction of {options.split:g} held out")
-    order = np.random.default_rng((options.seed, 5)).permutation(len(waves)).tolist()
-    return [waves[k] for k in sorted(order[held:])], [waves[k] for k in sorted(order[:held])]
+    held = held_out(np.zeros(len(waves)), options.split, np.random.default_rng((options.seed, 5)), "waveforms")
+    train, test = ([own for own, out in zip(waves, held.tolist()) if out is which] for which in (False, True))
+    return train, test
 
 
 def _timed(options: Any, deck: Deck, roles: Roles, targets: Targets) -> TimedDeck:

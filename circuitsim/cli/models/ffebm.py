@@ -9,28 +9,7 @@ from typing import Any
 from circuitsim.cli.models import HOW, data_options, filled, plan_of, rule_of
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
-
-PLAIN: dict[str, Any] = {
-    "beta": 0.02,
-    "last": "stationary",
-    "scale_errors": True,
-    "epochs": 10,
-    "batch": 32,
-    "lr": 2e-3,
-    "lr_final": 0.0,
-    "weight_decay": 0.0,
-    "augment": False,
-}
-
-# What the published runs share (Nest & Ernoult 2024, App. A.6).
-PUBLISHED: dict[str, Any] = {
-    "beta": 0.2,
-    "last": "elastic",
-    "scale_errors": False,
-    "weight_decay": 3e-4,
-    "augment": True,
-}
-
+from circuitsim.training.presets import published
 
 EPILOG = """\
 presets: l6-bs2, l6-bs3, l6-bs6, l12-bs4, l12-cifar100 … (circuitsim/training/presets.toml)
@@ -63,7 +42,7 @@ augment  flip and crop colour images at random
     scale_errors={"default": None},
     augment={"default": None},
 )
-"""None: from the preset, otherwise from `PLAIN`."""
+"""None: from the preset, otherwise from the plain runs of `presets.toml`."""
 
 
 def build(options: Any) -> Experiment:
@@ -124,11 +103,12 @@ def _complete(options: Any) -> tuple[Any, dict[str, Any]]:
     """Complete options, and those that were filled in."""
     from circuitsim.ffebm.architectures import preset
 
-    base = PLAIN
+    runs = published("chains")["runs"]
+    base = runs["plain"]
     if options.preset is not None:
         if options.elements is not None:
             raise UsageError("a preset has its own elements: give one of them")
-        base = {**PLAIN, **PUBLISHED, **preset(options.preset)}
+        base = {**base, **runs["published"], **preset(options.preset)}
     if options.optimizer not in ("adam", "sgd"):
         raise UsageError(f"the optimizer is adam or sgd, not {options.optimizer}")
     options, chosen = filled(options, {"elements": None, **base})
