@@ -14,6 +14,7 @@ import sys
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 from circuitsim import _bundled
@@ -23,6 +24,10 @@ from circuitsim.units import short
 
 ELSEWHERE = re.compile(r"[A-Za-z]:|[\\/]|~")
 """How an absolute path begins, on this system or on Windows."""
+
+
+WINDOW = 1 << 10
+"""Characters matched together at first, and after a plain line that is rejected."""
 
 
 class Source:
@@ -42,23 +47,25 @@ class Source:
         The chain of ``.include`` lines, innermost first.
     number : int
         Of the sources of one deck, from 1; negative for predefined ones.
+    window : int
+        Maximum number of characters that `circuitsim.netlist.reader.DeckReader.take_plain` matches together.
     """
-
-    __slots__ = ("_lines", "callers", "name", "number", "order", "path", "text")
 
     def __init__(
         self, name: str, path: str, text: str, order: tuple[int, ...] = (), callers: tuple[str, ...] = ()
     ) -> None:
-        self.name, self.path = name, path
-        self.text = text
+        self.name, self.path, self.text = name, path, text
         self.order, self.callers, self.number = order, callers, 0
-        self._lines: list[str] = []
+        self.window = WINDOW
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Its physical lines, without their ends."""
+        return self.text.split("\n")
 
     def line(self, number: int) -> str:
-        """The physical line ``number`` (from 1), without its end."""
-        if number > len(self._lines):  # twice as many, for few splits
-            self._lines = self.text.split("\n", 2 * number)[: 2 * number]
-        return self._lines[number - 1] if 0 < number <= len(self._lines) else ""
+        """The physical line ``number`` (from 1); empty where there is none."""
+        return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
 
     def place(self, line: int, column: int = 1, callers: tuple[str, ...] = ()) -> Location:
         """A location in this text."""
@@ -75,47 +82,44 @@ def decode(data: bytes, name: str) -> tuple[str, Problem | None]:
     NetlistError
         NUL bytes, or damaged UTF-16.
     """
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        try:
-            text = data.decode("utf-16")
-        except UnicodeDecodeError:
-            text = "\0"
-        if "\0" in text:
-            raise fatal("encoding", "not valid UTF-16", name, "save it as UTF-8")
-        return plain_lines(text), None
-    if data[:3] == b"\xef\xbb\xbf":
-        data = data[3:]
-    at = data.find(b"\0")
-    if at >= 0:
-        place = _place_of(data, at, name)
-        raise NetlistError([Problem("encoding", "NUL byte in a text file", place, "the file is binary or damaged")])
-    warning = None
+    wide, warning = data[:2] in (b"\xff\xfe", b"\xfe\xff"), None
     try:
-        text = data.decode("utf-8")
+        text = data.decode("utf-16" if wide else "utf-8")
     except UnicodeDecodeError as error:
-        place = _place_of(data, error.start, name)
+        text = "\0" if wide else data.decode("latin-1")
+        place = Source(name, "", plain_lines(text)).place(*_position(plain_lines(text[: error.start])))
         message = f"not UTF-8 (byte 0x{data[error.start]:02X}): the file is read as Latin-1"
         warning = Problem("encoding", message, place, "save it as UTF-8 so that µ and names are read correctly")
-        text = data.decode("latin-1")
-    return plain_lines(text), warning
+    if wide and "\0" in text:
+        raise fatal("encoding", "not valid UTF-16", name, "save it as UTF-8")
+    return plain_text(text, name, "NUL byte in a text file", "the file is binary or damaged"), warning
+
+
+def plain_text(text: str, name: str, message: str, hint: str) -> str:
+    """`plain_lines` of ``text``.
+
+    Raises
+    ------
+    NetlistError
+        NUL characters: ``message`` and ``hint`` at the first.
+    """
+    plain = plain_lines(text)
+    before, nul, _ = plain.partition("\0")
+    if nul:
+        raise NetlistError([Problem("encoding", message, Source(name, "", plain).place(*_position(before)), hint)])
+    return plain
 
 
 def plain_lines(text: str) -> str:
     """``text`` with every line ended by ``\\n``, without a byte-order mark."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = text[:-1] if text[-1:] == "\x1a" else text  # end of a DOS file
-    return text[1:] if text[:1] == "\ufeff" else text
+    return text.removesuffix("\x1a").removeprefix("\ufeff")  # the end of a DOS file
 
 
-def _place_of(data: bytes, at: int, name: str) -> Location:
-    """The location of byte ``at``, with its line up to the first byte that is not text."""
-    before = data[:at].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    start = before.rfind(b"\n") + 1
-    ends = [e for e in (data.find(b"\n", at), data.find(b"\r", at), at + 200) if e >= 0]
-    head = before[start:].decode("utf-8", "replace")
-    tail = data[at : min(ends)].decode("latin-1")
-    return Location(name, before.count(b"\n") + 1, len(head) + 1, head + tail)
+def _position(before: str) -> tuple[int, int]:
+    """Line and column, from 1, of the character after a text."""
+    return before.count("\n") + 1, len(before) - before.rfind("\n")
 
 
 def read_bytes(path: str, limit: int = limits.TEXT) -> bytes:
@@ -227,10 +231,6 @@ class Files:
         return self._cache[real]
 
 
-WINDOW = 1 << 10
-"""Characters matched together at first, and after a plain line that is rejected."""
-
-
 class Piece(NamedTuple):
     """Origin of a piece of a joined card: its offset in the card, its physical line, the column before it."""
 
@@ -321,43 +321,15 @@ def uncommented(line: str) -> str:
     return line
 
 
-class Lines:
-    """Numbered lines of a text, which can be skipped ahead.
-
-    Attributes
-    ----------
-    source : Source
-    start, number : int
-        Where the current line begins, and its number, from 1.
-    window : int
-        Number of characters that `circuitsim.netlist.reader.take_plain_lines` matches at once.
-    """
-
-    def __init__(self, source: Source) -> None:
-        self.source, self.text, self.window = source, source.text, WINDOW
-        self.start = self.number = self._next = 0
-
-    def __iter__(self) -> Iterator[tuple[int, str]]:
-        while self._next <= len(self.text):
-            self.skip(1)
-            yield self.number, self.text[self.start : self._next - 1]
-
-    def skip(self, count: int) -> None:
-        """Skip ``count`` lines."""
-        for _ in range(count):
-            end = self.text.find("\n", self._next)
-            self.start, self._next = self._next, (len(self.text) if end < 0 else end) + 1
-        self.number += count
-
-
-def cards(source: Source, first: int, take_plain: Callable[[Lines], bool]) -> Iterator[Card]:
+def cards(source: Source, first: int, take_plain: Callable[[Source, int, int], int]) -> Iterator[Card]:
     """The cards of ``source`` from line ``first`` on.
 
-    ``take_plain`` is called first on each line that may begin a card; it may consume this and following lines, and
-    returns whether it did.
+    ``take_plain`` is called first on each line that may begin a card, with its number and its offset; it may consume
+    this and following lines, and returns the offset after them.
     Directives (``*!`` comment lines) and continuation lines without a preceding card come as cards of their own.
     """
-    marked = any(mark in source.text for mark in (";", "$", "//"))
+    text, start, number = source.text, 0, 0
+    marked = any(mark in text for mark in (";", "$", "//"))
     held: list[tuple[int, str]] = []  # the lines of the card being read
     directives: list[Card] = []  # held back, since the card before them may continue after them
 
@@ -368,26 +340,27 @@ def cards(source: Source, first: int, take_plain: Callable[[Lines], bool]) -> It
         held.clear()
         directives.clear()
 
-    lines = Lines(source)
-    for number, line in lines:
+    while start <= len(text):
+        begin, end, number = start, text.find("\n", start), number + 1
+        end = len(text) if end < 0 else end
+        line, start = text[begin:end], end + 1
         stripped = line.lstrip()
-        head = stripped[:1]
-        if not head or number < first:
+        if not stripped or number < first:
             continue
-        if head == "*":
+        if stripped[0] == "*":
             if stripped[1:2] == "!":
                 directives.append(Card(source, number, line))
             continue
-        if marked:
-            line = uncommented(line)
-            if not line or line.isspace():
-                continue
-        if head == "+" and held:
+        line = uncommented(line) if marked else line
+        if not line or line.isspace():
+            continue
+        if stripped[0] == "+" and held:
             held.append((number, line))
             continue
-        if held or directives:
-            yield from complete()
-        if not take_plain(lines):
+        yield from complete()
+        if (after := take_plain(source, number, begin)) > begin:
+            number, start = number + text.count("\n", start, after), after
+        else:
             held.append((number, line))
     yield from complete()
 
@@ -496,7 +469,7 @@ class Words:
 
     __slots__ = ("pairs", "words")
 
-    def __init__(self, words: list[Token], pairs: list[tuple[Token, Token]]) -> None:
+    def __init__(self, words: list[Token], pairs: dict[str, tuple[Token, Token]]) -> None:
         self.words, self.pairs = words, pairs
 
     def take(self, count: int | None = None) -> list[Token]:
@@ -506,10 +479,8 @@ class Words:
         return taken
 
     def named(self, names: Collection[str] | None = None) -> list[tuple[Token, Token]]:
-        """Take the pairs with these names (in lower case), or all."""
-        taken = [pair for pair in self.pairs if names is None or pair[0].word in names]
-        self.pairs[:] = [pair for pair in self.pairs if pair not in taken]
-        return taken
+        """Take the pairs with these names (in lower case), or all, in the order of the card."""
+        return [self.pairs.pop(name) for name in [*self.pairs] if names is None or name in names]
 
 
 def finish(card: Card) -> None:
@@ -520,7 +491,7 @@ def finish(card: Card) -> None:
     CardError
     """
     words, card.words = card.words, None
-    left = [] if words is None else [*words.words, *(key for key, _ in words.pairs)]
+    left = [] if words is None else [*words.words, *(key for key, _ in words.pairs.values())]
     for token in sorted(left, key=lambda token: token.offset):
         name = card.text.split(None, 1)[0]
         raise CardError(f"{short(name)}: {short(token.text)!r} does not belong here", token)
@@ -536,37 +507,30 @@ def fields(card: Card, start: int, repeated: bool = False) -> Words:
         An ``=`` without a name before it or a value after it; a name twice, unless it may be ``repeated``.
     """
     words: list[Token] = []
-    pairs: list[tuple[Token, Token]] = []
-    known: set[str] = set()
-    found = [*tokens(card, start)]
+    pairs: dict[str, tuple[Token, Token]] = {}
+    found, k = [*tokens(card, start)], 0
     plain = [t for t in found if t.kind != MARK or t.text == "="]
     commas = {t.end for t in found if t.text == "," and t.kind == MARK}
-    k = 0
     while k < len(plain):
-        token = plain[k]
-        if token.kind == MARK:
-            raise CardError("an '=' without a name before it", token)
-        if k + 1 < len(plain) and plain[k + 1].kind == MARK:
-            if token.kind != WORD:
-                raise CardError("an '=' without a name before it", plain[k + 1])
-            if k + 2 == len(plain) or plain[k + 2].kind == MARK:
-                raise CardError(f"{short(token.text)}= without a value", plain[k + 1])
-            if not repeated and token.word in known:
-                raise CardError(
-                    f"{short(token.text)}= is given twice on this card", token, "leave one out", "duplicate"
-                )
-            known.add(token.word)
-            pairs.append((token, plain[k + 2]))
-            k += 3
-            # ic=1,2 is one value of two numbers, tc=1,2 is tc1=1 tc2=2.
-            order = 1
-            while token.word in LISTS and k < len(plain) and plain[k - 1].end + 1 in commas:
-                order += 1
-                if token.word == "tc":
-                    pairs.append((plain[k]._replace(text=f"tc{order}", kind=WORD), plain[k]))
-                k += 1
-        else:
+        token, *after = plain[k : k + 3]
+        equated = bool(after) and after[0].kind == MARK
+        if token.kind == MARK or (equated and token.kind != WORD):
+            raise CardError("an '=' without a name before it", token if token.kind == MARK else after[0])
+        if not equated:
             words.append(token)
+            k += 1
+            continue
+        if len(after) < 2 or after[1].kind == MARK:
+            raise CardError(f"{short(token.text)}= without a value", after[0])
+        if not repeated and token.word in pairs:
+            raise CardError(f"{short(token.text)}= is given twice on this card", token, "leave one out", "duplicate")
+        pairs[token.word], k = (token, after[1]), k + 3
+        # ic=1,2 is one value of two numbers, tc=1,2 is tc1=1 tc2=2.
+        order = 1
+        while token.word in LISTS and k < len(plain) and plain[k - 1].end + 1 in commas:
+            order += 1
+            if token.word == "tc":
+                pairs[f"tc{order}"] = plain[k]._replace(text=f"tc{order}", kind=WORD), plain[k]
             k += 1
     card.words = Words(words, pairs)
     return card.words
@@ -612,21 +576,25 @@ class Reporter:
         hint: str = "",
         names: Iterable[str] = (),
         callers: tuple[str, ...] = (),
+        table: Problems | None = None,
     ) -> None:
-        """One error.
+        """One error, or a problem of another table.
 
         Raises
         ------
         NetlistError
             Too many errors to continue.
         """
-        self._put(self._errors, kind, message, at, hint or HINTS.get(kind, ""), names, callers)
+        table, key = self._errors if table is None else table, (order(at), kind, message)
+        if key not in table:
+            place, hint = at.card.place(at.offset, callers), hint or HINTS.get(kind, "")
+            table[key] = Problem(kind, message, place, hint, map(short, names))
         if len(self._errors) >= limits.PROBLEMS:
             self.finish()
 
     def warning(self, kind: str, message: str, at: Place, hint: str = "", names: Iterable[str] = ()) -> None:
         """One warning."""
-        self._put(self._warnings, kind, message, at, hint, names, ())
+        self.error(kind, message, at, hint, names, table=self._warnings)
 
     @contextmanager
     def at(
@@ -651,13 +619,10 @@ class Reporter:
         """Record a note or warning shared by many elements: reported once, with the first place and the names."""
         self._gathered.setdefault((kind, message), (at, hint, []))[2].append(name)
 
-    def place_warning(self, problem: Problem, order: tuple[int, ...] = ()) -> None:
-        """A warning that carries its own location."""
-        self._warnings.setdefault(((*order, 0), problem.kind, problem.message), problem)
-
-    def place_error(self, problem: Problem, card: Card) -> None:
-        """An error that carries its own location, met while ``card`` was read."""
-        self._errors.setdefault((order(card), problem.kind, problem.message), problem)
+    def add(self, problem: Problem, order: tuple[int, ...] = (0,), error: bool = False) -> None:
+        """A warning or an error that carries its own location; ``order`` sorts it."""
+        table = self._errors if error else self._warnings
+        table.setdefault((order, problem.kind, problem.message), problem)
 
     @property
     def failed(self) -> bool:
@@ -680,25 +645,11 @@ class Reporter:
             raise NetlistError(_sorted(self._errors))
         for (kind, message), (at, hint, names) in self._gathered.items():
             text = message.replace("%s", some(names, 5))
-            self._put(self._warnings, kind, text, at, hint, names[:20], ())
+            self.warning(kind, text, at, hint, names[:20])
         self._gathered = {}
         everything = _sorted(self._warnings)
         warnings = tuple(p for p in everything if p.kind not in NOTE_KINDS)
         return warnings, tuple(p for p in everything if p.kind in NOTE_KINDS)
-
-    def _put(
-        self,
-        table: Problems,
-        kind: str,
-        message: str,
-        at: Place,
-        hint: str,
-        names: Iterable[str],
-        callers: tuple[str, ...],
-    ) -> None:
-        key = order(at), kind, message
-        if key not in table:
-            table[key] = Problem(kind, message, at.card.place(at.offset, callers), hint, map(short, names))
 
 
 def _sorted(table: Problems) -> list[Problem]:

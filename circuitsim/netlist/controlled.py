@@ -283,7 +283,7 @@ class SourceCard(ElementReader):
 
     def multiplier(self) -> Value:
         """Take ``m=`` and refuse unsupported parameters; leaves ``gain=``."""
-        for key, _ in self.words.pairs:
+        for key, _ in self.words.pairs.values():
             if key.word in dialect.OF_SOURCES:
                 raise self.refused(key, "has", *dialect.OF_SOURCES[key.word])
         return self.pairs(("gain",))

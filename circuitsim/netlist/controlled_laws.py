@@ -36,7 +36,7 @@ from circuitsim.errors import NetlistError
 from circuitsim.models import Device
 from circuitsim.models import formula_operations as f
 from circuitsim.models.formula_law import FormulaLaw, FormulaVoltage
-from circuitsim.netlist.cards import CardError
+from circuitsim.netlist.cards import CardError, order
 from circuitsim.netlist.elaborate import OF_CURRENT, Elaborator, Origins
 from circuitsim.netlist.expression import UNKNOWN, ExpressionError, Signal
 from circuitsim.netlist.functional import Formula, Moment
@@ -76,7 +76,8 @@ def circuit_of(elaborator: Elaborator, title: str) -> Circuit:
         return circuit.with_values(elaborator.following.of(circuit).values({}))
     except NetlistError as error:
         for problem in error.problems:
-            elaborator.reporter.place_error(problem, next(iter(elaborator.following.formulas.values())).code.card)
+            card = next(iter(elaborator.following.formulas.values())).code.card
+            elaborator.reporter.add(problem, order(card), error=True)
         return circuit
 
 

@@ -37,6 +37,7 @@ from circuitsim.netlist.cards import (
     fields,
     finish,
     given,
+    order,
     uncommented,
 )
 from circuitsim.netlist.expression import Function
@@ -45,9 +46,9 @@ from circuitsim.netlist.scope import Model, Scope, constant, formula, value_of
 from circuitsim.units import NumberError, short
 from circuitsim.units import parse as parse_number
 
-_NAME = re.compile(r"[\s,]*([^\W\d]\w*)\s*")
-_ARGUMENTS = re.compile(r"\(([^()]*)\)\s*")
-_EQUALS = re.compile(r"=(?!=)\s*")
+_DEFINITION = re.compile(r"[\s,]*([^\W\d]\w*)\s*(?:\(([^()]*)\)\s*)?(=(?!=)\s*)?")
+"""A name, the arguments of a function, and the sign before the value."""
+_FILE = re.compile(r"['\"]|\S+")
 AMPLIFIER_NAME = "bidiramp"
 GAIN = "gain"
 DEFAULT_GAIN = 1.0
@@ -78,32 +79,32 @@ IDEAL_MODEL = "circuitsim_ideal"
 def parameters(reader: Reader, card: Card, position: int) -> None:
     """``.param a=1 b={2*a} f(x)={x*x}``: forward references are allowed, the last definition counts, as in ngspice."""
     start = position
-    while (name := _NAME.match(card.text, position)) is not None:
-        position = definition(reader, card, name, True)
+    while (found := _DEFINITION.match(card.text, position)) is not None:
+        if found[3] is None:
+            raise CardError(f".param {short(found[1])} needs =value", card.at(found.start(1)), ".param name=value")
+        position = definition(reader, card, found)
     rest = card.text[position:].lstrip(" \t,")
     if rest or position == start:
         wrong = card.at(len(card.text) - len(rest)) if rest else card.last
         raise CardError(".param needs name=value", wrong, ".param r=1k g={1/r}")
 
 
-def definition(reader: Reader, card: Card, name: re.Match[str], equated: bool) -> int:
-    """Take one parameter or function, with ``=`` or without; returns the end of its value."""
-    text, word, at, scope = card.text, name[1].lower(), card.at(name.start(1)), reader.scope
-    arguments = _ARGUMENTS.match(text, name.end())
-    begin = (arguments or name).end()
-    equals = _EQUALS.match(text, begin)
-    if equals is None and equated:
-        raise CardError(f".param {short(name[1])} needs =value", at, ".param name=value")
-    begin = begin if equals is None else equals.end()
-    names = () if arguments is None else argument_names(card, arguments)
-    if text[begin : begin + 1] == '"':
+def definition(reader: Reader, card: Card, found: re.Match[str]) -> int:
+    """Take one parameter or function; returns the end of its value."""
+    word, at, begin, scope = found[1].lower(), card.at(found.start(1)), found.end(), reader.scope
+    function = found[2] is not None
+    names = tuple(name.strip().lower() for name in found[2].split(",")) if function and found[2].strip() else ()
+    if any(not re.fullmatch(r"[^\W\d]\w*", name) for name in names) or len(set(names)) != len(names):
+        wrong = card.at(found.start(2))
+        raise CardError("arguments must be distinct names with commas", wrong, ".func f(x,y) {x*y}", "function")
+    if card.text[begin : begin + 1] == '"':
         wrong = card.at(begin)
         raise CardError("a parameter cannot be a string", wrong, "only numbers and expressions", "expression")
     body = formula(card, begin, scope, names, whole=False)
-    known: dict[str, Any] = scope.parameters if arguments is None else scope.functions
-    if word in known and reader.library and (arguments is not None or scope is reader.top):
+    known: dict[str, Any] = scope.functions if function else scope.parameters
+    if word in known and reader.library and (function or scope is reader.top):
         return body.end
-    if word in known and arguments is not None:
+    if word in known and function:
         raise CardError(f"function {short(word)!r} is defined already", at, DIFFER, "duplicate")
     if word in known:
         reader.reporter.warning(
@@ -112,27 +113,17 @@ def definition(reader: Reader, card: Card, name: re.Match[str], equated: bool) -
             at,
             "remove the other definition",
         )
-    known[word] = constant(body) if arguments is None else Function(len(names), body)
+    known[word] = Function(len(names), body) if function else constant(body)
     return body.end
-
-
-def argument_names(card: Card, found: re.Match[str]) -> tuple[str, ...]:
-    """The names between the parentheses of a function's definition."""
-    names = tuple(word.strip().lower() for word in found[1].split(",")) if found[1].strip() else ()
-    if any(not re.fullmatch(r"[^\W\d]\w*", name) for name in names) or len(set(names)) != len(names):
-        wrong = card.at(found.start(1))
-        raise CardError("arguments must be distinct names with commas", wrong, ".func f(x,y) {x*y}", "function")
-    return names
 
 
 def func(reader: Reader, card: Card, position: int) -> None:
     """``.func f(x,y) {x*y}``, also with ``=`` or without braces."""
-    name = _NAME.match(card.text, position)
-    if name is None or _ARGUMENTS.match(card.text, name.end()) is None:
+    found = _DEFINITION.match(card.text, position)
+    if found is None or found[2] is None:
         at = card.at(max(min(position, len(card.text) - 1), 0))
         raise CardError(".func needs a name and its arguments", at, ".func f(x,y) {x*y}", "function")
-    end = definition(reader, card, name, False)
-    rest = card.text[end:].lstrip()
+    rest = card.text[definition(reader, card, found) :].lstrip()
     if rest:
         raise CardError(
             f"{short(rest[:99])!r} does not belong to the function",
@@ -149,11 +140,9 @@ def model(reader: Reader, card: Card, position: int) -> None:
     if len(words) < 2:
         raise CardError(".model needs a name and a type", card.last, ".model name D", "model")
     name, key = words[0], words[0].word
-    if key in reader.scope.models and reader.library:
-        return
     if key in reader.scope.models:
         first = reader.scope.models[key].card
-        if normal(first.text) != normal(card.text):
+        if not reader.library and normal(first.text) != normal(card.text):
             reader.reporter.warning(
                 "redefined",
                 f"model {short(name.text)} is redefined; the first one (line {first.line}) is used, as in ngspice",
@@ -206,10 +195,10 @@ def subckt(reader: Reader, card: Card, position: int) -> None:
     for word, value in sorted_.named():
         inner.defaults[word.word] = value_of(value, inner)
     key = name.word
-    if key in scope.subcircuits and reader.library:
-        return
     if key in scope.subcircuits:
         other = scope.subcircuits[key].card
+        if reader.library or (other.source is card.source and other.line == card.line):  # or it is read again
+            return
         raise CardError(
             f"sub-circuit {short(name.text)} is defined already (line {other.line})",
             name,
@@ -317,22 +306,12 @@ def cut(source: Source, section: str, at: Token) -> int:
 
 def words_of(card: Card, position: int) -> list[Token]:
     """File names and words after the card's name, quoted with ' or \" or bare; case and signs are kept."""
-    text = card.text
     found: list[Token] = []
-    while True:
-        rest = text[position:]
-        position += len(rest) - len(rest.lstrip())
-        if position >= len(text):
-            return found
-        if text[position] in "'\"":
-            token = delimited(card, position)
-        else:
-            word = text[position:].split(None, 1)[0]
-            token = Token(word, position, STRING, position + len(word), card)
-        found.append(token)
-        position = token.end
-        if len(found) > 2:
-            return found
+    while len(found) < 3 and (begin := _FILE.search(card.text, position)) is not None:
+        token = Token(begin[0], begin.start(), STRING, begin.end(), card)
+        found.append(delimited(card, token.offset) if token.text in "'\"" else token)
+        position = found[-1].end
+    return found
 
 
 class Includes(Reader):
@@ -364,7 +343,7 @@ class Includes(Reader):
             real = os.path.realpath(path)
             self.files.roots.append(os.path.dirname(real))
             if warning is not None:
-                self.reporter.place_warning(warning, (0,))
+                self.reporter.add(warning)
             self.ended = False
             self.read(Source(path, real, text, (), ("a library of --lib",)), 1)
         self.library = False
@@ -434,7 +413,7 @@ class Includes(Reader):
                 f"{short(path)} {error}", token, hint or "--allow-include DIR allows a folder", str(error)
             ) from None
         except NetlistError as error:
-            self.reporter.place_error(error.problems[0], token.card)
+            self.reporter.add(error.problems[0], order(token.card), error=True)
             return None
 
     def points(self, token: Token) -> list[float]:
@@ -498,7 +477,7 @@ class Includes(Reader):
         callers = (f"included at {card.source.name}:{line}:{column}", *card.source.callers)
         source = Source(name, real, text, (*card.source.order, line, column), callers)
         if warning is not None:
-            self.reporter.place_warning(warning, source.order)
+            self.reporter.add(warning, source.order)
         first = 1 if section is None else cut(source, section, token)
         self.open_files.append(key)
         self.read(source, first)

@@ -11,7 +11,17 @@ def _words(text: str) -> frozenset[str]:
 LINE_HINT = "write sections of R, L and C; for the operating point alone a resistor between its ends (0 Ω without loss)"
 """Hint for transmission lines."""
 
-LINES = {
+FOREIGN = {
+    "a": "an XSPICE code model",
+    "j": "a transistor (JFET)",
+    "m": "a transistor (MOSFET)",
+    "n": "a Verilog-A device",
+    "q": "a transistor (bipolar)",
+    "z": "a transistor (MESFET)",
+}
+"""First letter → element with a model of its own kind; those of a deck are refused together."""
+
+ELEMENTS = FOREIGN | {
     "o": "a lossy transmission line",
     "p": "a coupled transmission line",
     "t": "a transmission line",
@@ -19,16 +29,6 @@ LINES = {
     "y": "a lossy transmission line",
 }
 """First letter → kind of element that is refused."""
-
-FOREIGN: dict[str, str] = {
-    "a": "XSPICE code model",
-    "j": "transistor (JFET)",
-    "m": "transistor (MOSFET)",
-    "n": "Verilog-A device",
-    "q": "transistor (bipolar)",
-    "z": "transistor (MESFET)",
-}
-"""First letter → element with a model of its own kind; those of a deck are refused together."""
 
 FOREIGN_HINT = (
     "simulate the deck with ngspice, or replace each by its operating-point equivalent: a resistor, an open circuit, a "

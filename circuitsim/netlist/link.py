@@ -15,12 +15,12 @@ from circuitsim.circuit.elements import DIODE, device_model
 from circuitsim.errors import similar
 from circuitsim.models import MODELS
 from circuitsim.netlist import dialect, limits, physical
-from circuitsim.netlist.cards import WORD, Card, Files, Reporter, Source
+from circuitsim.netlist.cards import WORD, Card, Files, Reporter, Source, Token, tokens
 from circuitsim.netlist.definitions import ADVICE, AMPLIFIER_NAME, DEFAULT_GAIN, GAIN, IDEAL_MODEL
 from circuitsim.netlist.expression import outwards
 from circuitsim.netlist.parts import OWN_TEMPERATURE
 from circuitsim.netlist.reader import DeckReader
-from circuitsim.netlist.scope import Call, Count, DeviceUse, Model, Scope, value_of
+from circuitsim.netlist.scope import IN_FILE, PLAIN, Call, Count, DeviceUse, Model, Scope, value_of
 from circuitsim.units import NumberError, parse, short
 
 LIBRARY = """\
@@ -50,8 +50,9 @@ Ffirst a b Esecond {-ratio}
 def _library() -> dict[str, Scope]:
     """The predefined sub-circuits by name in lower case; that of the amplifier has no elements."""
     reader = DeckReader(Files(None, ()))
-    reader.sources = -2
-    reader.read(Source("<library>", "", LIBRARY), 1)
+    source = Source("<library>", "", LIBRARY)
+    source.number = -1
+    reader.read(source, 1)
     reader.close()
     amplifier = Scope(AMPLIFIER_NAME)
     amplifier.ports = [amplifier.node("left"), amplifier.node("right")]
@@ -65,6 +66,9 @@ DIODE_LETTER = DIODE_TYPE = "D"
 _ROWS = [row for row in MODELS if row.letter == DIODE_LETTER and row.device is not None]
 TYPES = tuple(dict.fromkeys((DIODE_TYPE, *(row.card_type for row in _ROWS))))
 """Types of the model cards of elements with this letter."""
+
+MODEL_ERRORS = 100
+"""Maximum number of errors about one model of a scope."""
 
 HINTS = 200
 """Maximum number of errors with a suggested name, and of names compared."""
@@ -236,30 +240,37 @@ class Linker:
 
     def check_models(self, scope: Scope) -> None:
         """Check that every model named by a diode exists and is of type D; name its non-ideal properties."""
-        for key, uses in scope.uses.items():
+        for key, positions in scope.modelled.items():
             model = scope.found("models", key)
-            for element, token in uses:
+            for position in positions[:MODEL_ERRORS] if model is None or model.type not in TYPES else ():
+                element, token = scope.names[position], self.named(scope, position)
                 called = short(token.text if model is None else model.name)
-                kind, wrong, hint = "model", "", ""
                 if model is None and is_number(token.text):
                     self.reporter.gather("no-effect", "area has no effect at the operating point (%s)", token, element)
-                elif model is None:
-                    wrong = f"no model is called {called!r}"
-                    hint = f"define it: .model {called} D, or leave the name out: diodes are ideal"
-                    hint = self.elsewhere or hint
-                elif model.type in dialect.NUMERICAL:
+                    continue
+                kind, wrong = "model", f"no model is called {called!r}"
+                hint = self.elsewhere or f"define it: .model {called} D, or leave the name out: diodes are ideal"
+                if model is not None:
+                    wrong = f"model {called} is of type {short(model.type)}, not D"
+                    hint = f"a diode needs a model of type {', '.join(TYPES[:-1])} or {TYPES[-1]}"
+                if model is not None and model.type in dialect.NUMERICAL:
                     kind, hint = "unsupported", dialect.NUMERICAL_HINT
                     what = "semiconductor equations on a mesh are not solved here"
                     wrong = f"model {called} is numerical ({short(model.type)}): {what}"
-                elif model.type not in TYPES:
-                    wrong = f"model {called} is of type {short(model.type)}, not D"
-                    hint = f"a diode needs a model of type {', '.join(TYPES[:-1])} or {TYPES[-1]}"
-                if wrong:
-                    self.reporter.error(kind, f"{short(element)}: {wrong}", token, hint, [element])
+                self.reporter.error(kind, f"{short(element)}: {wrong}", token, hint, [element])
             use_of = None if model is None else self.device_use(model)
             if use_of is not None:
-                self.devices[scope] |= dict.fromkeys(scope.modelled[key], use_of)
+                self.devices[scope] |= dict.fromkeys(positions, use_of)
         self.check_counts(scope)
+
+    def named(self, scope: Scope, position: int) -> Token:
+        """The name of its model on the card of a diode; a plain line is read again."""
+        model = scope.stated.get(position, PLAIN).model
+        if model is None:
+            number, line = divmod(scope.lines[position], IN_FILE)
+            source = self.reader.sources[number]
+            model = [*tokens(Card(source, line, source.line(line)))][3]
+        return model
 
     def check_counts(self, scope: Scope) -> None:
         """Check numbers on the cards of elements with models: those without effect are noted, cells in series are
@@ -276,7 +287,7 @@ class Linker:
                 if (idle := counts.pop(word, None)) is not None:
                     message = f"{word} has no effect at the operating point (%s)"
                     self.reporter.gather("no-effect", message, idle.at, name)
-            if (wrong := counts.get("n")) is not None and "n" not in known:
+            if "n" not in known and (wrong := counts.pop("n", None)) is not None:
                 message, hint = f"{short(name)} has no parameter 'n'", f"{what} have {' and '.join(known)}"
                 self.reporter.error("syntax", message, wrong.at, hint, [name])
 

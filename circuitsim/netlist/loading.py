@@ -32,7 +32,7 @@ from circuitsim.netlist.cards import (
     decode,
     fatal,
     given,
-    plain_lines,
+    plain_text,
     read_bytes,
     tokens,
     uncommented,
@@ -98,7 +98,7 @@ def is_element(card: Card, top: Scope) -> bool:
     reader.take(card)
     scope, known = reader.top, {*CONSTANTS, *top.parameters, *top.models, *top.subcircuits}
     ends = [*zip(scope.first, scope.second), *(tuple(call.nodes[:2]) for call in scope.calls)]
-    names = [*scope.read_names(), *scope.uses, *(call.target.word for call in scope.calls)]
+    names = [*scope.read_names(), *(call.target.word for call in scope.calls)]
     names += [one.model.word for one in scope.stated.values() if one.model is not None]
     return (
         bool(ends)
@@ -122,12 +122,8 @@ def deck_of_file(path: str, allowed: Sequence[str], reading: Reading) -> Deck:
 
 def deck_of_text(text: str, file: str, folder: str | None, allowed: Sequence[str], reading: Reading) -> Deck:
     """The deck that ``text`` is."""
-    if "\0" in text:
-        before = plain_lines(text[: text.index("\0")])
-        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        place = Source(file, "", plain_lines(text)).place(line, column)
-        raise NetlistError([Problem("encoding", "a NUL character: a deck is text", place, "remove it")])
-    return _deck(Source(file, "", plain_lines(text)), Files(folder, allowed, reading.search), None, reading)
+    text = plain_text(text, file, "a NUL character: a deck is text", "remove it")
+    return _deck(Source(file, "", text), Files(folder, allowed, reading.search), None, reading)
 
 
 def _deck(source: Source, files: Files, warning: Problem | None, reading: Reading) -> Deck:
@@ -136,7 +132,7 @@ def _deck(source: Source, files: Files, warning: Problem | None, reading: Readin
     reader = DeckReader(files)
     reporter = reader.reporter
     if warning is not None:
-        reporter.place_warning(warning)
+        reporter.add(warning)
     if source.path:
         reader.open_files.append(source.path)
     reader.read(source, 2 if titled else 1)
@@ -152,7 +148,7 @@ def _deck(source: Source, files: Files, warning: Problem | None, reading: Readin
     declare_stepped(reader)
     lost = forgotten(source, reader.top) if titled else None
     if lost is not None:
-        reporter.place_warning(lost)
+        reporter.add(lost)
     try:
         return _linked(reader, title, source, reading.ideal_diodes)
     except NetlistError as error:

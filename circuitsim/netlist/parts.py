@@ -26,6 +26,7 @@ from circuitsim.netlist.cards import (
     CardError,
     Place,
     Reporter,
+    Source,
     Token,
     Words,
     fields,
@@ -50,7 +51,6 @@ from circuitsim.netlist.waveform import (
     EXTERNAL,
     FUNCTIONS,
     MAY_BE_EMPTY,
-    MOST,
     RANDOM,
     Waveform,
     checked_waveform,
@@ -65,13 +65,11 @@ POINTS = "file"
 OF_PWL = {"r": "repeat", "td": "delay", POINTS: "numbers"}
 """Parameters of PWL: start of repetition, delay, file of points; their fields of `Wave`."""
 
-KEYWORDS = RANDOM | frozenset(
-    ("dc", "ac", "distof1", "distof2", "load", "noiseless", "repeat", "endrepeat", *FUNCTIONS, *ALIASES, *EXTERNAL)
-)
-"""Keywords of a source's card, which are not parameter names."""
+KEYWORDS = {"dc": 1, "ac": 2, "distof1": 2, "distof2": 2, "load": 0, "noiseless": 0} | dict.fromkeys(FUNCTIONS)
+"""Words of a source's card, and the maximum count of numbers after them; those of a time function are checked."""
 
-_ONCE = {"dc": 1, "ac": 2, "distof1": 2, "distof2": 2}
-"""Words that may occur once on a card, and the maximum count of numbers after them."""
+NO_VALUES = frozenset((*KEYWORDS, *ALIASES, *RANDOM, "repeat", "endrepeat"))
+"""Words of a source's card that are no names of parameters."""
 
 FOREVER = ["repeat", "forever"]
 """LTspice's words between PWL and its points, which end with ENDREPEAT: they repeat from time 0."""
@@ -81,7 +79,7 @@ def valued(token: Token) -> bool:
     """Whether ``token`` is a number, an expression or the bare name of a parameter, not a keyword."""
     if token.kind != WORD:
         return token.kind == EXPRESSION
-    return token.numeric or (token.text.isidentifier() and token.word not in KEYWORDS)
+    return token.numeric or (token.text.isidentifier() and token.word not in NO_VALUES)
 
 
 # By first character in either case; upper() would turn a dotless ı into I.
@@ -94,13 +92,17 @@ COUNTS = ("m", "n", "area")
 OWN_TEMPERATURE = ("temp", "dtemp")
 """For an element with a model: its temperature, or its excess over the deck's (°C)."""
 
-USES_KEPT = 100
-"""Number of elements recorded per model of a scope, for errors of a missing model."""
-
-SWITCHES = {"s": "Sname n+ n- nc+ nc- model [ON|OFF]", "w": "Wname n+ n- Vname model [ON|OFF]"}
+SWITCHES = {
+    "s": (4, "four nodes", "Sname n+ n- nc+ nc- model [ON|OFF]"),
+    "w": (3, "two nodes, a source", "Wname n+ n- Vname model [ON|OFF]"),
+}
+"""Letter → number of words before the model, what they are, and the form of the card."""
 STATES = {"on": 1.0, "off": 0.0}
 
 _BAD_NAME = re.compile(r"[\s=(),{}'\"]|//")
+
+
+_DIGITS = re.compile(r"^[-+.\d]*(?:e[-+\d]*)?", re.IGNORECASE)
 
 
 def flaw(word: str) -> int:
@@ -130,8 +132,8 @@ class Reader:
         Effective options (``.options``), by name.
     open_files, missing : list of str
         Files being read, and missing libraries.
-    sources : int
-        Count of the texts read.
+    sources : dict of int to Source
+        The texts read, by number.
     """
 
     def __init__(self) -> None:
@@ -143,7 +145,7 @@ class Reader:
         self.open_files: list[str] = []
         self.ended = self.library = False
         self.missing: list[str] = []
-        self.sources = 0
+        self.sources: dict[int, Source] = {}
 
     def check_name(self, name: Token) -> None:
         """Check that a name is new to its scope and can be written."""
@@ -218,7 +220,7 @@ class ElementReader:
         self.name = next(tokens(card))
         self.shown = short(self.name.text)
         reader.check_name(self.name)
-        self.words = Words([], [])
+        self.words = Words([], {})
 
     def take(self) -> None:
         """Take an element card of any form.
@@ -296,8 +298,7 @@ class ElementReader:
     def pairs(self, own: tuple[str, ...], ignored: frozenset[str] = dialect.INSTANCE) -> Value:
         """Take ``m=``, note parameters without effect, leave the value's own pairs; returns the multiplier."""
         multiplier: Value = 1.0
-        kept = self.words.named(own)
-        for key, value in self.words.named():
+        for key, value in self.words.named(self.words.pairs.keys() - {*own}):
             word = key.word
             if word == "m":
                 multiplier = self.value(value)
@@ -305,14 +306,13 @@ class ElementReader:
                     positive(self.name.text, word, multiplier, value)
             elif word in ignored:
                 self.no_effect(word, key)
+            elif word in dialect.FORMULAS:
+                what, instead = dialect.FORMULAS[word]
+                raise CardError(f"{self.shown}: {what} is not supported", key, instead, "unsupported")
             else:
-                if word in dialect.FORMULAS:
-                    what, instead = dialect.FORMULAS[word]
-                    raise CardError(f"{self.shown}: {what} is not supported", key, instead, "unsupported")
                 raise CardError(
                     f"{self.shown} has no parameter {short(key.text)!r}", key, f"known: {', '.join((*own, 'm'))}"
                 )
-        self.words.pairs[:] = kept
         return multiplier
 
     def no_effect(self, word: str, at: Token, kind: str = "no-effect") -> None:
@@ -340,8 +340,7 @@ class ElementReader:
         """Warn of a capital M (milli, not mega) on a resistance, of A (atto, not ampere), which sources refuse, and of
         the unit of another quantity on R, L and C."""
         number = value.mega if isinstance(value, Code) else token.text
-        letters = number.lstrip("+-0123456789.")
-        letters = letters[1:].lstrip("+-0123456789") if letters[:1] in ("e", "E") else letters
+        letters = _DIGITS.sub("", number, 1)
         digits = short(number[: len(number) - len(letters)])
         if code == RESISTOR and letters[:1] == "M" and scale_of(letters) == "m":
             self.reporter.warning(
@@ -376,34 +375,17 @@ class ElementReader:
             )
 
     def passive(self, code: int) -> ElementCard:
-        """The value of R, L or C: ``1k``, ``R=1k``, ``model``, ``1k model`` or ``model 1k``, and its further numbers.
+        """The value of R, L or C: ``1k``, ``R=1k``, ``model``, ``1k model`` or ``model 1k``, and its further numbers; a
+        single bare name is both value and model, since it may be a parameter.
 
         Raises
         ------
         CardError, ExpressionError
         """
         row = ELEMENTS[code]
-        words, keyed = self.words.take(), [value for _, value in self.words.named(row.keywords)]
-        named = code == RESISTOR  # its model may have any name except LTspice's "noiseless"
-        words = [w for w in words if (named and w.word != "noiseless") or not self.flag(w)]
-        token, model = self.value_and_model(words, keyed, code)
-        numbers = {key.word: Count(value, self.value(value)) for key, value in self.words.named()}
-        idle = SIZES if code == RESISTOR else SIZES | {"tce"}
-        for word in [w for w in numbers if model is None and w in idle]:
-            self.no_effect(word, numbers.pop(word).at)
-        value = self.value(token)
-        self.warn_letters(token, value, code)
-        return ElementCard(token, value, numbers, model, model is token)
-
-    def value_and_model(self, words: list[Token], keyed: list[Token], code: int) -> tuple[Token, Token | None]:
-        """The tokens of value and model; a single bare name is both, since it may be a parameter.
-
-        Raises
-        ------
-        CardError
-            Neither, or too many words.
-        """
-        row = ELEMENTS[code]
+        keyed = [value for _, value in self.words.named(row.keywords)]
+        # A resistor's model may have any name except LTspice's "noiseless".
+        words = [w for w in self.words.take() if (code == RESISTOR and w.word != "noiseless") or not self.flag(w)]
         values = [*words, *keyed]
         if not values:
             raise CardError(
@@ -412,18 +394,24 @@ class ElementReader:
                 f"{row.letter}name first second value",
             )
         models = [w for w in words if w.kind == WORD and (w.text[0].isalpha() or w.text[0] == "_")]
-        if len(values) == 1:
-            return values[0], values[0] if models and values[0].text.isidentifier() else None
-        if len(values) == 2 and models:
-            model = models[-1]
-            return next(v for v in values if v is not model), model
-        extra = max(values, key=lambda token: token.offset)
-        hint = "use a decimal point" if self.card.text[extra.offset - 1] == "," else ""
-        raise CardError(
-            f"{self.shown}: {short(extra.text)!r} is one value too many",
-            extra,
-            hint or "an expression goes in braces: {…}",
-        )
+        model = models[-1] if models and (len(values) > 1 or models[0].text.isidentifier()) else None
+        stated = [value for value in values if value is not model] or values
+        if len(stated) > 1:
+            extra = max(values, key=lambda token: token.offset)
+            raise CardError(
+                f"{self.shown}: {short(extra.text)!r} is one value too many",
+                extra,
+                "use a decimal point"
+                if self.card.text[extra.offset - 1] == ","
+                else "an expression goes in braces: {…}",
+            )
+        numbers = {key.word: Count(value, self.value(value)) for key, value in self.words.named()}
+        idle = SIZES if code == RESISTOR else SIZES | {"tce"}
+        for word in [w for w in numbers if model is None and w in idle]:
+            self.no_effect(word, numbers.pop(word).at)
+        value = self.value(stated[0])
+        self.warn_letters(stated[0], value, code)
+        return ElementCard(stated[0], value, numbers, model, model is stated[0])
 
     def source(self) -> ElementCard:
         """The DC value of a V or I card, its amplitude and its time function.
@@ -435,14 +423,54 @@ class ElementReader:
         """
         at: Place = self.card.last
         value: Value | None = None
+        wave: Wave | None = None
+        amplitude: Phasor | None = None
         words, own = self.words.take(), self.words.named(OF_PWL)
         named = next((k for k, word in enumerate(words[:-1]) if word.word == POINTS), None)
         if named is not None:
-            own.append((words[named], words[named + 1]))
-            del words[named : named + 2]
+            own.append((words.pop(named), words.pop(named)))
         for _, at in self.words.named():
             value = self.number(at)
-        at, value, wave, amplitude = self.source_words(words, at, value)
+        first, seen = words[:1], set() if value is None else {"value at DC"}
+        while words:
+            token = words.pop(0)
+            word = ALIASES.get(token.word, token.word) if token.kind == WORD else ""
+            if word not in KEYWORDS and (word in RANDOM or [token] != first or value is not None):
+                kind, message = "syntax", f"{short(token.text)!r} does not belong here"
+                hint = "a source reads: DC value AC magnitude phase FUNCTION(…)"
+                if word in RANDOM:
+                    kind, message = "unsupported", f"random waveforms ({word.upper()}) are not simulated"
+                    hint = "write its DC value, or for a transient a PWL of precomputed values"
+                raise CardError(f"{self.shown}: {message}", token, hint, kind)
+            if word not in KEYWORDS:
+                at, value = token, self.number(token)
+                seen.add("value at DC")
+                continue
+            sort = "time function" if word in FUNCTIONS else "value at DC" if word == "dc" else word.upper()
+            if sort in seen:
+                message = f"{self.shown}: {short(token.text)!r} is the second {sort}"
+                raise CardError(message, token, "leave one of them out")
+            seen.add(sort)
+            forever = word == "pwl" and [w.word for w in words[:2]] == FOREVER
+            del words[: 2 * forever]
+            given = list(takewhile(valued, words[: KEYWORDS[word]]))
+            del words[: len(given)]
+            if word == "dc":
+                for at in given:
+                    value = self.number(at)
+            elif word in FUNCTIONS:
+                most = FUNCTIONS[word].most or len(given)
+                for extra in given[most:]:
+                    message = f"{self.shown}: {word.upper()} has at most {most} numbers"
+                    raise CardError(message, extra, "leave the others out")
+                wave = Wave(word, [self.value(number) for number in given], token, 0.0 if forever else None)
+                wave = self.relative(given[::2], wave) if word == "pwl" else wave
+                del words[: forever and [w.word for w in words[:1]] == ["endrepeat"]]
+            else:
+                numbers = [self.value(number) for number in given]
+                if word == "ac":
+                    amplitude = (numbers or [1.0])[0], (numbers[1:] or [0.0])[0]
+                self.no_effect(word, token, "amplitude" if word == "ac" else "no-effect")
         for key, token in own:
             points = key.word == POINTS
             if wave is None or wave.name != "pwl" or (points and wave.numbers):
@@ -455,82 +483,17 @@ class ElementReader:
             wave = wave._replace(**{OF_PWL[key.word]: found})
         if value is None and wave is not None and (wave.numbers or wave.name not in MAY_BE_EMPTY):
             known = tuple(v for v in wave.numbers if isinstance(v, float))
-            if wave.name in EXTERNAL or len(known) == len(wave.numbers):
+            if wave.name == EXTERNAL or len(known) == len(wave.numbers):
                 checked_waveform(Waveform(wave.name, known), wave.at)
             return ElementCard(wave.at, wave, wave=wave, phasor=amplitude)
         if value is None and wave is not None:
-            self.reporter.gather(
-                "no-effect",
-                f"{wave.name.upper()} without numbers is 0 at the operating point (%s)",
-                wave.at,
-                self.name.text,
-            )
+            message = f"{wave.name.upper()} without numbers is 0 at the operating point (%s)"
+            self.reporter.gather("no-effect", message, wave.at, self.name.text)
         elif value is None and amplitude is None:
             self.reporter.gather("no-value", "no DC value is given; 0 is used (%s)", at, self.name.text)
-        if wave is not None and (wave.name in EXTERNAL or not wave.numbers):
+        if wave is not None and (wave.name == EXTERNAL or not wave.numbers):
             wave = None
         return ElementCard(at, value or 0.0, wave=wave, phasor=amplitude)
-
-    def source_words(
-        self, words: list[Token], at: Place, value: Value | None
-    ) -> tuple[Place, Value | None, Wave | None, Phasor | None]:
-        """The DC value with its place, the time function and the amplitude among the words of the card."""
-        wave: Wave | None = None
-        amplitude: Phasor | None = None
-        first, seen = words[:1], set()
-        while words:
-            token = words.pop(0)
-            word = token.word if token.kind == WORD else ""
-            word = ALIASES.get(word, word)
-            function = word in FUNCTIONS or word in EXTERNAL
-            sort = "time function" if function else word.upper() if word in _ONCE else ""
-            if sort in seen or (sort == "DC" and value is not None):
-                raise CardError(
-                    f"{self.shown}: {short(token.text)!r} is the second {'value at DC' if sort == 'DC' else sort}",
-                    token,
-                    "leave one of them out",
-                )
-            seen |= {sort} - {""}
-            forever = word == "pwl" and [w.word for w in words[:2]] == FOREVER
-            del words[: 2 * forever]
-            given = list(takewhile(valued, words if function else words[: _ONCE.get(word, 0)]))
-            del words[: len(given)]
-            if word == "dc":
-                for number in given:
-                    at, value = number, self.number(number)
-            elif word in _ONCE:
-                numbers = [self.value(number) for number in given]
-                if word == "ac":
-                    amplitude = (numbers or [1.0])[0], (numbers[1:] or [0.0])[0]
-                self.no_effect(word, token, "amplitude" if word == "ac" else "no-effect")
-            elif word in ("load", "noiseless"):
-                self.no_effect(word, token)
-            elif function:
-                most = MOST.get(word, len(given))
-                for extra in given[most:]:
-                    raise CardError(
-                        f"{self.shown}: {word.upper()} has at most {most} numbers", extra, "leave the others out"
-                    )
-                wave = Wave(word, [self.value(number) for number in given], token, 0.0 if forever else None)
-                if word == "pwl":
-                    wave = self.relative(given[::2], wave)
-                del words[: forever and [w.word for w in words[:1]] == ["endrepeat"]]
-            elif word in RANDOM:
-                raise CardError(
-                    f"{self.shown}: random waveforms ({word.upper()}) are not simulated",
-                    token,
-                    "write its DC value, or for a transient a PWL of precomputed values",
-                    "unsupported",
-                )
-            elif value is None and [token] == first:
-                at, value = token, self.number(token)
-            else:
-                raise CardError(
-                    f"{self.shown}: {short(token.text)!r} does not belong here",
-                    token,
-                    "a source reads: DC value AC magnitude phase FUNCTION(…)",
-                )
-        return at, value, wave, amplitude
 
     def relative(self, times: list[Token], wave: Wave) -> Wave:
         """Convert ``+1u`` among the times of PWL: from 0 if the times then increase, as in ngspice, else from the
@@ -563,15 +526,10 @@ class ElementReader:
                 positive(self.name.text, key.word, number, token)
             counts[key.word] = Count(key, number)
         self.pairs(())
-        position = len(self.scope.kind)
-        words = [w for w in self.words.take() if not self.flag(w)]
+        words, model = [w for w in self.words.take() if not self.flag(w)], None
         if words and words[0].kind == WORD:
             # A model (1N4148) or a bare area: decided after all models are read.
             model = words.pop(0)
-            uses = self.scope.uses.setdefault(model.word, [])
-            if len(uses) < USES_KEPT:
-                uses.append((self.name.text, model))
-            self.scope.modelled.setdefault(model.word, array("q")).append(position)
         if words:
             area = self.value(words[0])
             if len(words) > 1 or (isinstance(area, float) and area < 0):
@@ -581,7 +539,9 @@ class ElementReader:
                     "Dname anode cathode model",
                 )
             counts["area"] = Count(words[0], area)
-        self.scope.state(DIODE, self.name.text, first, second, ElementCard(self.name, numbers=counts))
+        if model is not None:
+            self.scope.modelled.setdefault(model.word, array("q")).append(len(self.scope.kind))
+        self.scope.state(DIODE, self.name.text, first, second, ElementCard(self.name, numbers=counts, model=model))
 
     def switch(self) -> None:
         """Take a card of a switch.
@@ -590,20 +550,16 @@ class ElementReader:
         ------
         CardError
         """
-        scope, card, name = self.scope, self.card, self.name
-        letter = name.text[0].lower()
-        words = fields(card, name.end).take()
-        nodes = 4 if letter == "s" else 2
-        model = nodes if letter == "s" else nodes + 1
-        if not model + 1 <= len(words) <= model + 2:
-            ends_at = "four nodes" if nodes == 4 else "two nodes, a source"
-            raise CardError(f"{self.shown} needs {ends_at} and a model", card.last, SWITCHES[letter])
-        last = words[-1]
-        state = last.word if len(words) == model + 2 else "off"
+        letter = self.name.text[0].lower()
+        before, what, form = SWITCHES[letter]
+        words = fields(self.card, self.name.end).take()
+        if not before < len(words) <= before + 2:
+            raise CardError(f"{self.shown} needs {what} and a model", self.card.last, form)
+        model, last = words[before], words[-1]
+        state = last.word if last is not model else "off"
         if state not in STATES:
-            raise CardError(f"{self.shown}: {short(last.text)!r} is neither ON nor OFF", last, SWITCHES[letter])
-        ends = [self.reader.node(token) for token in words[:nodes]]
+            raise CardError(f"{self.shown}: {short(last.text)!r} is neither ON nor OFF", last, form)
+        first, second, *control = (self.reader.node(token) for token in words[: 4 if letter == "s" else 2])
+        law = SwitchControl(tuple(control), None if control else words[2], STATES[state] > 0.0)
         own = {"closed": Count(last, STATES[state])}
-        control = SwitchControl(tuple(ends[2:]), None if letter == "s" else words[2], STATES[state] > 0.0)
-        stated = ElementCard(words[model], None, own, words[model], switch=control)
-        scope.state(RESISTOR, name.text, ends[0], ends[1], stated)
+        self.scope.state(RESISTOR, self.name.text, first, second, ElementCard(model, None, own, model, switch=law))

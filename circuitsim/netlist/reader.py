@@ -24,7 +24,6 @@ from circuitsim.netlist.cards import (
     Card,
     CardError,
     Files,
-    Lines,
     Source,
     Token,
     cards,
@@ -38,7 +37,7 @@ from circuitsim.netlist.control import Script
 from circuitsim.netlist.deck import Directive
 from circuitsim.netlist.definitions import Table, normal, table
 from circuitsim.netlist.expression import Code, Environment, Evaluator, outwards
-from circuitsim.netlist.parts import CODES, SWITCHES, USES_KEPT, ElementReader
+from circuitsim.netlist.parts import CODES, SWITCHES, ElementReader
 from circuitsim.netlist.scope import LEAST, Choice, Coupling, Scope, formula, value_of
 from circuitsim.units import NumberError, parse, short
 
@@ -139,28 +138,21 @@ class Conditions:
         CardError
             There are too many.
         """
-        place, name, outside = (first.card.source, first.card.line), first.name.lower(), reader.scope
+        place = (first.card.source, first.card.line)
         if place in self.outcomes:
             return
-        registered = outside.subcircuits.get(name) is first
-        first.variants = [first]
-        path = [choice.holds for choice in first.choices]
-        while any(path):
-            path = path[: len(path) - path[::-1].index(True)]
-            path[-1] = False
-            if len(first.variants) == limits.VARIANTS:
-                raise CardError(
-                    f"the conditions of {short(first.name)} have more than {limits.VARIANTS} outcomes",
-                    hint="define a sub-circuit for each case",
-                    kind="limit",
-                )
-            self.outcomes[place] = path
-            if registered:
-                del outside.subcircuits[name]
-            first.variants.append(reader.again(first.card))
-            path = [choice.holds for choice in first.variants[-1].choices]
-            if registered:
-                outside.subcircuits[name] = first
+        found = [(first, 0)]
+        for scope, fixed in found:  # which grows: each free outcome is inverted once
+            for k in range(fixed, len(scope.choices)):
+                if len(found) == limits.VARIANTS:
+                    raise CardError(
+                        f"the conditions of {short(first.name)} have more than {limits.VARIANTS} outcomes",
+                        hint="define a sub-circuit for each case",
+                        kind="limit",
+                    )
+                self.outcomes[place] = [*(choice.holds for choice in scope.choices[:k]), False]
+                found.append((reader.again(first.card), k + 1))
+        first.variants = [scope for scope, _ in found]
         self.outcomes.pop(place, None)
 
     def close(self, reader: DeckReader) -> None:
@@ -208,14 +200,13 @@ def options(reader: DeckReader, card: Card, position: int) -> None:
     for flag in flags:
         if flag.kind != WORD or not flag.text[0].isalpha():
             raise CardError(f"{short(flag.text)!r} is not an option", flag, ".options name=value …")
-    idle = [key for key in flags if key.word not in ("device", "parser")]  # Xyce's packages of options
     for key, token in pairs:
-        if key.word not in ACTING:
-            idle.append(key)
-            continue
-        if key.word != "diodes":
-            value_of(token, reader.top)
-        reader.options[key.word] = token
+        if key.word in ACTING:
+            if key.word != "diodes":
+                value_of(token, reader.top)
+            reader.options[key.word] = token
+    idle = [flag for flag in flags if flag.word not in ("device", "parser")]  # Xyce's packages of options
+    idle += [key for key, _ in pairs if key.word not in ACTING]
     names = [key.word for key in sorted(idle, key=lambda key: key.offset)]
     for name in names if flags or pairs else [word]:
         reader.reporter.gather("no-effect", f"{word} has no effect at the operating point (%s)", card, name)
@@ -267,54 +258,6 @@ class _Numbers(dict[str, float]):
         return value
 
 
-def take_plain_lines(lines: Lines, scope: Scope) -> bool:
-    """Read plain lines from the current one on into ``scope``; returns whether there was one."""
-    found = _LINES.match(lines.text, lines.start, lines.start + lines.window)
-    if found is None:
-        return False
-    comment = found[0].find("//")
-    text = found[0] if comment < 0 else found[0][: found[0].rfind("\n", 0, comment) + 1]
-    words, known = text.split(), _Numbers()
-    names, position = words[::4], len(scope.kind)
-    kinds = [CODES[name[0]] for name in names]
-    values = [math.nan if kind == DIODE else known[word] for kind, word in zip(kinds, words[3::4])]
-    index: dict[str, int] = {}
-    for key, kind, value in zip(map(str.lower, names), kinds, values):
-        if key in scope.index or key in index or not (value >= LEAST[kind] or kind == DIODE):
-            break
-        index[key] = position + len(index)
-    count = len(index)
-    lines.window = min(2 * lines.window, LARGEST_WINDOW) if count == len(names) else WINDOW
-    if count == 0:
-        return False
-    nodes, node = scope.nodes, scope.node
-    ends = [nodes[w] if w in nodes else node(w) for k in range(0, 4 * count, 4) for w in words[k + 1 : k + 3]]
-    for k in range(count):
-        if kinds[k] == DIODE:
-            _note_model(scope, lines, k, names[k], words[4 * k + 3])
-    scope.names.extend(names[:count])
-    scope.index.update(index)
-    scope.kind.extend(kinds[:count])
-    scope.first.extend(ends[::2])
-    scope.second.extend(ends[1::2])
-    scope.value.extend(values[:count])
-    line = scope.line(lines.source, lines.number)
-    scope.lines.extend(range(line, line + count))
-    lines.skip(count - 1)  # iteration continues with the next
-    return True
-
-
-def _note_model(scope: Scope, lines: Lines, k: int, name: str, model: str) -> None:
-    """Record the diode on the ``k``-th line from the current one as naming a model."""
-    uses = scope.uses.setdefault(model.lower(), [])
-    if len(uses) < USES_KEPT:
-        number = lines.number + k
-        card = Card(lines.source, number, lines.source.line(number))
-        end = len(card.text.rstrip())
-        uses.append((name, Token(model, end - len(model), WORD, end, card)))
-    scope.modelled.setdefault(model.lower(), array("q")).append(len(scope.kind) + k)
-
-
 class DeckReader(definitions.Includes):
     """The state of reading a deck."""
 
@@ -332,8 +275,8 @@ class DeckReader(definitions.Includes):
 
     def read(self, source: Source, first: int) -> None:
         """Read the cards of ``source`` from line ``first`` on, into the current scope."""
-        self.sources += 1
-        source.number = self.sources
+        source.number = source.number or 1 + len(self.sources)
+        self.sources[source.number] = source
         for card in cards(source, first, self.take_plain):
             self.take(card)
             if self.ended:
@@ -353,12 +296,40 @@ class DeckReader(definitions.Includes):
                 break
         return inside
 
-    def take_plain(self, lines: Lines) -> bool:
-        """Read plain elements from the current line on, if elements are being read."""
+    def take_plain(self, source: Source, number: int, start: int) -> int:
+        """Read plain elements from a line of a text on, if elements are being read; returns the offset after them."""
+        scope, text = self.scope, source.text
         skipping = self.control is not None or self.conditions.skipping or self.ended
-        if skipping or (self.library and self.scope is self.top) or self.scope.cards is not None or self.rows:
-            return False
-        return take_plain_lines(lines, self.scope)
+        if skipping or (self.library and scope is self.top) or scope.cards is not None or self.rows:
+            return start
+        found = _LINES.match(text, start, start + source.window)
+        comment = -1 if found is None else text.find("//", start, found.end())
+        stop = start if found is None else found.end() if comment < 0 else text.rfind("\n", start, comment) + 1
+        if stop <= start:
+            return start
+        words, known, position = text[start:stop].split(), _Numbers(), len(scope.kind)
+        names = words[::4]
+        keys, kinds = [name.lower() for name in names], [CODES[name[0]] for name in names]
+        values = [math.nan if kind == DIODE else known[word] for kind, word in zip(kinds, words[3::4])]
+        least = all(value >= LEAST[kind] or kind == DIODE for kind, value in zip(kinds, values))
+        if not least or len({*keys}) < len(keys) or not scope.index.keys().isdisjoint(keys):
+            whole, source.window = source.window, WINDOW
+            return self.take_plain(source, number, start) if whole > WINDOW else start
+        source.window = min(2 * source.window, LARGEST_WINDOW)
+        nodes, node = scope.nodes, scope.node
+        ends = [nodes[w] if w in nodes else node(w) for pair in zip(words[1::4], words[2::4]) for w in pair]
+        for k, model in enumerate(words[3::4], position):
+            if kinds[k - position] == DIODE:
+                scope.modelled.setdefault(model.lower(), array("q")).append(k)
+        scope.names.extend(names)
+        scope.index.update(zip(keys, range(position, position + len(keys))))
+        scope.kind.extend(kinds)
+        scope.first.extend(ends[::2])
+        scope.second.extend(ends[1::2])
+        scope.value.extend(values)
+        line = scope.line(source, number)
+        scope.lines.extend(range(line, line + len(names)))
+        return stop
 
     def take(self, card: Card) -> None:
         """Read one card; its errors are reported, and reading continues."""
@@ -399,41 +370,31 @@ class DeckReader(definitions.Includes):
         except CardError as error:
             if error.kind == "unsupported" and card.source.callers and self.scope.parent is not None:
                 self.scope.deferred.append((card, error))
-                return
-            self.reporter.failure(error, card)
+            elif error.kind == "unsupported" and head in dialect.FOREIGN:
+                self.foreign.setdefault(dialect.FOREIGN[head], []).append(_name(card))
+            else:
+                self.reporter.failure(error, card)
 
     def refuse(self, card: Card, start: int, head: str) -> None:
         """Report an unsupported element, or a line that is not a card."""
-        word = short(card.text[start : start + 200].split()[0])
-        name = card.at(start)._replace(text=word)
+        name = _name(card)
         if card.text.strip() == ")":
             self.reporter.gather("no-effect", "a line that is only ')' ends the card before it", card, ")")
-            return
-        if head == "+":
+        elif head == "+":
             raise CardError("a continuation line without a card before it", card, "remove the +")
-        if _WITHOUT_MODEL.fullmatch(card.text, start):
+        elif _WITHOUT_MODEL.fullmatch(card.text, start):
             self.without_model.append((name, self.scope))
-            return
-        if head in dialect.FOREIGN and card.source.callers and self.scope.parent is not None:
+        elif head in dialect.ELEMENTS:
+            message = f"{name.text} is {dialect.ELEMENTS[head]}, which is not supported"
+            hint = dialect.FOREIGN_HINT if head in dialect.FOREIGN else dialect.LINE_HINT
+            raise CardError(message, card, hint, "unsupported")
+        else:
             raise CardError(
-                f"{word} is a {dialect.FOREIGN[head]}, which is not supported",
+                f"{name.text!r} does not begin a known card",
                 card,
-                dialect.FOREIGN_HINT,
-                "unsupported",
+                "a card begins with R, D, V, I, L, C, E, F, G, H, B, X, a dot, or * for a comment",
+                "unknown-card",
             )
-        if head in dialect.FOREIGN:
-            self.foreign.setdefault(head, []).append(name)
-            return
-        if head in dialect.LINES:
-            raise CardError(
-                f"{word} is {dialect.LINES[head]}, which is not supported", card, dialect.LINE_HINT, "unsupported"
-            )
-        raise CardError(
-            f"{word!r} does not begin a known card",
-            card,
-            "a card begins with R, D, V, I, L, C, E, F, G, H, B, X, a dot, or * for a comment",
-            "unknown-card",
-        )
 
     def dot(self, card: Card, start: int) -> None:
         """Read a dot card."""
@@ -524,22 +485,22 @@ class DeckReader(definitions.Includes):
         """Report all transistors and code models of the deck as one error; parts without a model are open."""
         for name, scope in self.without_model:
             if scope.found("models", f"__{name.word}") is not None:
-                self.foreign.setdefault(name.word[0], []).append(name)
+                self.foreign.setdefault(dialect.FOREIGN.get(name.word[0], "a part with a model"), []).append(name)
             else:
                 message = "parts without a simulation model are left open (%s)"
                 self.reporter.gather("no-model", message, name, name.text)
         if not self.foreign:
             return
-        found = [place for places in self.foreign.values() for place in places]
-        first = min(found, key=order)
-        parts = []
-        for letter, places in self.foreign.items():
-            names = [name.text for name in places]
-            what = dialect.FOREIGN.get(letter, "part with a model")
-            parts.append(f"{len(names)} × {what}: {some(names, 5)}")
+        found = [name for places in self.foreign.values() for name in places]
+        names, parts = [name.text for name in found], list[str]()
+        for what, places in self.foreign.items():
+            parts.append(f"{len(places)} × {what.split(' ', 1)[1]}: {some([name.text for name in places], 5)}")
         message = f"elements that are not supported: {'; '.join(parts)}"
-        if len(found) == 1:
-            kind = dialect.FOREIGN.get(next(iter(self.foreign)), "part with a model")
-            message = f"{first.text} is {'an' if kind[0] == 'X' else 'a'} {kind}, which is not supported"
-        names = [name.text for name in found]
-        self.reporter.error("unsupported", message, first, dialect.FOREIGN_HINT, names[:20])
+        if len(names) == 1:
+            message = f"{names[0]} is {next(iter(self.foreign))}, which is not supported"
+        self.reporter.error("unsupported", message, min(found, key=order), dialect.FOREIGN_HINT, names[:20])
+
+
+def _name(card: Card) -> Token:
+    """The first word of a card."""
+    return card.at(card.offset)._replace(text=short(card.text[card.offset :][:200].split()[0]))

@@ -69,11 +69,6 @@ class _Number(NamedTuple):
     positive: bool = False
 
 
-def _pattern(word: str) -> Callable[[str], object]:
-    """Whether a name matches a word with ``*`` and ``?``."""
-    return re.compile(re.escape(word).replace(r"\*", ".*").replace(r"\?", "."), re.IGNORECASE).fullmatch
-
-
 def _check_corners(circuit: Circuit, k: int, bounds: Mapping[str, tuple[float, float]], word: str) -> None:
     """Refuse bounds at which the device is invalid or consists of other elements."""
     device = circuit.devices[k]
@@ -169,7 +164,7 @@ class Roles(NamedTuple):
 
 
 class _Wrong(Exception):
-    """An error in one word of a directive."""
+    """An error in one word of a directive; without a word, the directive itself is unknown."""
 
     def __init__(self, message: str, word: str = "", hint: str = "", names: Iterable[str] = ()) -> None:
         super().__init__(message)
@@ -195,7 +190,7 @@ def read_roles(deck: Deck) -> tuple[Roles, tuple[Problem, ...]]:
             if wrong.word and start >= 0:
                 place = Location(place.file, place.line, start + 1, place.text, place.callers)
             found = Problem("directive", wrong.message, place, wrong.hint, wrong.names)
-            (warnings if isinstance(wrong, _Unknown) else errors).append(found)
+            (errors if wrong.word else warnings).append(found)
     if errors:
         raise NetlistError(errors)
     return collected.roles(), tuple(warnings)
@@ -230,9 +225,7 @@ def make_roles(
     """
     given = {"input": inputs, "output": outputs, "trainable": trainable}
     collected = _Collected(circuit, switches)
-    lines = [
-        line for line in (base.lines if base else ()) if given[_PLURAL.get(w := line.split()[0].lower(), w)] is None
-    ]
+    lines = [line for line in (base.lines if base else ()) if given.get(line.split()[0]) is None]
     for word, text in given.items():
         if text is not None:
             texts = [text] if isinstance(text, str) else list(text)
@@ -243,10 +236,6 @@ def make_roles(
         except _Wrong as wrong:
             raise UsageError(f"{line.split()[0]}: {wrong.message}" + (f"; {wrong.hint}" * bool(wrong.hint))) from None
     return collected.roles()
-
-
-class _Unknown(_Wrong):
-    """A directive that begins with an unknown word."""
 
 
 class _Collected:
@@ -270,7 +259,7 @@ class _Collected:
         kind = _PLURAL.get(word.lower(), word.lower())
         if kind not in known:
             hint = similar(kind, known, "use input, output or trainable")
-            raise _Unknown(f"{short(word)!r} is not a directive; the line is ignored", "", hint)
+            raise _Wrong(f"{short(word)!r} is not a directive; the line is ignored", "", hint)
         if not body.strip():
             raise _Wrong(f"{kind} names nothing", word, "name at least one, as in 'input V1'")
         known[kind](body)
@@ -321,7 +310,10 @@ class _Collected:
                 continue
             if name.lower() not in ("min", "max"):
                 raise _Wrong(f"{short(name)!r} is not an option of trainable", word, "use min= and max=")
-            options[name.lower()] = _number(value, word)
+            try:
+                options[name.lower()] = parse(value)
+            except NumberError as error:
+                raise _Wrong(str(error), word, error.hint) from None
         first = body.split()[0]
         if not words:
             raise _Wrong("trainable names no element", first, "name at least one, as in 'trainable R*'")
@@ -341,18 +333,17 @@ class _Collected:
     def _numbers(self, word: str) -> list[_Number]:
         """The numbers named by a word of a trainable line."""
         circuit = self.circuit
-        if found := self._of_devices(word):
-            return found
+        if of_devices := self._of_devices(word):
+            return of_devices
         own = parameter(circuit, word, self.switches)
         if own is not None and own.sort is Sort.SWITCH and own.elements[0] in self.switches:
             place = own.elements[0], own.key
             return [_Number(place, own.name, own.value, own.unit, own.name, free=own.value <= 0.0)]
-        # A pattern matches elements that affect the operating point, if there are any.
-        pattern = set("*?") & set(word) and word not in circuit
-        at_rest = self._matches(word, (RESISTOR, CURRENT)) if pattern else []
         kind, _, _, value = circuit.columns()
+        found = self._elements(word, TRAINABLE, _TRAINED)
+        at_rest = [k for k in found if kind[k] in (RESISTOR, CURRENT)]  # what affects the operating point, if anything
         numbers = []
-        for k in at_rest or self._elements(word, TRAINABLE, _TRAINED):
+        for k in at_rest or found:
             code, name = kind[k], circuit.names[k]
             if k in self.inputs:
                 raise _Wrong(f"{name} cannot be an input and trainable", word)
@@ -368,11 +359,12 @@ class _Collected:
         Devices that do not state the parameter, on the card or in the model, are left out.
         """
         head, dot, tail = word.rpartition(".")
-        named, found = _pattern(head), []
-        for k, device in self.circuit.devices.items() if dot and word not in self.circuit else ():
+        found = []
+        for k in self._matching(head, self.circuit.devices) if dot and word not in self.circuit else ():
+            device = self.circuit.devices[k]
             row = device.model.parameter_called(tail)
             value = None if row is None else getattr(device, row.name)
-            if row is None or value is None or not named(self.circuit.names[k]):
+            if row is None or value is None:
                 continue
             name = f"{self.circuit.names[k]}.{row.name}"
             if not row.trainable:
@@ -403,32 +395,22 @@ class _Collected:
 
     def _elements(self, word: str, kinds: tuple[int, ...], what: str) -> list[int]:
         """Elements called ``word``, or those of ``kinds`` that match it."""
-        circuit = self.circuit
-        kind = circuit.columns()[0]
-        if word in circuit:
-            k = circuit.element_index(word)
+        circuit, kind = self.circuit, self.circuit.columns()[0]
+        if word in circuit or not {*"*?"} & {*word}:
+            try:
+                k = circuit.element_index(word)
+            except TopologyError as error:
+                raise _Wrong(str(error), word) from None
             if kind[k] not in kinds:
                 row = ELEMENTS[kind[k]]
                 raise _Wrong(f"{circuit.names[k]} is a {row.name}; {what}", word, names=[circuit.names[k]])
             return [k]
-        if not set("*?") & set(word):
-            try:
-                circuit.element_index(word)
-            except TopologyError as error:
-                raise _Wrong(str(error), word) from None
-        found = self._matches(word, kinds)
+        found = [k for k in self._matching(word, range(len(circuit))) if kind[k] in kinds]
         if not found:
             raise _Wrong(f"no element matches {short(word)!r}", word, what)
         return found
 
-    def _matches(self, word: str, kinds: tuple[int, ...]) -> list[int]:
-        """Elements of ``kinds`` that match a pattern."""
-        kind, matches = self.circuit.columns()[0], _pattern(word)
-        return [k for k, (code, name) in enumerate(zip(kind, self.circuit.names)) if code in kinds and matches(name)]
-
-
-def _number(text: str, word: str) -> float:
-    try:
-        return parse(text)
-    except NumberError as error:
-        raise _Wrong(str(error), word, error.hint) from None
+    def _matching(self, word: str, among: Iterable[int]) -> list[int]:
+        """The elements whose names match a word with ``*`` and ``?``."""
+        matches = re.compile(re.escape(word).replace(r"\*", ".*").replace(r"\?", "."), re.IGNORECASE).fullmatch
+        return [k for k in among if matches(self.circuit.names[k])]

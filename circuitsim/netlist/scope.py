@@ -105,7 +105,7 @@ class ElementCard(NamedTuple):
     numbers : dict of str to Count
         By name: temperature coefficients, temperature, scale, size; for an element with a model its cells and area.
     model : Token or None
-        The name of that of a resistor, capacitor, inductor or switch.
+        The name of its model.
     bare : bool
         Whether only the model's name is given; if there is no such model it is a parameter's.
     multiplier : Value
@@ -255,11 +255,8 @@ class Scope(Columns):
         Local nodes of the ports.
     cards : list of str or None
         For a reserved name: the cards as written, to be compared, not read.
-    uses : dict of str to list of (str, Token)
-        Model, in lower case → elements that name it, with the model's name as written (or, if there is no such model,
-        an area).
     modelled : dict of str to array
-        Model, in lower case → positions of all elements that name it.
+        Model (or, if there is no such model, an area), in lower case → positions of the diodes that name it.
     deferred : list
         Unsupported cards of a library's sub-circuit, which matter if it is called.
     readings : list
@@ -289,7 +286,6 @@ class Scope(Columns):
         self.functions: dict[str, Function] = {}
         self.models: dict[str, Model] = {}
         self.subcircuits: dict[str, Scope] = {}
-        self.uses: dict[str, list[tuple[str, Token]]] = {}
         self.modelled: dict[str, array[int]] = {}
         self.couplings: list[Coupling] = []
         self.choices: list[Choice] = []

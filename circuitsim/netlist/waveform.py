@@ -37,6 +37,8 @@ class Function(NamedTuple):
     ----------
     waveform : str
         The class of `circuitsim.circuit.waveforms`, which takes all numbers.
+    most : int or None
+        Maximum count of numbers.
     delay : int or None
         Position of the delay among them.
     sizes : int
@@ -44,44 +46,63 @@ class Function(NamedTuple):
     others : callable
         Maps the step and the stop time, and a function for a number or its default, to the defaults of numbers that are
         omitted or zero.
+    explicit : int
+        Minimum count of numbers in an expression; 0: none has it.
+    nonzero : tuple of int
+        Positions of those that may not be zero there: on a card their defaults come from ``.tran``.
     """
 
     waveform: str
-    delay: int | None
-    sizes: int
-    others: Callable[[float, float, Callable[[int, float], float]], Sequence[float]]
+    most: int | None = None
+    delay: int | None = None
+    sizes: int = 0
+    others: Callable[[float, float, Callable[[int, float], float]], Sequence[float]] = lambda *_: ()
+    explicit: int = 0
+    nonzero: tuple[int, ...] = ()
 
 
 FEWEST = 2
 """Minimum count of numbers of a function."""
+EXTERNAL = "external"
+"""A function whose values another program supplies."""
 FUNCTIONS = {
     "pulse": Function(
-        "Pulse", 2, 2, lambda step, stop, x: (0.0, 0.0, 0.0, step, step, stop, stop or math.inf, math.inf)
+        "Pulse",
+        8,
+        2,
+        2,
+        lambda step, stop, x: (0.0, 0.0, 0.0, step, step, stop, stop or math.inf, math.inf),
+        6,
+        (3, 4, 5),
     ),
-    "sin": Function("Sine", 3, 2, lambda step, stop, x: (0.0, 0.0, 1.0 / stop, 0.0, 0.0, 0.0, math.inf)),
+    "sin": Function("Sine", 7, 3, 2, lambda step, stop, x: (0.0, 0.0, 1.0 / stop, 0.0, 0.0, 0.0, math.inf), 3, (2,)),
     "exp": Function(
         "Exponential",
+        6,
         2,
         2,
         lambda step, stop, x: (0.0, 0.0, step, step or math.inf, x(2, step) + step, step or math.inf),
+        6,
+        (3, 5),
     ),
-    "pwl": Function("PiecewiseLinear", None, 0, lambda *_: ()),
+    "pwl": Function("PiecewiseLinear"),
     "sffm": Function(
-        "FrequencyModulation", None, 2, lambda step, stop, x: (0.0, 0.0, 1.0 / stop, 0.0, 1.0 / stop, 0.0, 0.0)
+        "FrequencyModulation",
+        7,
+        None,
+        2,
+        lambda step, stop, x: (0.0, 0.0, 1.0 / stop, 0.0, 1.0 / stop, 0.0, 0.0),
+        5,
+        (2, 4),
     ),
-    "am": Function("AmplitudeModulation", 4, 1, lambda step, stop, x: (0.0, 0.0, 1.0 / stop, 0.0, 0.0)),
+    "am": Function("AmplitudeModulation", 7, 4, 1, lambda step, stop, x: (0.0, 0.0, 1.0 / stop, 0.0, 0.0)),
+    EXTERNAL: Function(""),
 }
 """By name; the last number of PULSE and SIN is LTspice's number of cycles."""
-MAY_BE_EMPTY = FUNCTIONS.keys() - {"pwl"}
+MAY_BE_EMPTY = FUNCTIONS.keys() - {"pwl", EXTERNAL}
 """Functions that old decks write without numbers next to AC: 0 at DC."""
-MOST = {name: len(FUNCTIONS[name].others(1.0, 1.0, max)) for name in MAY_BE_EMPTY} | {"am": 7}
-"""Maximum count of numbers of a function."""
 ALIASES = {"sine": "sin"}
 """Aliases of functions; LTspice writes SINE."""
-
-_EXPLICIT = {"pulse": (6, (3, 4, 5)), "sin": (3, (2,)), "exp": (6, (3, 5)), "sffm": (5, (2, 4))}
-"""Function → minimum count of numbers in an expression, and positions of those that may not be zero: on a card their
-defaults come from ``.tran``."""
 
 
 def in_expression(name: str, time: float, *numbers: float) -> waveforms.Waveform:
@@ -92,13 +113,12 @@ def in_expression(name: str, time: float, *numbers: float) -> waveforms.Waveform
     ValueError
         Required numbers are missing or zero.
     """
-    fewest, nonzero = _EXPLICIT[name]
+    fewest, nonzero = FUNCTIONS[name].explicit, FUNCTIONS[name].nonzero
     if len(numbers) < fewest or not all(numbers[k] for k in nonzero):
         raise ValueError(f"spice_{name} needs at least {fewest} numbers, with times that are not zero")
     return _made(Waveform(name, numbers), STEADY)
 
 
-EXTERNAL = frozenset(("external",))
 RANDOM = frozenset(("trnoise", "trrandom"))
 """Time functions that are refused, because each run would differ."""
 
@@ -159,7 +179,7 @@ def _made(card: Waveform, grid: Grid) -> waveforms.Waveform:
     """The waveform of a card; cached, since a sweep requests each time separately."""
     from circuitsim.circuit import waveforms
 
-    x, (made, _, sizes, others) = card.numbers, FUNCTIONS[card.name]
+    x, own = card.numbers, FUNCTIONS[card.name]
     if len(x) < FEWEST:
         raise ValueError(f"{card.name.upper()} needs at least {FEWEST} numbers")
     if card.name == "pwl":
@@ -174,9 +194,9 @@ def _made(card: Waveform, grid: Grid) -> waveforms.Waveform:
     def number(k: int, other: float) -> float:
         return x[k] if k < len(x) and x[k] != 0.0 else other
 
-    numbers = [number(k, other) for k, other in enumerate(others(*grid, number))]
-    scaled = [card.factor * size for size in numbers[:sizes]]
-    found: waveforms.Waveform = getattr(waveforms, made)(*scaled, *numbers[sizes:])
+    numbers = [number(k, other) for k, other in enumerate(own.others(*grid, number))]
+    scaled = [card.factor * size for size in numbers[: own.sizes]]
+    found: waveforms.Waveform = getattr(waveforms, own.waveform)(*scaled, *numbers[own.sizes :])
     return found
 
 
@@ -189,7 +209,7 @@ def checked_waveform(wave: Waveform, at: Place) -> float:
         Too few numbers, or a start before t = 0 (its value at the operating point would not simply be the first one).
     """
     shown = wave.name.upper()
-    if wave.name in EXTERNAL:
+    if wave.name == EXTERNAL:
         raise CardError(f"{shown} has no value at the operating point", at, "write its DC value", "unsupported")
     if len(wave.numbers) < FEWEST:
         raise CardError(f"{shown} needs at least {FEWEST} numbers", at, "or write DC and a value")
