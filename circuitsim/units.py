@@ -148,16 +148,11 @@ def scale_of(letters: str) -> str:
 
 def _scaled(digits: str, exponent: str | None, letters: str, whole: str) -> float:
     """``digits`` × 10^``exponent`` × the scale in ``letters``, rounded once."""
-    scale = scale_of(letters) if letters else ""
-    if exponent is not None and len(exponent) > 9:
-        # Out of range whatever the scale; int() of long digits is slow.
-        value = float(f"{digits}e{exponent}")
-    elif scale == "mil":
-        value = float(digits if exponent is None else f"{digits}e{exponent}") * 254.0 / 1e7
-    elif scale:
-        value = float(f"{digits}e{int(exponent or 0) + SCALES[scale]}")
-    else:
-        value = float(digits if exponent is None else f"{digits}e{exponent}")
+    scale, power = scale_of(letters), exponent or "0"
+    if scale in SCALES and len(power) <= 9:  # longer ones are out of range whatever the scale, and slow
+        power = str(int(power) + SCALES[scale])
+    value = float(f"{digits}e{power}")
+    value = value * 254.0 / 1e7 if scale == "mil" else value
     if math.isinf(value):
         raise NumberError(f"{short(whole)} is larger than a double can hold", "the largest is about 1.8e308")
     if abs(value) < SMALLEST and any(c in "123456789" for c in digits):

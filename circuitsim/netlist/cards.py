@@ -192,11 +192,8 @@ class Files:
         if len(path) > limits.PATH:
             raise ValueError("is too long a file name")
         folder = os.path.dirname(including.path) if including.path else (self.roots[0] if self.roots else ".")
-        real = os.path.realpath(os.path.join(folder, path))
-        if self.allowed(real) and os.path.lexists(real):
-            return real
-        bare = re.split(r"[\\/]", path)[-1]
-        places = [(own, name) for own in self.search for name in (path, bare)]
+        real, bare = os.path.realpath(os.path.join(folder, path)), re.split(r"[\\/]", path)[-1]
+        places = [(folder, path), *((own, name) for own in self.search for name in (path, bare))]
         if ELSEWHERE.match(path) and not os.path.lexists(real):
             places.append((folder, bare))
         for own, name in places:
@@ -204,7 +201,7 @@ class Files:
             if self.allowed(other) and os.path.isfile(other):
                 return other
         bundled = os.path.join(_bundled.parts(), path)
-        if not re.search(r"[\\/]", path) and os.path.isfile(bundled):
+        if bare == path and os.path.isfile(bundled):
             return bundled
         if self.allowed(real):
             return real
@@ -303,22 +300,14 @@ class Place(Protocol):
         """The offset."""
 
 
+_COMMENT = re.compile(r";|(?:(?<=[\s,])|^)(?:\$(?!&)|//)")
+
+
 def uncommented(line: str) -> str:
     """``line`` up to its comment: ``;`` anywhere, ``$`` and ``//`` where a blank (or a comma) precedes them; ``$&x`` is
     a variable of a ``.control`` block.
     """
-    end = line.find(";")
-    if end >= 0:
-        line = line[:end]
-    for mark in ("$", "//"):
-        at = line.find(mark)
-        while at >= 0:
-            blank = at == 0 or line[at - 1].isspace() or line[at - 1] == ","
-            if blank and line[at + 1 : at + 2] != "&":
-                line = line[:at]
-                break
-            at = line.find(mark, at + 1)
-    return line
+    return _COMMENT.split(line, 1)[0]
 
 
 def cards(source: Source, first: int, take_plain: Callable[[Source, int, int], int]) -> Iterator[Card]:
@@ -426,13 +415,9 @@ def tokens(card: Card, start: int = 0, stop: int | None = None) -> Iterator[Toke
     text, position, glued = card.text, start, -1
     length = len(text) if stop is None else stop
     while (match := _NEXT.match(text, position, length)) is not None:
-        at = match.start(match.lastindex or 0)
-        if match.lastindex == 1:
-            token = Token(match.group(1), at, WORD, match.end(), card)
-        elif match.lastindex == 2:
-            token = Token(match.group(2), at, MARK, match.end(), card)
-        else:
-            token = delimited(card, at)
+        form = match.lastindex or 0
+        at = match.start(form)
+        token = delimited(card, at) if form > 2 else Token(match[form], at, (WORD, MARK)[form - 1], match.end(), card)
         if token.kind != MARK:
             if at == glued:
                 raise CardError(

@@ -38,8 +38,8 @@ from circuitsim.netlist.deck import Directive
 from circuitsim.netlist.definitions import Table, normal, table
 from circuitsim.netlist.expression import Code, Environment, Evaluator, outwards
 from circuitsim.netlist.parts import CODES, SWITCHES, ElementReader
-from circuitsim.netlist.scope import LEAST, Choice, Coupling, Scope, formula, value_of
-from circuitsim.units import NumberError, parse, short
+from circuitsim.netlist.scope import Choice, Coupling, Scope, formula, value_of
+from circuitsim.units import parse, short
 
 _HEAD = re.compile(r"\.(?:if|elseif|else|endif)\b", re.I)
 _EQUALS = re.compile(r"(?<![=<>!])=(?!=)")
@@ -234,28 +234,26 @@ def coupling(reader: DeckReader, card: Card) -> None:
 LARGEST_WINDOW = 1 << 18
 """Maximum number of characters matched together."""
 
-LONGEST_NUMBER = 300
-"""A number with fewer digits and no exponent neither overflows nor underflows."""
-
 _NAME = r"[!#%&*+\-./0-9:<>?@A-Z\[\\\]^_`a-z|~]"
 _NODES = rf"{_NAME}*+[ \t]++{_NAME}++[ \t]++{_NAME}++[ \t]++"
-# No unit, no capital M (milli or mega?), no A (atto or ampere?): these need a warning.
-_SIZE = r"(?:[0-9]++\.?+[0-9]*+|\.[0-9]++)(?:[eE][+-]?+[0-9]++)?+(?:[kKgGtTuUnNpPm]|[mM][eE][gG])?+"
+# No unit, no capital M (milli or mega?), no A (atto or ampere?): these need a warning; all are in a double's range.
+_DIGITS = r"(?:[0-9]{1,99}+\.?+[0-9]{0,99}+|\.[0-9]{1,99}+)(?:[eE][+-]?+[0-9]{1,2}+)?+"
+_SIZE = rf"{_DIGITS}(?:[kKgGtTuUnNpPm]|[mM][eE][gG])?+"
 _MODEL = rf"(?!(?i:{'|'.join(sorted(dialect.INSTANCE))})\s)[A-Za-z0-9_]++"
 _LINE = rf"(?:[Rr]{_NODES}\+?+{_SIZE}|[CLVIclvi]{_NODES}[+-]?+{_SIZE}|[Dd]{_NODES}{_MODEL})"
 _LINES = re.compile(rf"(?:[ \t]*+{_LINE}[ \t]*+\n(?=[A-Za-z.]))++")
 
 
 class _Numbers(dict[str, float]):
-    """Values by their text; nan where a double cannot hold one."""
+    """Values of plain lines by their text."""
 
     def __missing__(self, text: str) -> float:
-        short = len(text) < LONGEST_NUMBER and text.replace(".", "", 1).isdecimal()
         try:
-            value = self[text] = float(text) if short else parse(text) + 0.0
-        except NumberError:
-            value = self[text] = math.nan
-        return value
+            value = float(text)
+        except ValueError:
+            value = parse(text)
+        self[text] = value + 0.0  # no negative zero
+        return self[text]
 
 
 class DeckReader(definitions.Includes):
@@ -311,8 +309,7 @@ class DeckReader(definitions.Includes):
         names = words[::4]
         keys, kinds = [name.lower() for name in names], [CODES[name[0]] for name in names]
         values = [math.nan if kind == DIODE else known[word] for kind, word in zip(kinds, words[3::4])]
-        least = all(value >= LEAST[kind] or kind == DIODE for kind, value in zip(kinds, values))
-        if not least or len({*keys}) < len(keys) or not scope.index.keys().isdisjoint(keys):
+        if len({*keys}) < len(keys) or not scope.index.keys().isdisjoint(keys):
             whole, source.window = source.window, WINDOW
             return self.take_plain(source, number, start) if whole > WINDOW else start
         source.window = min(2 * source.window, LARGEST_WINDOW)
@@ -398,8 +395,7 @@ class DeckReader(definitions.Includes):
 
     def dot(self, card: Card, start: int) -> None:
         """Read a dot card."""
-        text = card.text[start : start + 40]
-        word = text.split()[0].split("=")[0].split("(")[0].lower()
+        word = re.split(r"[\s=(]", card.text[start : start + 40], maxsplit=1)[0].lower()
         after = start + len(word)
         if word in dialect.BARE:
             fields(card, after)

@@ -136,11 +136,6 @@ class ElementCard(NamedTuple):
     source: ControlledSource | None = None
 
 
-BESIDE = ElementCard._fields.index("numbers")
-NOTHING_BESIDE = tuple(ElementCard._field_defaults[name] for name in ElementCard._fields[BESIDE:])
-"""The fields after the value in the record of a plain element."""
-
-
 PLAIN = ElementCard(None)
 """The record of an element that states only its value."""
 
@@ -298,7 +293,7 @@ class Scope(Columns):
         plain = value is None or (isinstance(value, float) and value >= LEAST[code])
         position = self.element(code, name, first, second, number, stated.at.card)
         self.index[name.lower()] = position
-        if not plain or stated[BESIDE:] != NOTHING_BESIDE:
+        if not plain or stated != ElementCard(stated.at, value):
             self.stated[position] = stated
 
     def found(self, table: str, name: str) -> Any:
