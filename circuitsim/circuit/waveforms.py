@@ -187,27 +187,29 @@ class PiecewiseLinear(Waveform):
         self.repeat_from, end = repeat_from, float(t[-1])
         if repeat_from is None:
             self.periods, self.recurs_from = (), end
-            self._repeat(FAR, np.zeros(1), y[-1:], 0)
+            self._repeat(FAR, np.zeros((1, 1)), y[-1:], 0)
             return
         if not repeat_from < end:
             raise UsageError("a piecewise-linear waveform repeats from a time before its last corner")
         self.periods, self.recurs_from, again = [end - repeat_from], repeat_from, t > repeat_from
         offsets, first = np.append(repeat_from, t[again]) - repeat_from, np.interp(repeat_from, t, y)
-        self._repeat(end - repeat_from, offsets, np.append(first, y[again]))
+        self._repeat(end - repeat_from, offsets[None], np.append(first, y[again]))
 
-    def _repeat(self, period: float, offsets: np.ndarray, values: np.ndarray, count: float = math.inf) -> None:
-        """After the given corners, append ``count`` periods (s) with corners at ``offsets`` (n,) from the start of
-        each, s, the last at its end.
+    def _repeat(self, period: float, parts: np.ndarray, values: np.ndarray, count: float = math.inf) -> None:
+        """After the given corners, append ``count`` periods (s) with corners at the sums of ``parts`` (p, n) after the
+        start of each, the last at its end.
 
         Corners are numbered consecutively. Number 0 is the infinite past.
         """
-        given, early = np.append(-np.inf, self.times), np.where(offsets < period, offsets, np.inf)
+        given, early = np.append(-np.inf, self.times), parts.sum(axis=0) < period
         self._given, self._again, self._period = given.size, values.size, period
         self._last = self._given + self._again * count if count < math.inf else 2**62
-        self._times = np.append(given, self.times[-1] + early)
-        self._offsets = np.append(np.zeros(given.size), early)
+        self._times = np.append(given, np.where(early, self.times[-1] + parts.sum(axis=0), np.inf))
+        self._parts = np.pad(np.where(early, parts, np.inf), ((0, 0), (given.size, 0)))
         self._level = np.concatenate([self.values[:1], self.values, values])
-        self._slope = np.append(_slopes(np.diff(given), self._level[: given.size]), _slopes(np.diff(offsets), values))
+        self._slope = np.append(
+            _slopes(np.diff(given), self._level[: given.size]), _slopes(np.diff(parts).sum(axis=0), values)
+        )
         size = np.abs(self._level)
         size = np.where(self._slope != 0.0, np.maximum(size, np.roll(size, -1)), size)
         self._sizes = np.stack([size, np.abs(self._slope)], axis=1)
@@ -216,8 +218,10 @@ class PiecewiseLinear(Waveform):
         """Times of corners by number, inf beyond the last, and their places in the tables."""
         cycle = np.maximum((number - self._given) // self._again, 0)
         place = number - self._again * cycle
-        begin, end = (self.times[-1] + self._period * turns for turns in (cycle, cycle + 1))
-        time = np.where(number < self._given, self._times[place], np.minimum(begin + self._offsets[place], end))
+        time, end = (self.times[-1] + self._period * turns for turns in (cycle, cycle + 1))
+        for part in self._parts:
+            time = time + part[place]
+        time = np.where(number < self._given, self._times[place], np.minimum(time, end))
         return np.where(number < self._last, time, np.inf), place
 
     def _last_before(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -292,10 +296,12 @@ class Pulse(PiecewiseLinear):
         super().__init__([delay], [low])
         self.periods = [period if math.isinf(self.count) else math.inf]
         period, values = min(period, FAR), np.array([low, high, high, low])
-        times = np.cumsum([0.0, rise, width, fall])
+        parts = np.where(np.tri(4, 3, -1).T > 0.0, [[rise], [width], [fall]], 0.0)
+        times = parts.sum(axis=0)
         k = int(np.searchsorted(times, period))
         last = np.interp(period, times[k - 1 : k + 1], values[k - 1 : k + 1])
-        self._repeat(period, np.append(times[:k], [period] * 2), np.append(values[:k], [last, low]), self.count)
+        end = np.array([[period] * 2, [0.0] * 2, [0.0] * 2])
+        self._repeat(period, np.hstack([parts[:, :k], end]), np.append(values[:k], [last, low]), self.count)
 
     def cycles(self, until: float) -> float:
         """The pulses; see `Waveform.cycles`."""
