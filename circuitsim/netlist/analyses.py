@@ -86,9 +86,12 @@ def steps(model: Model, parameter: str) -> bool:
 OPTIONS = ("format", "file", "width", "precision", "filter", "delimiter", "timescalefactor", "index")
 """Options of Xyce's ``.print`` for the format of its file; without effect here."""
 
-_OPTION = re.compile(r"([^\W\d]\w*)\s*=\s*(?:\"[^\"]*\"|[^\s,{}]+)")
-_FORMULA = re.compile(r"par\s*\(\s*(['\"{])", re.IGNORECASE)
-_WIDTH = re.compile(r"\([^()]*\)")
+_ITEM = re.compile(
+    r"(?P<formula>par\s*\(\s*(?=['\"{])|(?=['{]))|(?P<option>[^\W\d]\w*)\s*=\s*(?:\"[^\"]*\"|[^\s,{}]+)"
+    r"|(?P<limits>\([^()]*\))|(?P<word>[^\s,])",
+    re.IGNORECASE,
+)
+"""A formula, an option, the axis limits of ngspice's ``.plot``, or the first character of a quantity."""
 
 
 def output(card: Card, word: str, at: int) -> Output:
@@ -101,29 +104,18 @@ def output(card: Card, word: str, at: int) -> Output:
     """
     text, requests = card.text, []
     analysis = ""
-    while at < len(text):
-        if text[at].isspace() or text[at] == ",":
-            at += 1
-        elif formula := _FORMULA.match(text, at):
-            token = delimited(card, formula.end() - 1)
-            requests.append("{" + token.text + "}")
-            at = text.find(")", token.end) + 1 or len(text)
-        elif text[at] in "{'":
+    while (item := _ITEM.search(text, at)) is not None:
+        at = item.end()
+        if item["formula"] is not None:
             token = delimited(card, at)
             requests.append("{" + token.text + "}")
-            at = token.end
-        elif found := _OPTION.match(text, at):
-            if found[1].lower() not in OPTIONS:
-                raise CardError(
-                    f"{word} has no option {short(found[1])!r}", card.at(at), f"known: {', '.join(OPTIONS)}"
-                )
-            at = found.end()
-        elif found := _WIDTH.match(text, at):
-            at = found.end()  # the axis limits of ngspice's .plot
-        else:
-            end = _end_of_word(card, at)
-            requests.append(text[at:end])
-            at = end
+            at = text.find(")", token.end) + 1 or len(text) if item["formula"] else token.end
+        elif item["option"] and item["option"].lower() not in OPTIONS:
+            message = f"{word} has no option {short(item['option'])!r}"
+            raise CardError(message, card.at(item.start()), f"known: {', '.join(OPTIONS)}")
+        elif item["word"]:
+            at = _end_of_word(card, item.start())
+            requests.append(text[item.start() : at])
     if requests and requests[0].lower() in dialect.PRINTED:
         analysis = requests.pop(0).lower()
     return Output(word[1:], analysis, tuple(requests), card.place())

@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from circuitsim import _bundled
@@ -209,7 +210,7 @@ class Files:
 
     def allowed(self, real: str) -> bool:
         """Whether a file lies in one of the folders that may be read."""
-        return any(real.startswith(root if root.endswith(os.sep) else root + os.sep) for root in self.roots)
+        return any(Path(real).is_relative_to(root) for root in self.roots)
 
     def read(self, real: str) -> tuple[str, Problem | None]:
         """The text of a file that `find` allowed; each is read once.

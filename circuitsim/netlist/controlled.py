@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import chain, combinations_with_replacement, repeat
+from itertools import chain, combinations_with_replacement, islice, repeat
 from itertools import count as count_from
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -112,17 +112,14 @@ class SourceCard(ElementReader):
 
     def __init__(self, reader: Any, card: Card) -> None:
         super().__init__(reader, card)
-        self.letter, self.after = self.name.text[0].lower(), self.name.end
-        heads: list[Token] = []
-        while len(heads) < 2 and (found := _HEAD.match(card.text, self.after)) is not None:
-            heads.append(Token(found.group(1), found.start(1), WORD, found.end(1), card))
-            self.after = found.end(1)
+        self.letter = self.name.text[0].lower()
+        heads = [*islice((t for t in tokens(card, self.name.end) if t.kind != MARK or t.text == "="), 2)]
         nodes = [reader.node(token) for token in heads]
         if len(nodes) < 2:
             raise CardError(
                 f"{self.shown} needs two output nodes", card.last, f"{self.letter.upper()}name first second …"
             )
-        self.nodes = nodes[0], nodes[1]
+        self.nodes, self.after = (nodes[0], nodes[1]), heads[1].end
 
     def take(self) -> None:
         """Add the element to the scope.

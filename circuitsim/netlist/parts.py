@@ -176,28 +176,6 @@ class Reader:
             raise CardError(f"{short(token.text)!r} cannot name a node", token.card.at(token.offset + at), hint)
         return self.scope.node(token.text)
 
-    def call(self, card: Card) -> None:
-        """Take an ``X`` card: nodes, the sub-circuit's name, ``PARAMS:`` or not, and its parameters."""
-        name, scope = next(tokens(card)), self.scope
-        self.check_name(name)
-        sorted_ = fields(card, name.end)
-        words = sorted_.take()
-        if words and words[-1].word in ("params:", "params"):
-            words.pop()
-        if not words:
-            raise CardError(
-                f"{short(name.text)} names no sub-circuit", card.last, "Xname node … subcircuit parameter=value …"
-            )
-        target = words.pop()
-        if target.kind != WORD:
-            raise CardError("the name of a sub-circuit is expected here", target)
-        nodes = array("q", [self.node(token) for token in words])
-        pairs = sorted_.named()
-        passed = {key.word: value_of(value, scope) for key, value in pairs}
-        scope.index[name.word] = -1 - len(scope.calls)
-        keys = {key.word: key for key, _ in pairs}
-        scope.calls.append(Call(card, name.text, nodes, target, passed, keys, len(scope.kind)))
-
 
 class ElementReader:
     """Parser of an element's card: R, D, V, I, L, C.
@@ -469,11 +447,10 @@ class ElementReader:
         for key, token in own:
             points = key.word == POINTS
             if wave is None or wave.name != "pwl" or (points and wave.numbers):
+                message, hint = f"{short(key.text)}= belongs to PWL", "leave it out, or write PWL(…)"
                 if points:
                     message, hint = "file= belongs to PWL without other points", "PWL file=points.txt"
-                    raise CardError(f"{self.shown}: {message}", token, hint)
-                message = f"{self.shown}: {short(key.text)}= belongs to PWL"
-                raise CardError(message, key, "leave it out, or write PWL(…)")
+                raise CardError(f"{self.shown}: {message}", token if points else key, hint)
             found: Any = self.reader.points(token) if points else self.value(token)
             wave = wave._replace(**{OF_PWL[key.word]: found})
         if value is None and wave is not None and (wave.numbers or wave.name not in MAY_BE_EMPTY):
@@ -534,6 +511,25 @@ class ElementReader:
         if model is not None:
             self.scope.modelled.setdefault(model.word, array("q")).append(len(self.scope.kind))
         self.scope.state(DIODE, self.name.text, first, second, ElementCard(self.name, numbers=counts, model=model))
+
+    def call(self) -> None:
+        """Take an ``X`` card: nodes, the sub-circuit's name, ``PARAMS:`` or not, and its parameters."""
+        self.words, name, scope = fields(self.card, self.name.end), self.name, self.scope
+        words = self.words.take()
+        if words and words[-1].word in ("params:", "params"):
+            words.pop()
+        if not words:
+            raise CardError(
+                f"{self.shown} names no sub-circuit", self.card.last, "Xname node … subcircuit parameter=value …"
+            )
+        target = words.pop()
+        if target.kind != WORD:
+            raise CardError("the name of a sub-circuit is expected here", target)
+        nodes, pairs = array("q", map(self.reader.node, words)), self.words.named()
+        passed = {key.word: self.value(value) for key, value in pairs}
+        scope.index[name.word] = -1 - len(scope.calls)
+        keys = {key.word: key for key, _ in pairs}
+        scope.calls.append(Call(self.card, name.text, nodes, target, passed, keys, len(scope.kind)))
 
     def switch(self) -> None:
         """Take a card of a switch.

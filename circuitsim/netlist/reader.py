@@ -351,7 +351,7 @@ class DeckReader(definitions.Includes):
             elif self.library and self.scope is self.top:
                 raise CardError("a library holds definitions, not elements", card, "put it in .subckt")
             elif head == "x":
-                self.call(card)
+                ElementReader(self, card).call()
             elif head == "k":
                 coupling(self, card)
             elif head in SWITCHES:
