@@ -80,7 +80,8 @@ _CARDS = frozenset((*definitions.CARDS, *dialect.OPTIONS, *dialect.ANALYSES))
 
 def forgotten(source: Source, top: Scope) -> Problem | None:
     """A warning if the title reads like a card of the deck whose scope is ``top``."""
-    card = Card(source, 1, uncommented(source.line(1))[:LONGEST_TITLE])
+    title = source.text.partition("\n")[0]
+    card = Card(Source(source.name, "", title), 1, uncommented(title)[:LONGEST_TITLE])
     words = card.text.lower().split(None, 1)
     if not words or (words[0] not in _CARDS and not is_element(card, top)):
         return None
@@ -128,7 +129,7 @@ def deck_of_text(text: str, file: str, folder: str | None, allowed: Sequence[str
 
 def _deck(source: Source, files: Files, warning: Problem | None, reading: Reading) -> Deck:
     titled = reading.titled
-    title = source.line(1).strip() if titled else ""
+    title = source.text.partition("\n")[0].strip() if titled else ""
     reader = DeckReader(files)
     reporter = reader.reporter
     if warning is not None:

@@ -52,6 +52,8 @@ from circuitsim.netlist.waveform import (
     FUNCTIONS,
     MAY_BE_EMPTY,
     RANDOM,
+    Waveform,
+    checked_waveform,
 )
 from circuitsim.units import scale_of, short
 
@@ -228,6 +230,9 @@ class ElementReader:
             first = self.parasitic(parasitic, (first, second), multiplier)
         multiplier = 1.0 if code == VOLTAGE else multiplier
         stated = stated._replace(multiplier=multiplier, tolerance=share, initial=at_first)
+        value, alone = stated.value, multiplier == 1.0 and not stated.numbers and stated.model is None
+        if alone and isinstance(value, float) and not (code == RESISTOR and value < 0.0):
+            checked(code, self.name.text, value, stated.at)
         self.scope.state(code, self.name.text, first, second, stated)
         if share is not None:
             self.reporter.gather(
@@ -454,6 +459,9 @@ class ElementReader:
             found: Any = self.reader.points(token) if points else self.value(token)
             wave = wave._replace(**{OF_PWL[key.word]: found})
         if value is None and wave is not None and (wave.numbers or wave.name not in MAY_BE_EMPTY):
+            known = tuple(v for v in wave.numbers if isinstance(v, float))
+            if wave.name == EXTERNAL or len(known) == len(wave.numbers):
+                checked_waveform(Waveform(wave.name, known), wave.at)
             return ElementCard(wave.at, wave, wave=wave, phasor=amplitude)
         if value is None and wave is not None:
             message = f"{wave.name.upper()} without numbers is 0 at the operating point (%s)"

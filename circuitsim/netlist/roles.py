@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 SPAN = 1e3
 """Default bounds as a factor relative to the values as written."""
 
-Place = tuple[int, str]
-"""The position of an element in the circuit, and the name of its parameter: empty for its own value."""
-
 
 class _Number(NamedTuple):
     """A trainable number; on one line numbers of one ``group`` have the same bounds.
 
     Attributes
     ----------
-    place : Place
+    element : int
+        Position in the circuit.
+    key : str
+        Name of its parameter; empty for its own value.
     name : str
     value : float
     unit : str
@@ -59,7 +59,8 @@ class _Number(NamedTuple):
         Whether both bounds must be positive.
     """
 
-    place: Place
+    element: int
+    key: str
     name: str
     value: float
     unit: str
@@ -245,7 +246,7 @@ class _Collected:
         self.circuit, self.switches = circuit, switches
         self.inputs: dict[int, None] = {}
         self.outputs: dict[tuple[int, int], None] = {}
-        self.bounds: dict[tuple[int, str], tuple[float, float]] = {}
+        self.bounds: dict[int, dict[str, tuple[float, float]]] = {}
         self.lines: list[str] = []
 
     def take(self, text: str) -> None:
@@ -272,8 +273,9 @@ class _Collected:
             tuple(names[k] for k in self.inputs),
             tuple((nodes[p], nodes[q]) for p, q in self.outputs),
             tuple(
-                Adjustable(".".join(filter(None, (names[k], key))), low, high)
-                for (k, key), (low, high) in sorted(self.bounds.items())
+                Adjustable(".".join(filter(None, (names[k], key))), *ends)
+                for k, inside in sorted(self.bounds.items())
+                for key, ends in sorted(inside.items())
             ),
             tuple(self.lines),
         )
@@ -281,7 +283,7 @@ class _Collected:
     def _inputs(self, body: str) -> None:
         for word in _WORD.findall(body):
             for k in self._elements(word, (VOLTAGE, CURRENT), "inputs are voltage or current sources"):
-                if (k, "") in self.bounds:
+                if k in self.bounds:
                     raise _Wrong(f"{self.circuit.names[k]} cannot be an input and trainable", word)
                 self.inputs[k] = None
 
@@ -317,18 +319,15 @@ class _Collected:
         first = body.split()[0]
         if not words:
             raise _Wrong("trainable names no element", first, "name at least one, as in 'trainable R*'")
-        groups: dict[str | int, dict[Place, _Number]] = {}
+        groups: dict[str | int, dict[str, _Number]] = {}
         for word in words:
             for number in self._numbers(word):
-                groups.setdefault(number.group, {})[number.place] = number
+                groups.setdefault(number.group, {})[number.name] = number
         for group in groups.values():
             self._bound(list(group.values()), options, first)
-        inside: dict[int, dict[str, tuple[float, float]]] = {}
-        for (k, key), ends in self.bounds.items():
+        for k in dict.fromkeys(number.element for group in groups.values() for number in group.values()):
             if k in self.circuit.devices:
-                inside.setdefault(k, {})[key] = ends
-        for k in dict.fromkeys(k for group in groups.values() for k, _ in group if k in inside):
-            _check_corners(self.circuit, k, inside[k], first)
+                _check_corners(self.circuit, k, self.bounds[k], first)
 
     def _numbers(self, word: str) -> list[_Number]:
         """The numbers named by a word of a trainable line."""
@@ -337,8 +336,7 @@ class _Collected:
             return of_devices
         own = parameter(circuit, word, self.switches)
         if own is not None and own.sort is Sort.SWITCH and own.elements[0] in self.switches:
-            place = own.elements[0], own.key
-            return [_Number(place, own.name, own.value, own.unit, own.name, free=own.value <= 0.0)]
+            return [_Number(own.elements[0], own.key, own.name, own.value, own.unit, own.name, free=own.value <= 0.0)]
         kind, _, _, value = circuit.columns()
         found = self._elements(word, TRAINABLE, _TRAINED)
         at_rest = [k for k in found if kind[k] in (RESISTOR, CURRENT)]  # what affects the operating point, if anything
@@ -350,7 +348,7 @@ class _Collected:
             if code == RESISTOR and value[k] == 0.0:
                 raise _Wrong(f"{name} has 0 Ω: a short has no conductance to train", word, "give it a resistance")
             free = code == CURRENT
-            numbers.append(_Number((k, ""), name, value[k], ELEMENTS[code].unit, code, free=free, positive=not free))
+            numbers.append(_Number(k, "", name, value[k], ELEMENTS[code].unit, code, free=free, positive=not free))
         return numbers
 
     def _of_devices(self, word: str) -> list[_Number]:
@@ -370,7 +368,7 @@ class _Collected:
             if not row.trainable:
                 what = f"there is no rule for the {row.name} of a {device.model.name}"
                 raise _Wrong(f"{name} cannot be trained: {what}", name)
-            found.append(_Number((k, row.name), name, float(value), row.unit, row.name, row.minimum))
+            found.append(_Number(k, row.name, name, float(value), row.unit, row.name, row.minimum))
         return found
 
     def _bound(self, numbers: Sequence[_Number], options: Mapping[str, float], word: str) -> None:
@@ -391,7 +389,7 @@ class _Collected:
                     "widen the bounds or change its value",
                     [number.name],
                 )
-        self.bounds.update(dict.fromkeys((number.place for number in numbers), (low, high)))
+            self.bounds.setdefault(number.element, {})[number.key] = low, high
 
     def _elements(self, word: str, kinds: tuple[int, ...], what: str) -> list[int]:
         """Elements called ``word``, or those of ``kinds`` that match it."""
