@@ -230,9 +230,6 @@ class ElementReader:
             first = self.parasitic(parasitic, (first, second), multiplier)
         multiplier = 1.0 if code == VOLTAGE else multiplier
         stated = stated._replace(multiplier=multiplier, tolerance=share, initial=at_first)
-        value, alone = stated.value, multiplier == 1.0 and not stated.numbers and stated.model is None
-        if alone and isinstance(value, float) and not (code == RESISTOR and value < 0.0):
-            checked(code, self.name.text, value, stated.at)
         self.scope.state(code, self.name.text, first, second, stated)
         if share is not None:
             self.reporter.gather(
