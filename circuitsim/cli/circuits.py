@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -61,9 +59,6 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
 }
 """For each analysis, the name of its files, its heading and its command."""
 
-SHOWN, LAST = 40, 5
-"""Maximum number of lines of a table on the terminal, and how many of them are from its end."""
-
 SEVERITY = (0, 3, 2, 1, 130)
 """Exit codes in order of severity, the worst last."""
 
@@ -99,7 +94,10 @@ def run_run(args: argparse.Namespace) -> int:
     with run_together(deck, filter(elsewhere, deck.notes)):
         for k, (name, heading, command) in enumerate(asked):
             print(f"{chr(10) * (k > 0)}{heading}\n{'-' * len(heading)}")
-            code = _one(args, name, command)
+            words = [command, args.deck, "--color", args.color, *["-v"] * args.verbose, *["--debug"] * args.debug]
+            words += ["--plot", os.path.join(args.plot, f"{name}.png")] if args.plot else []
+            words += ["--output", os.path.join(args.output, f"{name}.csv")] if args.output else ["--format", "table"]
+            code = main(words)
             worst = max(worst, code, key=SEVERITY.index)
             if code == SEVERITY[-1]:
                 break
@@ -114,28 +112,6 @@ def _left_out(deck: Deck, words: Sequence[str]) -> Iterator[Problem]:
             if wanted not in words:
                 message = f".{card.card} {card.text} is left out: the deck has no .{wanted}"
                 yield Problem("no-effect", message, card.location)
-
-
-def _one(args: argparse.Namespace, name: str, command: str) -> int:
-    """Run one command on the deck: print its table, shortened, and write its files."""
-    words = [command, args.deck, "--color", args.color, *["-v"] * args.verbose, *["--debug"] * args.debug]
-    words += ["--plot", os.path.join(args.plot, f"{name}.png")] if args.plot else []
-    if args.output:
-        return main([*words, "--output", os.path.join(args.output, f"{name}.csv")])
-    text = io.StringIO()
-    with contextlib.redirect_stdout(text):
-        code = main([*words, "--format", "table"])
-    print("\n\n".join(map(_shortened, text.getvalue().rstrip().split("\n\n"))))
-    return code
-
-
-def _shortened(table: str) -> str:
-    """A table shortened to at most `SHOWN` lines."""
-    lines = table.splitlines()
-    if len(lines) > SHOWN:
-        left = len(lines) - SHOWN
-        lines[SHOWN - LAST : -LAST] = [f"… {left:,} more rows (--output DIR writes all, --plot DIR draws them)"]
-    return "\n".join(lines)
 
 
 @command(

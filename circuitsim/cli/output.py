@@ -169,12 +169,25 @@ def present(
         draw((figure or result.plot)(), args.plot)
 
 
+SHOWN, LAST = 40, 5
+"""Maximum number of lines of a table of ``circuitsim run``, and how many of them are from its end."""
+
+
+def shortened(text: str) -> str:
+    """A text with at most `SHOWN` lines of each table."""
+    tables = [table.splitlines() for table in text.rstrip().split("\n\n")]
+    for lines in tables:
+        if (left := len(lines) - SHOWN) > 0:
+            lines[SHOWN - LAST : -LAST] = [f"… {left:,} more rows (--output DIR writes all, --plot DIR draws them)"]
+    return "\n\n".join(map("\n".join, tables)) + "\n"
+
+
 def deliver(content: str | bytes, path: str | None) -> None:
     """Print ``content``, or write it to ``path``, which ``circuitsim run`` says; bytes are for a file."""
     if isinstance(content, bytes):
         save(content, path or "")
     elif path is None or path == "-":
-        sys.stdout.write(content)
+        sys.stdout.write(content if alone() else shortened(content))
     else:
         save(content.encode(), path)
         if not alone():
