@@ -374,7 +374,8 @@ def _rounded(task: _Problem, x: np.ndarray, series: str) -> np.ndarray:
     # The most influential first, so that the others can compensate.
     for j in task.ohmic[np.argsort(-np.abs(task.jacobian(x)[:, task.ohmic]).max(axis=0), kind="stable")].tolist():
         free[j] = False
-        trials = [_changed(x, [j], value) for value in _around(values[j], x[j], 1)]
+        near = sorted(_around(values[j], x[j], 1).tolist(), key=lambda value: abs(value - x[j]))
+        trials = [_changed(x, [j], value) for value in near]
         x = min([task.fitted(trial, free, REFITS) for trial in trials] if free.any() else trials, key=task.error)
     for _ in range(PASSES):
         better = _exchanged(task, x, values)
