@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from circuitsim.circuit import ELEMENTS, Circuit
 from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import TopologyError
 from circuitsim.formats.table import Table
-from circuitsim.plotting.drawing import Drawing, Label, arrange
+from circuitsim.plotting.drawing import Drawing, arrange
 from circuitsim.plotting.figure import FAINT, INK, LARGEST, ROUNDING, letters, measured, new_figure, plain, title
 from circuitsim.units import format_quantity, short
 
@@ -54,9 +54,9 @@ def draw_circuit(source: OperatingPoint | Circuit) -> Figure:
     axes.set_axis_off()
     axes.set(aspect="equal", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     title(axes, drawing.circuit.title)
-    colours = potential_colours(drawing)
+    colours = colours_of(drawing)
     _paint(axes, drawing, colours, min(1.0, LARGEST / max(width, height)))
-    if colours is not None:
+    if drawing.point is not None:
         bar = figure.add_axes((1.0 - 0.95 / width, 0.5 / height, 0.14 / width, 1.0 - 1.1 / height))
         figure.colorbar(colours, cax=bar)
         bar.tick_params(labelsize=7, colors=INK)
@@ -68,16 +68,13 @@ def draw_circuit(source: OperatingPoint | Circuit) -> Figure:
     return figure
 
 
-def potential_colours(drawing: Drawing) -> ScalarMappable | None:
-    """The map from node voltage, V, to colour, over the range of a drawing; None without an operating point."""
-    if drawing.point is None:
-        return None
+def colours_of(drawing: Drawing) -> ScalarMappable:
+    """The map from node voltage, V, to colour, over the range of a drawing."""
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 
-    potentials = [s.potential for s in drawing.strokes if s.potential is not None]
-    potentials += [float(drawing.point.voltages[dot.node]) for dot in drawing.dots]
+    potentials = [shape.potential for shape in drawing.shapes if shape.potential is not None]
     low, high = min(potentials, default=0.0), max(potentials, default=0.0)
     pad = 0.5 if high - low <= ROUNDING * max(abs(low), abs(high)) else 0.0
     # The bright end of the map would be invisible on white paper.
@@ -95,7 +92,7 @@ def notes(drawing: Drawing) -> list[str]:
             words.append("filled diodes conduct")
         if not drawing.point.unique.all():
             words.append("* not unique")
-    if drawing.controls:
+    if any(shape.kind == "control" for shape in drawing.shapes):
         words.append("dashed: what controls a source or switch")
     dynamics = drawing.circuit.dynamics
     for (first, second), factor in () if dynamics is None else list(dynamics.coupled({}).items())[:5]:
@@ -106,73 +103,44 @@ def notes(drawing: Drawing) -> list[str]:
     return words
 
 
-def _paint(axes: Axes, drawing: Drawing, colours: ScalarMappable | None, scale: float) -> None:
+FILLS = {"body": "white", "filled": INK, "arrow": INK, "dot": INK, "control-head": FAINT}
+"""Colours of closed shapes."""
+
+
+def _paint(axes: Axes, drawing: Drawing, colours: ScalarMappable, scale: float) -> None:
     """Put a drawing on axes whose inches are ``scale`` inches of the figure."""
-    from matplotlib.collections import LineCollection, PolyCollection
-
-    def colour(volts: float | None) -> tuple[float, ...] | str:
-        return INK if colours is None or volts is None else tuple(colours.to_rgba(np.array([volts]))[0])
-
-    strokes, edge = drawing.strokes, scale * (1.4 if drawing.detailed else 0.5)
-    axes.add_collection(
-        LineCollection(
-            [s.points for s in strokes],
-            colors=[colour(s.potential) for s in strokes],
-            linewidths=[scale * s.width for s in strokes],
-            capstyle="round",
-            zorder=2,
-        )
-    )
-    fills = [INK if body.filled else "white" for body in drawing.bodies]
-    axes.add_collection(
-        PolyCollection(
-            [body.points for body in drawing.bodies], facecolors=fills, edgecolors=INK, linewidths=edge, zorder=1.5
-        )
-    )
-    axes.add_collection(
-        LineCollection(
-            [c.points for c in drawing.controls],
-            colors=FAINT,
-            linewidths=0.8 * scale,
-            linestyles=(0, (4, 3)),
-            zorder=1.4,
-        )
-    )
-    heads = [c.head for c in drawing.controls]
-    axes.add_collection(PolyCollection(heads, facecolors=FAINT, edgecolors="none", zorder=4))
-    axes.add_collection(PolyCollection([a.points for a in drawing.arrows], facecolors=INK, edgecolors="none", zorder=4))
-    if drawing.dots:
-        area = scale**2 * (34 if drawing.detailed else 5)
-        axes.scatter(
-            [dot.x for dot in drawing.dots],
-            [dot.y for dot in drawing.dots],
-            s=area,
-            c=[colour(drawing.potential(dot.node)) for dot in drawing.dots],
-            edgecolors=INK if drawing.detailed else "none",
-            linewidths=0.8,
-            zorder=5,
-        )
-    _write(axes, drawing.labels, scale)
-
-
-def _write(axes: Axes, labels: list[Label], scale: float) -> None:
+    from matplotlib.collections import PathCollection
+    from matplotlib.path import Path
     from matplotlib.patheffects import withStroke
 
+    shapes, edges, fills = drawing.shapes, list[Any](), list[Any]()
+    for shape, colour in zip(shapes, colours.to_rgba(np.array([s.potential or 0.0 for s in shapes])).tolist()):
+        ink = FAINT if shape.kind.startswith("control") else INK
+        edges.append(ink if shape.closed or shape.potential is None else colour)
+        fills.append("none" if not shape.closed else FILLS[shape.kind] if shape.potential is None else colour)
+    axes.add_collection(
+        PathCollection(
+            [Path(np.concatenate([s.points, s.points[: s.closed]])) for s in shapes],
+            edgecolors=edges,
+            facecolors=fills,
+            linewidths=[scale * s.width for s in shapes],
+            linestyles=[(0, (4, 3)) if s.kind == "control" else "-" for s in shapes],
+            capstyle="round",
+        )
+    )
     halo = [withStroke(linewidth=2.2 * scale, foreground="white")]
-    for text in (text for label in labels for text in label.texts):
+    for text in (text for _, texts in drawing.labels for text in texts):
         axes.text(
             text.x,
             text.y,
             plain(text.words),
             path_effects=halo,
-            zorder=6,
             fontsize=scale * text.size,
             color=FAINT if text.faint else INK,
             rotation=text.angle,
             rotation_mode="anchor",
             ha=text.ha,
-            va=text.va,
-            linespacing=1.0,
+            va="center",
             fontweight="bold" if text.bold else "normal",
         )
 

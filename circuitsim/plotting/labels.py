@@ -23,25 +23,22 @@ LABEL_COST, SYMBOL_COST, WIRE_COST = 1e6, 30.0, 4.0
 
 
 class Text(NamedTuple):
-    """One text: its anchor (x, y), in inches, and its alignment.
+    """One line of text; half of its height lies above its anchor (x, y), inches.
 
     Attributes
     ----------
     ha : {"left", "center", "right"}
         The part of the text at x.
-    va : {"bottom", "center", "top"}
-        The part of the text at y.
     angle : float
         Rotation about the anchor, degrees.
     size : float
         Points.
     """
 
-    x: float
-    y: float
     words: str
+    x: float = 0.0
+    y: float = 0.0
     ha: str = "center"
-    va: str = "center"
     angle: float = 0.0
     size: float = 7.5
     bold: bool = False
@@ -49,36 +46,27 @@ class Text(NamedTuple):
 
     def corners(self) -> np.ndarray:
         """The text's rectangle (4, 2), inches, with a free margin."""
-        lines = self.words.split("\n")
-        width = max(_advance(line, self.bold) for line in lines) * self.size / 72.0
-        height = LINE * self.size / 72.0 * len(lines)
+        width = _width(self.words, self.bold) * self.size / 72.0
         left = {"left": 0.0, "center": -0.5, "right": -1.0}[self.ha] * width - GAP
-        low = {"bottom": 0.0, "center": -0.5, "top": -1.0}[self.va] * height - GAP
-        box = np.array([(left, low), (left + width + 2 * GAP, low)])
-        box = np.concatenate([box, box[::-1] + (0.0, height + 2 * GAP)])
+        high = 0.5 * LINE * self.size / 72.0 + GAP
+        right = left + width + 2.0 * GAP
         cos, sin = math.cos(math.radians(self.angle)), math.sin(math.radians(self.angle))
+        box = np.array([(left, -high), (right, -high), (right, high), (left, high)])
         return box @ np.array([[cos, sin], [-sin, cos]]) + (self.x, self.y)
 
 
 Place = tuple[Text, ...]
-"""The texts of one label at one position."""
-
-
-def _advance(line: str, bold: bool) -> float:
-    """Width of a line of text, relative to its size; small texts are hinted to whole pixels, up to 4 % wider."""
-    if not line.strip():
-        return 0.3 * len(line)
-    return sum(_advance_of(character, bold) for character in line) * 1.04 + 0.05
+"""The lines of one label at one position."""
 
 
 @cache
-def _advance_of(character: str, bold: bool) -> float:
-    """Width of a character, relative to the size of the text."""
-    from matplotlib.font_manager import FontProperties, findfont, get_font
+def _width(words: str, bold: bool) -> float:
+    """Width of a line of text, relative to its size; small texts are hinted to whole pixels, up to 4 % wider."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
 
-    font = get_font(findfont(FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal")))
-    font.set_size(100.0, 72.0)
-    return float(font.load_char(ord(character)).linearHoriAdvance) / 65536.0 / 100.0
+    font = FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal", size=100.0)
+    return 0.0104 * float(text_to_path.get_text_width_height_descent(words, font, False)[0]) + 0.05
 
 
 class Placer:

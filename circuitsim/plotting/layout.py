@@ -20,7 +20,7 @@ import numpy as np
 from circuitsim.circuit import GROUND
 from circuitsim.plotting.sketch import Sketch
 
-LONG, DIAGONAL = 0.15, 1.3
+LONG, DIAGONAL = 0.15, 2.0
 """Costs of the square of a wire's excess length, and of a diagonal wire; one cell of excess length costs 1."""
 
 GROUND_SIDEWAYS, GROUND_ABOVE, GROUND_DIAGONAL = 0.8, 2.5, 2.0

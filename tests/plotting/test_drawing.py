@@ -37,7 +37,7 @@ def test_names_values_potentials_and_currents_are_written() -> None:
     figure = draw_circuit(circuitsim.solve(rectifier()))
     shown = [text.get_text() for text in figure.axes[0].texts]
     elements = ("V1  2 V", "R1  1 kΩ", "RL  1 kΩ", "D1", "D2", "1 mA", "0 A *", "-1 mA")
-    for text in (*elements, "in\n2 V", "a\n1 V", "out\n1 V"):
+    for text in (*elements, "in", "2 V", "a", "1 V", "out"):
         assert text in shown
     (footer,) = figure.texts
     lines = footer.get_text().splitlines()  # as many as the width of the figure asks for
@@ -61,15 +61,15 @@ def test_the_same_circuit_gives_the_same_bytes(form: str) -> None:
 
 
 def test_conducting_diodes_are_filled() -> None:
-    c = rectifier()
-    figure = draw_circuit(circuitsim.solve(c))
-    bodies = figure.axes[0].collections[1].get_facecolor()
-    # In the order of the elements: the circle of V1, then D1 (conducts) and D2 (does not).
-    assert [tuple(round(float(x), 2) for x in colour[:3]) for colour in bodies] == [
-        (1.0, 1.0, 1.0),
-        (0.19, 0.2, 0.23),
-        (1.0, 1.0, 1.0),
-    ]
+    point = circuitsim.solve(rectifier())
+    shapes = arrange(point).shapes
+    colours = draw_circuit(point).axes[0].collections[0].get_facecolor()
+    fills = {
+        point.circuit.names[shape.owner[1]]: tuple(round(float(x), 2) for x in colour[:3])
+        for shape, colour in zip(shapes, colours, strict=True)
+        if shape.kind in ("body", "filled")
+    }
+    assert fills == {"V1": (1.0, 1.0, 1.0), "D1": (0.19, 0.2, 0.23), "D2": (1.0, 1.0, 1.0)}
 
 
 def test_wires_are_as_wide_as_their_current() -> None:
@@ -166,15 +166,15 @@ def test_control_arrows_lead_from_nodes_and_branches_to_their_sources() -> None:
         "F1 0 h VS 2\nRH h 0 1k\nH1 k 0 R1 1k\nRK k 0 1k\n"
     )
     made = drawing.arrange(circuitsim.solve(circuit))
-    by_source = [circuit.names[arrow.element] for arrow in made.controls]
+    curves, heads = ([s for s in made.shapes if s.kind == kind] for kind in ("control", "control-head"))
+    by_source = [circuit.names[curve.owner[1]] for curve in curves]
     assert by_source == ["E1", "E1", "G1", "F1", "H1"]
-    dots = {circuit.node_names[dot.node]: (dot.x, dot.y) for dot in made.dots}
-    for arrow, node in zip(made.controls, ("a", "f", "e")):
-        assert np.hypot(*(arrow.points[0] - dots[node])) < 0.1
-    for arrow in made.controls:
-        body = next(body.points for body in made.bodies if body.element == arrow.element)
-        assert 0.05 < np.hypot(*(arrow.points[-1] - body.mean(0))) < 0.4
-        assert (arrow.head >= made.low - 0.2).all() and (arrow.head <= made.high + 0.2).all()
+    for curve, node in zip(curves, ("a", "f", "e")):
+        assert np.hypot(*(curve.points[0] - made.where[made.dots[circuit.node_index(node)]])) < 0.1
+    for curve, head in zip(curves, heads, strict=True):
+        body = next(shape.points for shape in made.shapes if shape.kind == "body" and shape.owner == curve.owner)
+        assert 0.05 < np.hypot(*(curve.points[-1] - body.mean(0))) < 0.4
+        assert (head.points >= made.low - 0.2).all() and (head.points <= made.high + 0.2).all()
     text = circuit_svg(circuit)
     assert text.count('class="control"') == text.count('class="control-head"') == 5
     (footer,) = draw_circuit(circuit).texts
@@ -182,7 +182,7 @@ def test_control_arrows_lead_from_nodes_and_branches_to_their_sources() -> None:
 
 
 def test_circuits_without_controlled_sources_have_no_control_arrows() -> None:
-    assert drawing.arrange(rectifier()).controls == []
+    assert not any(shape.kind == "control" for shape in arrange(rectifier()).shapes)
 
 
 def test_plus_stands_at_the_first_node_of_sources() -> None:
@@ -192,7 +192,7 @@ def test_plus_stands_at_the_first_node_of_sources() -> None:
     circuit.vcvs("E1", "b", "0", ("a", "0"), 2.0)
     circuit.resistor("R1", "b", "0", 1.0)
     for k in (0, 1):
-        lines = symbol(circuit, k).lines
+        lines = [np.array(line) for line in symbol(circuit, k).lines]
         along = [line for line in lines if (line[:, 1] == 0.0).all()]
         across = [line for line in lines if (line[:, 0] == line[0, 0]).all()]
         assert len(along) == 1 and (along[0][:, 0] < 0.0).all()
@@ -216,7 +216,8 @@ def test_switches_and_breakdown_have_their_symbols() -> None:
     assert lever[0][1] < 0.05 < lever[1][1]
     assert len(symbol(closed, closed.element_index("D1")).lines[0]) == 4
     assert len(symbol(closed, closed.element_index("D2")).lines[0]) == 2
-    assert any(arrow.element == s1 for arrow in arrange(solve(loads(deck.format(volts=1)))).controls)
+    shapes = arrange(solve(loads(deck.format(volts=1)))).shapes
+    assert any(shape.kind == "control" and shape.owner[1] == s1 for shape in shapes)
 
 
 def test_symbols_of_a_dense_circuit_would_overprint() -> None:
@@ -229,7 +230,7 @@ def test_symbols_of_a_dense_circuit_would_overprint() -> None:
 def test_two_layers_with_two_elements_a_node_are_drawn_in_layers() -> None:
     cells = [f"R{k}_{j} a{k} b{j} 1k" for k in range(4) for j in range(5)]
     drawing = arrange(loads("\n".join(["layers", *(f"V{k} a{k} 0 1" for k in range(4)), *cells, ""])))
-    assert drawing is not None and len({round(dot.x, 6) for dot in drawing.dots}) == 2
+    assert drawing is not None and len({round(drawing.where[v, 0], 6) for v in drawing.dots.values()}) == 2
 
 
 def test_the_legend_mentions_diodes_where_there_are_some() -> None:

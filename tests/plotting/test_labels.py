@@ -86,10 +86,10 @@ def test_parallel_elements_do_not_lie_on_other_symbols() -> None:
     drawing = arrange(solve(circuitsim.loads(FIVE)))
     names = drawing.circuit.names
     lines: dict[str, list[np.ndarray]] = {}
-    for stroke in drawing.strokes:
-        if stroke.element >= 0:
-            steps = np.linspace(stroke.points[:-1], stroke.points[1:], 40).reshape(-1, 2)
-            lines.setdefault(names[stroke.element], []).append(steps)
+    for shape in drawing.shapes:
+        if shape.kind == "wire" and shape.owner[0] == "element":
+            steps = np.linspace(shape.points[:-1], shape.points[1:], 40).reshape(-1, 2)
+            lines.setdefault(names[shape.owner[1]], []).append(steps)
     points = {name: np.concatenate(parts) for name, parts in lines.items()}
     for other in ("V1", "R4", "R5", "I1"):
         low, high = points[other].min(0), points[other].max(0)
