@@ -84,10 +84,6 @@ class Interval:
         """The hull of both."""
         return Interval([np.minimum(self.low, other.low), np.maximum(self.high, other.high)])
 
-    def __and__(self, other: Interval) -> Interval:
-        """The intersection of two enclosures."""
-        return Interval([np.maximum(self.low, other.low), np.minimum(self.high, other.high)])
-
     def __abs__(self) -> Interval:
         return Interval([np.maximum(np.maximum(self.low, -self.high), 0.0) + 0.0, np.abs(self.ends).max(axis=0)])
 
@@ -167,7 +163,7 @@ def _of_two(op: int, x: Enclosure, y: Enclosure) -> Enclosure:
         around = (v.low <= 0.0) & (v.high >= 0.0)
         part = Interval(ALL).where(around, v.through(lambda t: 1.0 / t))
         value, undefined = u * part, undefined | around
-        slope = (du - value * dv) * part & (du * v - u * dv) * part * part
+        slope = (du - value * dv) * part
     else:
         best: Any = np.minimum
         first, second = u.high <= v.low, v.high <= u.low

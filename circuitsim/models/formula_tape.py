@@ -54,9 +54,8 @@ STEPS = 400
 ROUNDED = 2e-16
 """Final step as a fraction of the current."""
 
-FAR, TINY, JUMP = 16.0, 1e-250, 2.0**-20
-"""Ratio of a bracket's ends from which exponents are bisected; a current that counts as zero, A; the fraction of the
-far end that is tried if the near one is zero."""
+TINY, JUMP = 1e-250, 2.0**-20
+"""A current that counts as zero, A; the fraction of a bracket's far end that is tried if the near one is zero."""
 
 
 def unary(op: Any, arg: Any, x: Any) -> tuple[Any, Any]:
@@ -154,13 +153,11 @@ def evaluate(p: Any, u: Any) -> tuple[Any, Any]:
 
 
 def between(low: Any, high: Any) -> Any:
-    """The midpoint of a bracket on one side of zero, A; in the exponent where its ends are far apart."""
+    """The geometric mean of a bracket's ends on one side of zero, A."""
     near, far = (low, high) if abs(low) < abs(high) else (high, low)
     if abs(near) < TINY:
         return JUMP * far if abs(far) > TINY else 0.5 * far
-    if abs(far) > FAR * abs(near):
-        return math.copysign(math.sqrt(abs(near)) * math.sqrt(abs(far)), far)
-    return 0.5 * (low + high)
+    return math.copysign(math.sqrt(abs(near)) * math.sqrt(abs(far)), far)
 
 
 def inverse(p: Any, u: Any) -> tuple[Any, Any]:
