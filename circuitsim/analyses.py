@@ -12,7 +12,7 @@ from circuitsim.analysis.sweep_result import Sweep
 from circuitsim.arguments import NAMES, checked, instance
 from circuitsim.errors import CircuitError, ResultWarning
 from circuitsim.formats.result import Result
-from circuitsim.measurements import measure_sweep
+from circuitsim.measurements import Abscissa, EventError, Failed, MeasurementError, OverSweep, measure_all, not_measured
 from circuitsim.netlist.deck import (
     OVER_TIME,
     Deck,
@@ -25,10 +25,11 @@ from circuitsim.netlist.deck import (
 )
 from circuitsim.small_signal import AcResult, ac, ac_sweep
 from circuitsim.small_signal.sensitivity import sensitivity, transfer_function
-from circuitsim.small_signal.stepped import measure_all as over_frequency
+from circuitsim.small_signal.stepped import OverFrequency
+from circuitsim.stepped import measure_each
 from circuitsim.time_domain import TransientResult, transient, transient_sweep
 from circuitsim.time_domain.fourier import requests, series
-from circuitsim.time_domain.measure import EventError, Failed, MeasurementError, measure_all, not_measured
+from circuitsim.time_domain.measure import OverTime
 
 
 class Results(dict[str, Any]):
@@ -60,9 +61,9 @@ def run(deck: Deck, leave: Collection[str] = (), **options: Any) -> Results:
     Returns
     -------
     dict
-        ``op``: `OperatingPoint`; ``dc``: `Sweep`; ``tran``: `TransientResult`, or with ``.step`` a `TransientSweep`;
-        ``meas``: value or None by name; ``four``: list of `FourierSeries`; ``ac``: `AcResult`, or with ``.step`` an
-        `AcSweep`; ``tf``: list of `Transfer`; ``sens``: `Sensitivity`.
+        ``op``: `OperatingPoint`; ``dc``: `Sweep`, of several axes with its ``measured``; ``tran``: `TransientResult`,
+        or with ``.step`` a `TransientSweep`; ``meas``: value or None by name; ``four``: list of `FourierSeries`;
+        ``ac``: `AcResult`, or with ``.step`` an `AcSweep`; ``tf``: list of `Transfer`; ``sens``: `Sensitivity`.
 
     Raises
     ------
@@ -103,7 +104,11 @@ def run(deck: Deck, leave: Collection[str] = (), **options: Any) -> Results:
         if result is not None:
             found[name] = result
         if isinstance(result, TransientResult | AcResult | Sweep) and (texts := measurements_of(deck, name)):
-            found.setdefault("meas", {}).update(measured(deck, result, texts))
+            values = measured(deck, result, texts)
+            if isinstance(values, Sweep):
+                found[name].measured = values
+            else:
+                found.setdefault("meas", {}).update(values)
         if isinstance(result, TransientResult):
             for request in requests(deck, (), result.stop):
                 found.setdefault("four", []).extend(series(result, request, lowered(deck)))
@@ -147,8 +152,8 @@ def refusing(deck: Deck, asked: Sequence[str] = ()) -> Failed:
 
 def measured(
     deck: Deck, found: TransientResult | AcResult | Sweep, own: Sequence[str], asked: Sequence[str] = ()
-) -> dict[str, float | None]:
-    """Measurements of an analysis result.
+) -> dict[str, float | None] | Sweep:
+    """Measurements of an analysis result; of a sweep of several axes a row for all values of those but the first.
 
     Parameters
     ----------
@@ -164,10 +169,13 @@ def measured(
     UsageError
         One of ``asked`` failed.
     """
-    texts, refuse = [*own, *asked], refusing(deck, asked)
+    texts = [*own, *asked]
     if not texts:
         return {}
+    if isinstance(found, Sweep) and len(found.shape) > 1:
+        return measure_each(deck, found, texts, asked)
     if isinstance(found, Sweep):
-        return measure_sweep(deck, found, texts, refuse)
-    measure: Callable[..., dict[str, float | None]] = over_frequency if isinstance(found, AcResult) else measure_all
-    return measure(found, texts, lowered(deck), refuse)
+        over: Abscissa = OverSweep(deck, found)
+    else:
+        over = OverFrequency(found) if isinstance(found, AcResult) else OverTime(found)
+    return measure_all(over, texts, lowered(deck), refusing(deck, asked))

@@ -204,6 +204,14 @@ PATH = instance("a file name", str, os.PathLike)
 PATHS = listed("a folder or file", str, os.PathLike)
 VALUES = table(real, "{'C1': 2.5}")
 
+
+def target(what: str, value: Any) -> Any:
+    """The name of a file to write."""
+    if not os.fspath(PATH(what, value)) or os.path.isdir(value):
+        raise refused(what, value, "the name of a file")
+    return value
+
+
 BY_NAME: dict[str, Rule] = {
     "budget": COUNT,
     "confidence": number(0, 1, between=True),

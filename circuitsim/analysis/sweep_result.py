@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from circuitsim.analysis.operating_point import Status, cause_of, status_of, war
 from circuitsim.errors import CircuitError, Problem, look_up
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
-
-if TYPE_CHECKING:
-    from circuitsim.analysis.sweep_axes import Axis
 
 
 class Failure(NamedTuple):
@@ -55,8 +52,11 @@ class Sweep(Result):
         Warnings about the operating points, each once.
     shape : tuple of int
         Number of values of each axis, in the order of ``axes``.
+    measured : Sweep or None
+        Measurements over the first axis, a row for all values of the others, if `circuitsim.run` makes them.
     """
 
+    measured: Sweep | None = None
     PICTURE = "curves.plot_sweep"
 
     def __init__(
@@ -128,10 +128,13 @@ class Sweep(Result):
         }
 
     def tables(self) -> dict[str, Table]:
-        """``points``: the axes, ``status``, and the columns (nan where unsolved)."""
+        """``points``: the axes, ``status``, and the columns (nan where unsolved); and ``measurements``, if any."""
         status = [status.value for status in self.status]
         units = tuple(self.units.get(name, "") for name in self.header)
-        return {"points": Table(tuple(self.header), units, (*self.axes.values(), status, *self.columns.values()))}
+        points = Table(tuple(self.header), units, (*self.axes.values(), status, *self.columns.values()))
+        return {"points": points} | (
+            {} if self.measured is None else {"measurements": self.measured.tables()["points"]}
+        )
 
     def _picture(self) -> str:
         return super()._picture() if self.columns and self.shape[0] > 1 else ""
@@ -145,44 +148,4 @@ class Sweep(Result):
         return "certified: every point whose status is solved"
 
 
-def runs(
-    title: str,
-    axes: Sequence[Axis],
-    varied: np.ndarray,
-    shape: tuple[int, ...],
-    inner: tuple[str, str, np.ndarray],
-    columns: Mapping[str, str],
-    tables: Sequence[np.ndarray],
-    measured: Sequence[Mapping[str, float | None]],
-    errors: Mapping[int, CircuitError],
-) -> tuple[Sweep, Sweep]:
-    """Runs at varied values (axes, runs): their curves, and what was measured, nan where that failed.
-
-    Parameters
-    ----------
-    inner : (str, str, array)
-        Name, unit and values of the axis of the curves, which runs fastest.
-    columns : mapping of str to str
-        Names and units of the curves.
-    tables : sequence of arrays
-        Of each run (columns, values) up to where it ended with an error: nan behind.
-    """
-    name, unit, values = inner
-    n, failures = values.size, list[Failure]()
-    whole = np.full((len(columns), len(tables) * n), np.nan)
-    for k, table in enumerate(tables):
-        whole[:, k * n : k * n + table.shape[1]] = table
-        if k in errors:
-            failures += [Failure(k * n + row, errors[k]) for row in range(table.shape[1], n)]
-    labels, units = dict(zip((axis.label for axis in axes), varied)), {axis.label: axis.unit for axis in axes}
-    rows = {name: np.tile(values, len(tables))} | {label: np.repeat(own, n) for label, own in labels.items()}
-    waves = dict(zip(columns, whole))
-    names = dict.fromkeys((own for run in measured for own in run), "")
-    numbers = {own: np.array([np.nan if (x := run.get(own)) is None else x for run in measured]) for own in names}
-    return (
-        Sweep(title, rows, waves, {name: unit} | units | dict(columns), failures, [], (n, *shape)),
-        Sweep(title, labels, numbers, units | names, [Failure(*pair) for pair in errors.items()], [], shape),
-    )
-
-
-__all__ = ["Failure", "Sweep", "runs"]
+__all__ = ["Failure", "Sweep"]

@@ -30,7 +30,6 @@ from circuitsim.formats.strict_json import dumps
 from circuitsim.formats.table import Table
 from circuitsim.netlist import load
 from circuitsim.netlist.deck import (
-    CARDS,
     OVER_TIME,
     Deck,
     FourierCard,
@@ -328,7 +327,7 @@ def _structure(report: Report, deck: Deck, roles: Roles | None) -> str:
         ("free–free diodes", report.free_diodes, "diodes between two unknown node voltages"),
         ("voltage loops", report.voltage_loops, "loops of voltage sources and shorts: currents not unique"),
     ]
-    asked = [f".{(CARDS.get(type(own)) or own.card).lstrip('.')}" for own in deck.analyses]  # type: ignore[union-attr]
+    asked = [f".{own.card}" for own in deck.analyses]
     rows.append(("analyses", len(asked), ", ".join(asked) or "none requested: solve computes the operating point"))
     if roles is not None:
         named = roles.inputs, roles.output_names, [a.name for a in roles.trainable]

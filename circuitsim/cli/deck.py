@@ -102,8 +102,8 @@ def printed(deck: Deck, kinds: tuple[str, ...], spelled: Callable[[str], str] = 
 
     if (text := columns_of(deck, kinds)) is None:
         return None
-    for card in deck.analyses:
-        if isinstance(card, Output) and card.analysis in kinds:
+    for card in deck.of_kind(Output):
+        if card.analysis in kinds:
             try:
                 parse_probes(spelled(" ".join(card.requests)), deck.operating_circuit)
             except UsageError as error:

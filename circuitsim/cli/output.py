@@ -155,9 +155,9 @@ def present(
         if args.format == "csv":
             content = main.csv()
         else:
-            from circuitsim.formats.rawfile import swept
+            from circuitsim.formats.rawfile import rawfile
 
-            content = swept(title, main, plot)
+            content = rawfile(title, main, plot)
     if args.format == "raw" and args.binary:
         from circuitsim.formats.rawfile import binary
 

@@ -7,6 +7,7 @@ import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from circuitsim.cli.options import command
 from circuitsim.cli.output import alone, check_targets, present
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, called, late_progress, working
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
-from circuitsim.formats.rawfile import swept
+from circuitsim.formats.rawfile import rawfile
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
 from circuitsim.netlist.deck import (
@@ -57,7 +58,7 @@ def show(
 ) -> None:
     """`present` a result with its measurements, of one run or several: below its table, in JSON, else in lines of
     standard error; with ``--measure`` only the measurements are shown."""
-    from circuitsim.time_domain.measure import measurements_table
+    from circuitsim.measurements import measurements_table
 
     if isinstance(measured, Sweep):
         table: Table | Result = measured
@@ -79,7 +80,7 @@ def show(
         print(f"measured{place}: {', '.join(map('{} = {}'.format, own, words))}", file=sys.stderr)
 
 
-def _measured(deck: Deck, found: Any, own: Sequence[str], asked: Sequence[str] = ()) -> Mapping[str, float | None]:
+def _measured(deck: Deck, found: Any, own: Sequence[str], asked: Sequence[str] = ()) -> Any:
     """See `circuitsim.analyses.measured`; its modules are not imported for nothing."""
     if not own and not asked:
         return {}
@@ -156,7 +157,10 @@ def run_sweep(args: argparse.Namespace) -> int:
     with working("sweep", args) as how:
         found = called(sweep, args, deck, **how | {"vary": asked, "columns": columns})
     report([w for w in found.warnings if w not in deck.notes], args.verbose)
-    show(found, args, {"points": found}, _measured(deck, found, texts, args.measure))
+    measured = _measured(deck, found, texts, args.measure)
+    if isinstance(measured, Sweep):
+        report(measured.warnings)
+    show(found, args, {"points": found}, measured)
     check_runs(found, "points have no operating point")
     return 0
 
@@ -211,10 +215,10 @@ examples:
 )
 def run_tran(args: argparse.Namespace) -> int:
     """Run the transient analysis, or find the periodic steady state, and print the waveforms."""
+    from circuitsim.measurements import check_asked
     from circuitsim.time_domain import ImplicitResult, TransientResult, steady_state, transient
     from circuitsim.time_domain.deck import setting
     from circuitsim.time_domain.fourier import requests
-    from circuitsim.time_domain.measure import check_asked
 
     check_steady(args)
     if args.format == "raw" and (args.events or args.measure or args.fourier):
@@ -237,7 +241,7 @@ def run_tran(args: argparse.Namespace) -> int:
         note_steps(deck, "--steady")
     else:
         own = called(setting, args, deck)
-        texts, span = measurements_of(deck, "tran"), (own.begin, own.grid.stop)
+        texts, span = measurements_of(deck, "tran"), (own.begin, own.stop)
         check_asked(deck, own.circuit, span, args.measure)
     harmonics = requests(deck, args.fourier, span[1])
     found: TransientResult
@@ -331,11 +335,21 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str | Non
     if getattr(args, "events", False):
         present(found, args, {"events": found.events})
     else:
-        show(found.waves, args, {"waveforms": found.waves}, found.measured)
+        raw: dict[str, Any] = {} if args.measure else {"raw": partial(_plots, found.waves, found.measured)}
+        show(found.waves, args, {"waveforms": found.waves}, found.measured, **raw)
     if interrupt.asked:
         print(f"interrupted after {len(found.measured)} runs; results so far", file=sys.stderr)
     check_runs(found.measured, "runs ended with an error")
     return INTERRUPTED if interrupt.asked else 0
+
+
+def _plots(waves: Sweep, runs: Sweep) -> str:
+    """The rawfile of several transients: a plot for each, whose title has its values."""
+    n, names, plots = waves.shape[0], (TIME, *waves.columns), ""
+    units, columns = tuple(waves.units[name] for name in names), [waves[name].reshape(-1, n) for name in names]
+    for row, values in enumerate(zip(*columns)):
+        plots += rawfile(f"{waves.title} ({_place(runs, row)})", Table(names, units, values), "Transient Analysis")
+    return plots
 
 
 def check_steady(args: argparse.Namespace) -> None:
@@ -403,7 +417,7 @@ def run_ac(args: argparse.Namespace) -> int:
         return plot_bode(title, table)
 
     def raw() -> str:
-        return swept(title, Table(*zip(*phasor_columns(found, probes, over))), "AC Analysis")  # type: ignore[arg-type]
+        return rawfile(title, Table(*zip(*phasor_columns(found, probes, over))), "AC Analysis")  # type: ignore[arg-type]
 
     values = _measured(deck, found, measurements_of(deck, "ac"), args.measure)
     show(found, args, {"response": table}, values, found.checks(), figure=figure, raw=raw)

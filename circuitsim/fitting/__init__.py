@@ -118,12 +118,12 @@ class TimedDeck:
         """
         circuit, switches = self.at(values)
         own, couplings = self.setting, self.deck.following.couplings
-        waves = {**own.waves, **inputs}
+        waves = {**own.waveforms, **inputs}
         if self.steady:
             return steady_state(circuit, waves, None, own.initial, points, self.tolerance, switches, couplings)
         return transient(
             circuit,
-            own.grid.stop,
+            own.stop,
             waves,
             own.initial,
             points,
@@ -131,7 +131,7 @@ class TimedDeck:
             switches,
             couplings,
             held=own.held,
-            max_step=own.longest,
+            max_step=own.max_step,
         )
 
     def text(self, values: Sequence[float] | np.ndarray) -> str:

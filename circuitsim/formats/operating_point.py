@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from circuitsim.formats.columns import Cell, csv, quantity, scale_of, shown, table
-from circuitsim.formats.rawfile import Variable, rawfile
+from circuitsim.formats.rawfile import rawfile
+from circuitsim.formats.table import Table
 
 SMALLEST_SHARE = 1e-24
 """Of the largest voltage, current or power: what the table shows as 0. One column has parts of unlike scales (a
@@ -33,9 +34,9 @@ def _csv_rows(point: Mapping[str, Any]) -> Iterator[list[Cell]]:
 
 def as_raw(point: Mapping[str, Any]) -> str:
     """A SPICE3 rawfile: ``v(node)`` and ``i(element)`` in lower case, as ngspice names its vectors."""
-    volts = [Variable(f"v({name.lower()})", "voltage", [v]) for name, v in point["nodes"].items() if name != "0"]
-    amperes = [Variable(f"i({name.lower()})", "current", [b["current"]]) for name, b in point["branches"].items()]
-    return rawfile(point["title"], "Operating Point", [*volts, *amperes])
+    volts = [(f"v({name})", "V", [v]) for name, v in point["nodes"].items() if name != "0"]
+    amperes = [(f"i({name})", "A", [branch["current"]]) for name, branch in point["branches"].items()]
+    return rawfile(point["title"], Table(*zip(*volts, *amperes)), "Operating Point")
 
 
 def as_table(point: Mapping[str, Any]) -> str:

@@ -230,7 +230,7 @@ class JunctionDiode(SmoothDevice):
         row = self.row()
         if (
             row[0] < 0.0
-            or (self.bv is not None and self._by_temperature(self.bv, self.tbv1, self.tbv2, self.tcv) <= 0.0)
+            or (self.bv is not None and self.by_temperature(self.bv, self.tbv1, self.tbv2, self.tcv) <= 0.0)
             or row[10] <= 0.0
         ):
             raise ValueError(f"its temperature coefficients make RS, BV or IKF negative at {self.temp:g} °C")
@@ -249,16 +249,16 @@ class JunctionDiode(SmoothDevice):
         thermal, cells = BOLTZMANN * kelvin, self.area * self.m
         saturation = getattr(self, "is") * cells * self._growth(self.n)
         vt, vb = self.n * thermal, (self.n if self.nbv is None else self.nbv) * thermal
-        bv = None if self.bv is None else self._by_temperature(self.bv, self.tbv1, self.tbv2, self.tcv)
+        bv = None if self.bv is None else self.by_temperature(self.bv, self.tbv1, self.tbv2, self.tcv)
         knee = _knee(saturation, thermal, vb, bv, self.ibv * self.m) if 0.0 < saturation < math.inf else math.inf
         saturation += (self.jsw or 0.0) * self.pj * self.m * self._growth(1.0)
         cubic = (3.0 * vt / (knee * math.e)) ** 3
         nr, mj = 1.0 if self.nr is None else self.nr, 0.5 if self.mj is None else self.mj
         potential = _potential_at(kelvin, nominal, 1.0 if self.vj is None else self.vj)
         recombination = (0.0 if self.isr is None else self.isr) * cells * self._growth(nr)
-        high = math.inf if self.ikf is None else self._by_temperature(self.ikf, self.tikf) * cells
+        high = math.inf if self.ikf is None else self.by_temperature(self.ikf, self.tikf) * cells
         static = (
-            self._by_temperature(self.rs, self.trs1, self.trs2) / cells,
+            self.by_temperature(self.rs, self.trs1, self.trs2) / cells,
             saturation,
             vt,
             knee,
@@ -274,10 +274,20 @@ class JunctionDiode(SmoothDevice):
         fc = 0.5 if self.fc is None else min(self.fc, MOST_FORWARD)
         return *static, depletion, fc, self.tt or 0.0, 0.0, 0.0
 
-    def _by_temperature(
+    def by_temperature(
         self, value: float, linear: float | None, square: float | None = None, falls: float | None = None
     ) -> float:
-        """A value at the device's temperature, by coefficients relative to it (1/K, 1/K²) and its fall (per K)."""
+        """A value at the device's temperature.
+
+        Parameters
+        ----------
+        value : float
+            At ``tnom``.
+        linear, square : float or None
+            Coefficients relative to it, 1/K and 1/K².
+        falls : float or None
+            Its fall, per K.
+        """
         rise = self.temp - self.tnom
         return value * (1.0 + ((square or 0.0) * rise + (linear or 0.0)) * rise) - (falls or 0.0) * rise
 

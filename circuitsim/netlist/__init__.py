@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from circuitsim._moved import at_first_use
-from circuitsim.arguments import anything, checked, instance
+from circuitsim.arguments import anything, checked, instance, target
 from circuitsim.errors import DeckWarning, NetlistError, Problem, UsageError
 from circuitsim.netlist.cards import NOTE_KINDS
 
@@ -179,7 +179,7 @@ def dumps(circuit: Circuit, roles: Roles | None = None, *, ngspice: bool = False
     return text_of(circuit, roles, ngspice=ngspice)
 
 
-@checked(circuit=anything)
+@checked(circuit=anything, path=target)
 def dump(circuit: Circuit, path: str | os.PathLike[str], roles: Roles | None = None) -> None:
     """Write a circuit as a flat SPICE deck; its text is that of `dumps`.
 

@@ -86,12 +86,14 @@ def steps(model: Model, parameter: str) -> bool:
 OPTIONS = ("format", "file", "width", "precision", "filter", "delimiter", "timescalefactor", "index")
 """Options of Xyce's ``.print`` for the format of its file; without effect here."""
 
-_ITEM = re.compile(
-    r"(?P<formula>par\s*\(\s*(?=['\"{])|(?=['{]))|(?P<option>[^\W\d]\w*)\s*=\s*(?:\"[^\"]*\"|[^\s,{}]+)"
-    r"|(?P<limits>\([^()]*\))|(?P<word>[^\s,])",
+_PIECE = re.compile(
+    r"[\s,)]+|\([^()]*\)"
+    r"|(?:par\s*\(\s*(?=['\"{])|(?=['{]))(?P<formula>.)"
+    r"|(?P<option>[^\W\d]\w*)\s*=\s*(?:\"[^\"]*\"|[^\s,{}]+)"
+    r"|(?P<word>[^\s,()]*\((?:[^()]|\([^()]*\))*\)|[^\s,()]+(?=[\s,)]|$))",
     re.IGNORECASE,
 )
-"""A formula, an option, the axis limits of ngspice's ``.plot``, or the first character of a quantity."""
+"""Of an output card: blanks, or the axis limits of ngspice's .plot; the mark of a formula; an option; a quantity."""
 
 
 def output(card: Card, word: str, at: int) -> Output:
@@ -102,38 +104,24 @@ def output(card: Card, word: str, at: int) -> Output:
     CardError
         An unmatched parenthesis, brace or quote.
     """
-    text, requests = card.text, []
-    analysis = ""
-    while (item := _ITEM.search(text, at)) is not None:
-        at = item.end()
-        if item["formula"] is not None:
-            token = delimited(card, at)
+    text, requests, analysis = card.text, list[str](), ""
+    while at < len(text):
+        found = _PIECE.match(text, at)
+        if found is None:
+            raise CardError("unmatched '('", card.at(at), "close it on this card")
+        if found["option"] and found["option"].lower() not in OPTIONS:
+            known = f"known: {', '.join(OPTIONS)}"
+            raise CardError(f"{word} has no option {short(found['option'])!r}", card.at(at), known)
+        at = found.end()
+        if found["formula"]:
+            token = delimited(card, at - 1)
             requests.append("{" + token.text + "}")
-            at = text.find(")", token.end) + 1 or len(text) if item["formula"] else token.end
-        elif item["option"] and item["option"].lower() not in OPTIONS:
-            message = f"{word} has no option {short(item['option'])!r}"
-            raise CardError(message, card.at(item.start()), f"known: {', '.join(OPTIONS)}")
-        elif item["word"]:
-            at = _end_of_word(card, item.start())
-            requests.append(text[item.start() : at])
+            at = token.end
+        elif found["word"]:
+            requests.append(found["word"])
     if requests and requests[0].lower() in dialect.PRINTED:
         analysis = requests.pop(0).lower()
     return Output(word[1:], analysis, tuple(requests), card.place())
-
-
-def _end_of_word(card: Card, at: int) -> int:
-    """Offset of the end of the word at ``at``: a blank or comma outside parentheses."""
-    text, depth, start = card.text, 0, at
-    while at < len(text):
-        depth += (text[at] == "(") - (text[at] == ")")
-        if depth == 0 and (text[at].isspace() or text[at] == ","):
-            return at
-        if depth == 0 and text[at] == ")":
-            return at + 1
-        at += 1
-    if depth > 0:
-        raise CardError("unmatched '('", card.at(start), "close it on this card")
-    return at
 
 
 TRANSIENT_FLAGS = frozenset(("uic", "noop", "startup", "steady", "nodiscard", "step"))
@@ -257,16 +245,16 @@ class Analyses:
             if len(requests) != 2:
                 raise CardError(".tf needs an output and an input source", card.last, ".tf v(out) V1")
             return TransferRequest(*requests, place)
-        modes = [k for k, request in enumerate(requests) if request.lower() in ("ac", "dc")]
-        wanted = requests[: modes[0]] if modes else requests
-        if modes and requests[modes[0]].lower() == "dc" and len(requests) > modes[0] + 1:
-            at = card.at(card.text.find(requests[modes[0] + 1], card.offset + len(word)))
-            raise CardError(f".sens: {short(requests[modes[0] + 1])!r} does not belong here", at)
-        if not wanted or (modes and requests[modes[0]].lower() == "ac"):
+        words = [*map(str.lower, requests)]
+        end = min((words.index(mode) for mode in ("ac", "dc") if mode in words), default=len(words))
+        if words[end : end + 1] == ["dc"] and requests[end + 1 :]:
+            at = card.at(card.text.find(requests[end + 1], card.offset + len(word)))
+            raise CardError(f".sens: {short(requests[end + 1])!r} does not belong here", at)
+        if not end or words[end : end + 1] == ["ac"]:
             self.reporter.warning(
                 "analysis", ".sens: only sensitivities of the operating point are computed", card, ".sens v(out) i(V1)"
             )
-        return SensitivityRequest(wanted, place)
+        return SensitivityRequest(requests[:end], place)
 
     def number(self, token: Token) -> float:
         """The value of a token."""
@@ -337,8 +325,8 @@ class Analyses:
             raise CardError(f"{short(name)}: {error}", words[2], hint, "analysis") from None
 
     def meant(self, token: Token, parameter: bool = False, kind: Token | None = None) -> Varied:
-        """Resolve a name: ``R1``, ``R1:r``, a parameter of the deck (marked by ``PARAM``) or of a model (its type may
-        precede it), or the temperature.
+        """Resolve a name: ``R1``, ``R1:r``, ``D1:vfwd``, a parameter of the deck (marked by ``PARAM``) or of a model
+        (its type may precede it), which varies in all its elements, or the temperature.
 
         Raises
         ------
@@ -346,75 +334,45 @@ class Analyses:
             Nothing that can vary has this name.
         """
         name, _, own = token.text.partition(":")
-        scope, circuit = self.scope, self.circuit
-        if kind is not None:
-            model = scope.found("models", name.lower())
-            if model is None or model.type != kind.text.upper():
-                raise CardError(
-                    f"{self.word}: {short(kind.text)!r} is not the type of a model {short(name)!r}",
-                    kind,
-                    f"{self.word} {FORMS}",
-                )
+        scope, circuit, word, shown = self.scope, self.circuit, self.word, short(name)
+        model = scope.found("models", name.lower())
+        if kind is not None and (model is None or model.type != kind.text.upper()):
+            message = f"{word}: {short(kind.text)!r} is not the type of a model {shown!r}"
+            raise CardError(message, kind, f"{word} {FORMS}")
+        if name in circuit and (own or not parameter):
+            row = ELEMENTS[circuit.columns()[0][circuit.element_index(name)]]
+            keywords = ("", *row.keywords, row.letter.lower(), row.parameter, "dc", "dcv0")
+            if row.parameter and own.lower() in keywords:
+                return name, name
+            if circuit.device_parameter(f"{name}.{own}") is not None:
+                return (f"{name}.{own}",) * 2
+            message = f"{word}: {shown} has no parameter {short(own)!r} to vary"
+            hint = f"vary its value: {word} {shown} …"
+            if not own:
+                message = f"{word} sweeps {shown}, which has no value to sweep"
+                hint = "sweep a source, a resistor or a parameter"
+            raise CardError(message, token, hint, "analysis")
         if own:
-            return self.own(name, own, token)
-        if name in circuit and not parameter:
-            if not ELEMENTS[circuit.columns()[0][circuit.element_index(name)]].parameter:
-                raise CardError(
-                    f"{self.word} sweeps {short(name)}, which has no value to sweep",
-                    token,
-                    "sweep a source, a resistor or a parameter",
-                    "analysis",
-                )
-            return name, name
+            if model is not None and steps(model, own):
+                return token.text, PARAMETER + token.text
+            elements = tuple(
+                f"{circuit.names[k]}.{own}"
+                for k, device in circuit.devices.items()
+                if device.label.lower() == name.lower() and device.model.parameter_called(own) is not None
+            )
+            if not elements:
+                message = f"{word}: no element takes {short(own)!r} from a model {shown!r}"
+                raise CardError(message, token, "name an element or a parameter of the deck", "analysis")
+            return token.text, elements
         if name.lower() in scope.parameters:
             return name, PARAMETER + name
         if parameter:
-            raise CardError(
-                f"{self.word}: no parameter is called {short(name)!r}",
-                token,
-                f"define it: .param {short(name)}=…",
-                "parameter",
-            )
+            message = f"{word}: no parameter is called {shown!r}"
+            raise CardError(message, token, f"define it: .param {shown}=…", "parameter")
         if name.lower() in TEMPERATURE_WORDS:
             return TEMPERATURE, TEMPERATURE
-        raise CardError(
-            f"{self.word} sweeps {short(name)}, which is not in the circuit",
-            token,
-            "name a source, a resistor or a parameter",
-            "analysis",
-        )
-
-    def own(self, name: str, parameter: str, at: Token) -> Varied:
-        """``R1:r``, ``D1:vfwd``, or the parameter of a model, which varies in all its elements."""
-        circuit, word = self.circuit, f"{name}:{parameter}"
-        if name in circuit:
-            row = ELEMENTS[circuit.columns()[0][circuit.element_index(name)]]
-            if row.parameter and parameter.lower() in (*row.keywords, row.letter.lower(), row.parameter, "dc", "dcv0"):
-                return name, name
-            if circuit.device_parameter(f"{name}.{parameter}") is not None:
-                return (f"{name}.{parameter}",) * 2
-            raise CardError(
-                f"{self.word}: {short(name)} has no parameter {short(parameter)!r} to vary",
-                at,
-                f"vary its value: {self.word} {short(name)} …",
-                "analysis",
-            )
-        model = self.scope.found("models", name.lower())
-        if model is not None and steps(model, parameter):
-            return word, PARAMETER + word
-        elements = tuple(
-            f"{circuit.names[k]}.{parameter}"
-            for k, device in circuit.devices.items()
-            if device.label.lower() == name.lower() and device.model.parameter_called(parameter) is not None
-        )
-        if not elements:
-            raise CardError(
-                f"{self.word}: no element takes {short(parameter)!r} from a model {short(name)!r}",
-                at,
-                "name an element or a parameter of the deck",
-                "analysis",
-            )
-        return word, elements
+        message = f"{word} sweeps {shown}, which is not in the circuit"
+        raise CardError(message, token, "name a source, a resistor or a parameter", "analysis")
 
     def ranges(self) -> tuple[Range, ...]:
         """All ranges of a card, or the table it names."""

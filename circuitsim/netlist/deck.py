@@ -50,6 +50,7 @@ class OperatingPointRequest(NamedTuple):
     """``.op``."""
 
     location: Location
+    card: str = "op"
 
 
 class DcSweep(NamedTuple):
@@ -57,6 +58,7 @@ class DcSweep(NamedTuple):
 
     sweeps: tuple[Range, ...]
     location: Location
+    card: str = "dc"
 
 
 class Step(NamedTuple):
@@ -64,6 +66,7 @@ class Step(NamedTuple):
 
     sweep: Range
     location: Location
+    card: str = "step"
 
 
 class Transient(NamedTuple):
@@ -80,6 +83,7 @@ class Transient(NamedTuple):
     uic: bool = False
     startup: bool = False
     longest: float = 0.0
+    card: str = "tran"
 
 
 STARTUP = 20e-6
@@ -112,6 +116,7 @@ class SmallSignal(NamedTuple):
     points: int
     frequencies: tuple[float, ...]
     location: Location
+    card: str = "ac"
 
 
 class Temperature(NamedTuple):
@@ -119,6 +124,7 @@ class Temperature(NamedTuple):
 
     values: tuple[float, ...]
     location: Location
+    card: str = "temp"
 
 
 class Output(NamedTuple):
@@ -147,6 +153,7 @@ class TransferRequest(NamedTuple):
     output: str
     source: str
     location: Location
+    card: str = "tf"
 
 
 class SensitivityRequest(NamedTuple):
@@ -154,6 +161,7 @@ class SensitivityRequest(NamedTuple):
 
     outputs: tuple[str, ...]
     location: Location
+    card: str = "sens"
 
 
 class MeasurementRequest(NamedTuple):
@@ -196,19 +204,6 @@ Analysis = (
     | FourierCard
     | InitialValues
 )
-
-
-CARDS: dict[type, str] = {
-    OperatingPointRequest: "op",
-    DcSweep: "dc",
-    Step: "step",
-    Transient: "tran",
-    SmallSignal: "ac",
-    Temperature: "temp",
-    TransferRequest: "tf",
-    SensitivityRequest: "sens",
-}
-"""Kinds of analyses that have one card each."""
 
 
 Card = TypeVar("Card")
@@ -327,8 +322,7 @@ class Deck(Circuit):
 
     def cards(self) -> list[str]:
         """The words of its analysis cards (``tran``, ``meas`` …), each once, in the order of the deck."""
-        words = (CARDS.get(type(analysis)) or analysis.card for analysis in self.analyses)  # type: ignore[union-attr]
-        return list(dict.fromkeys(words))
+        return list(dict.fromkeys(analysis.card for analysis in self.analyses))
 
     def has_parameter(self, name: str) -> bool:
         """Whether the deck, or the model of a resistor, capacitor or inductor, has this parameter.
@@ -428,8 +422,6 @@ def warn_of_switches(circuit: Circuit) -> None:
 
 EXACT = 22
 """Largest exponent of a power of ten that is exact in a double."""
-WITHOUT_DIGITS = 290
-"""Number of decimal places, or of zeros before the point, beyond which numbers are not rounded."""
 
 
 def equidistant(start: float, stop: float, step: float, count: int) -> array[float]:
@@ -437,12 +429,10 @@ def equidistant(start: float, stop: float, step: float, count: int) -> array[flo
     import numpy as np
 
     digits = 14 - math.floor(math.log10(max(abs(start), abs(stop))))
-    # In quarters, which are exact, to avoid overflow in a sweep over the whole range of doubles.
-    values = 4 * (start / 4 + np.arange(count) * (step / 4))
-    # Rounded to 15 digits of the larger end: 3 × 0.1 is 0.3, and −0.9 + 9 × 0.1 is 0.
+    # Rounded to 15 digits of the larger end: 3 × 0.1 is 0.3, and −0.9 + 9 × 0.1 is 0. In quarters, which are exact, to
+    # avoid overflow in a sweep over the whole range of doubles.
     rounded = np.round if abs(digits) <= EXACT else np.vectorize(round)
-    if abs(digits) < WITHOUT_DIGITS:
-        values = rounded(values, digits) + 0.0
+    values = rounded(4 * (start / 4 + np.arange(count) * (step / 4)), digits) + 0.0
     values[0] = start
     if abs(values[-1] - stop) <= 1e-9 * abs(step):
         values[-1] = stop

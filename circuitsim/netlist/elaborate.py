@@ -284,28 +284,25 @@ class Elaborator:
             grown.extend(ends if nodes is None else map(nodes.__getitem__, ends))
         out.names.extend([frame.prefix + name for name in scope.names[start:stop]])
         out.files |= scope.files
-        devices = self.linker.devices.get(scope, {})
-        stated = [Placed(frame, k, k + offset) for k in range(start, stop) if k in scope.stated]
-        for own in stated:
-            self.element(own)
-        for k in range(start, stop) if devices else ():
-            if k in devices:
-                self.device(Placed(frame, k, k + offset))
-        for own in stated:
-            share = own.stated.tolerance
+        devices, m = self.linker.devices.get(scope, {}), frame.multiplier
+        some = (k for k in range(start, stop) if m != 1.0 or k in scope.stated or k in devices)
+        placed = [Placed(frame, k, k + offset) for k in some]
+        for own in placed:
+            if own.k in scope.stated:
+                self.element(own)
+        for own in placed:
+            if own.k in devices:
+                self.device(own)
+        for own in placed:
+            share, at = own.stated.tolerance, own.position
             if share is not None:
-                size = abs(out.value[own.position])
-                self.draws.tolerance(own.position, own.name, size, share, Distribution.UNIFORM)
-        m = frame.multiplier
-        for k in range(start, stop) if m != 1.0 else ():
-            own, at = Placed(frame, k, k + offset), k + offset
-            if own.stated.source is not None:
-                continue
-            out.value[at] = self.scaled(own, out.value[at], m)
-            self.draws.scaled(at, self.scaled(own, 1.0, m))
-            factor = self.scaled(own, self.following.factors.get(at, 1.0), m)
-            if factor != 1.0:
-                self.following.factors[at] = factor
+                self.draws.tolerance(at, own.name, abs(out.value[at]), share, Distribution.UNIFORM)
+            if m != 1.0 and own.stated.source is None:
+                out.value[at] = self.scaled(own, out.value[at], m)
+                self.draws.scaled(at, self.scaled(own, 1.0, m))
+                factor = self.scaled(own, self.following.factors.get(at, 1.0), m)
+                if factor != 1.0:
+                    self.following.factors[at] = factor
 
     def element(self, own: Placed) -> None:
         """Apply the card of an element."""

@@ -15,12 +15,13 @@ from typing import Any
 from circuitsim.arguments import instance
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.dynamics import Dynamics
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, ELEMENTS, INDUCTOR, NULLOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CURRENT, DIODE, ELEMENTS, NULLOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.laws import Quantity
 from circuitsim.circuit.source import analysis
 from circuitsim.errors import TopologyError, UsageError
-from circuitsim.models import ELEMENTARY, Device
+from circuitsim.models import Device
 from circuitsim.models.formula_law import OfFormula
+from circuitsim.models.junction_diode import JunctionDiode
 from circuitsim.models.smooth import WithoutModel
 from circuitsim.netlist.deck import (
     STARTUP,
@@ -54,6 +55,9 @@ WIDTH = 100
 
 MODEL = f".model {IDEAL_MODEL} D(is=1e-12 n=0.01)"
 """A diode with a forward drop of about 6 mV at 5 mA: as close to ideal as ngspice converges with."""
+
+IGNORED = {"bv": ("tbv1", "tbv2"), "ikf": ("tikf", "")}
+"""Values of junction diodes whose temperature coefficients ngspice ignores."""
 
 # Characters that ngspice 39 accepts in a name, found by trial; @ and $ are excluded, they have other meanings
 # elsewhere.
@@ -101,43 +105,6 @@ def text_of(
     if switches is not None:
         found.switches = dict(switches)
     return found.text(roles)
-
-
-class ModelCards:
-    """The ``.model`` cards of devices, one per set of parameters.
-
-    Parameters
-    ----------
-    idle : mapping of str to str
-        Model parameters besides the I–V curve, by model name in lower case.
-
-    Attributes
-    ----------
-    lines : list of str
-        The cards.
-    """
-
-    def __init__(self, idle: Mapping[str, str]) -> None:
-        self.idle = idle
-        self.lines: list[str] = []
-        self._names: dict[tuple[object, ...], str] = {}
-        self._taken = Names([IDEAL_MODEL], [IDEAL_MODEL])
-
-    def words(self, device: Device, name: str, first: str, second: str) -> str:
-        """The fields after the nodes on the card of element ``name``: model and number of cells, or a formula."""
-        if isinstance(device, OfFormula):
-            return device.formula(name, first, second)
-        stated = device.parameters()
-        key = type(device), device.label, *stated.items()
-        if key not in self._names:
-            wanted = device.label or f"{device.model.letter}model"
-            self._names[key] = name = self._taken.legal(wanted, wanted)
-            listed = " ".join(f"{parameter}={exact(value)}" for parameter, value in stated.items())
-            listed += self.idle.get(device.label.lower(), "")
-            if device.model.dialect:
-                self.lines.append(f"* {name} is {device.model.dialect}")
-            self.lines.append(f".model {name} {device.model.card_type}({listed})")
-        return " ".join([self._names[key], *(f"{word}={exact(count)}" for word, count in device.counts().items())])
 
 
 class Names:
@@ -217,11 +184,19 @@ class _Writer:
         Renamed names.
     meters : dict of int to (str, str)
         By position of an element whose current ngspice cannot print: a source of 0 V in series, the node between.
+    models : list of str
+        The ``.model`` cards of devices.
+    idle : dict of str to str
+        Model parameters besides the I–V curve, by model name in lower case.
     """
 
     def __init__(self, circuit: Circuit, deck: Deck | None, strict: bool, lenient: bool, ngspice: bool) -> None:
         self.circuit, self.deck, self.strict, self.lenient, self.ngspice = circuit, deck, strict, lenient, ngspice
         self.meters: dict[int, tuple[str, str]] = {}
+        # Diode model parameters for transient analysis are written with the I–V curve.
+        self.idle = {} if deck is None else deck.idle_parameters()
+        self.models, self.named_models = list[str](), dict[tuple[object, ...], str]()
+        self.own_models = Names([IDEAL_MODEL], [IDEAL_MODEL])
         self.kind, self.first, self.second, self.value = circuit.columns()
         self.analyses: tuple[Analysis, ...] = () if deck is None else deck.analyses
         self.following: Any = (circuit.dynamics or Dynamics()) if deck is None else deck.following
@@ -247,8 +222,8 @@ class _Writer:
         circuit, code, own = self.circuit, self.kind[k], str(self.circuit.names[k])[:1].upper()
         if k in self.following.switches:
             return "W" if isinstance(self.following.switches[k].control, str) else "S"
-        if k in self.following.frozen or (circuit.dynamics is not None and k in circuit.dynamics.formulas):
-            return own  # its card is kept
+        if self.as_written(k):
+            return own
         if code == NULLOR:
             return "E"
         if k not in circuit.laws:
@@ -260,34 +235,21 @@ class _Writer:
         possible += ("H" if voltage else "F") * (by_current and not law.voltages)
         return own if own in possible else possible[-1]
 
+    def as_written(self, k: int) -> bool:
+        """Whether element ``k`` is a source by a formula that is not affine, whose card is kept."""
+        following, source = self.following, self.kind[k] in (VOLTAGE, CURRENT) and k not in self.circuit.laws
+        return k in following.frozen or (source and k in following.formulas)
+
     def text(self, roles: Roles | None) -> str:
         """The deck."""
         circuit, closing = self.circuit, self.closing()
+        cards = [card for k in range(len(circuit)) for card in self.cards(k)]
+        if any(card.endswith(f" {IDEAL_MODEL}") for card in cards):
+            cards.append(MODEL)
+        definition = AMPLIFIER_DEFINITION.splitlines() * bool(circuit.amplified)
         lines = [safe_title(circuit.title), *self.comments, *([] if roles is None else self.directives(roles))]
-        cards = {row.letter: row.spice for row in ELEMENTS[:ELEMENTARY]}
-        cards[ELEMENTS[DIODE].letter] += f" {IDEAL_MODEL}"
-        # Diode model parameters for transient analysis are written with the I–V curve.
-        models, ideal = ModelCards({} if self.deck is None else self.deck.idle_parameters()), DIODE in self.kind
-        for k, value in enumerate(self.value):
-            own = self.timed(k) if k not in circuit.laws or k in self.following.frozen else None
-            device = circuit.devices.get(k)
-            if k in self.meters:
-                lines.append(f"{self.meters[k][0]} {self.nodes[self.first[k]]} {self.meters[k][1]} 0")
-            if own is not None:
-                lines.append(own)
-            elif k in circuit.laws:
-                lines += self.controlled(k)
-            elif device is not None and device.model.dialect and self.ngspice:
-                lines += self.portable(device, k)
-                ideal = True
-            else:
-                name, first, second = self.ends(k)
-                card, last = cards.get(self.letters[k], ""), exact(value)
-                if device is not None:
-                    card, last = device.model.spice, models.words(device, name, first, second)
-                lines.append(card.format(name=name, first=first, second=second, value=last))
-        lines += [MODEL] * ideal + models.lines + AMPLIFIER_DEFINITION.splitlines() * bool(circuit.amplified)
-        return "\n".join([*lines, *(closing or [".op"]), ".end", ""])
+        lines += [*cards, *self.models, *definition, *(closing or [".op"]), ".end", ""]
+        return "\n".join(lines)
 
     def ends(self, k: int) -> tuple[str, str, str]:
         """The name of an element and those of its nodes."""
@@ -330,9 +292,7 @@ class _Writer:
     def metered(self, k: int) -> str:
         """The name of a source through which the current of element ``k`` flows, for ngspice; else its own."""
         law, name = self.circuit.laws.get(k), self.names[k]
-        formula = k in self.following.frozen or (law is None and k in self.following.formulas)  # as it was written
-        kept = formula or self.letters[k] in "VLEHX"
-        if kept or (law is not None and law.quantity is Quantity.VOLTAGE):
+        if self.as_written(k) or self.letters[k] in "VLEHX" or (law is not None and law.quantity is Quantity.VOLTAGE):
             return name
         if k not in self.meters:
             wanted = f"{name}.current"
@@ -340,6 +300,72 @@ class _Writer:
         return self.meters[k][0]
 
     # ------------------------------------------------------------------ elements
+    def cards(self, k: int) -> list[str]:
+        """The cards of element ``k``: its own, or those of what stands for it; a source that measures its current."""
+        circuit, following, device = self.circuit, self.following, self.circuit.devices.get(k)
+        found = [f"{self.meters[k][0]} {self.nodes[self.first[k]]} {self.meters[k][1]} 0"] if k in self.meters else []
+        if self.as_written(k):
+            return [*found, self.formula(k)]
+        if k in circuit.laws:
+            return found + self.controlled(k)
+        if device is not None and device.model.dialect and self.ngspice:
+            return found + self.portable(device, k)
+        name, first, second = self.ends(k)
+        value, row = exact(self.value[k]), ELEMENTS[self.kind[k]] if device is None else device.model
+        card = row.spice
+        if k in following.switches:
+            law = following.switches[k]
+            by = (
+                self.element(law.control)
+                if isinstance(law.control, str)
+                else " ".join(map(self.nodes.__getitem__, law.control))
+            )
+            value = f"{by} switch{k}{' ON' * law.closed}"
+        elif isinstance(device, OfFormula):
+            value = device.formula(name, first, second)
+        elif device is not None:
+            counts = (f"{word}={exact(count)}" for word, count in device.counts().items())
+            value = " ".join([self.model(device), *counts])
+        elif self.kind[k] == DIODE:
+            card += f" {IDEAL_MODEL}"
+        elif self.kind[k] in (VOLTAGE, CURRENT):
+            value = self.source(k)
+        elif k in following.initials:
+            value += f" ic={exact(following.initials[k])}"
+        return [*found, card.format(name=name, first=first, second=second, value=value)]
+
+    def model(self, device: Device) -> str:
+        """The name of the ``.model`` card of a device, one for each set of parameters."""
+        stated = device.parameters()
+        if self.ngspice and isinstance(device, JunctionDiode):
+            for value, words in IGNORED.items():
+                linear, square = (stated.pop(word, 0.0) for word in words)
+                if value in stated:
+                    stated[value] = device.by_temperature(stated[value], linear, square)
+        key = type(device), device.label, *stated.items()
+        if key not in self.named_models:
+            wanted = device.label or f"{device.model.letter}model"
+            self.named_models[key] = name = self.own_models.legal(wanted, wanted)
+            listed = " ".join(f"{parameter}={exact(value)}" for parameter, value in stated.items())
+            listed += self.idle.get(device.label.lower(), "")
+            if device.model.dialect:
+                self.models.append(f"* {name} is {device.model.dialect}")
+            self.models.append(f".model {name} {device.model.card_type}({listed})")
+        return self.named_models[key]
+
+    def source(self, k: int) -> str:
+        """The value, amplitude and time function of an independent source."""
+        value, wave, phasor = self.value[k], self.following.waves.get(k), self.following.phasors.get(k)
+        if wave is None and any(isinstance(card, Transient) and card.startup for card in self.analyses):
+            return f"PWL(0 0 {exact(STARTUP)} {exact(value)})"
+        factor, words = (1.0, [exact(value)]) if wave is None else (wave.factor, [])
+        if wave is not None and value != wave.dc:
+            words.append(f"DC {exact(value / factor)}")
+        if phasor is not None:
+            size, angle = cmath.polar(phasor / factor)
+            words.append(f"AC {exact(size)} {math.degrees(angle):.15g}")
+        return " ".join(words if wave is None else [*words, _function(wave, self.kind[k] == CURRENT)])
+
     def controlled(self, k: int) -> list[str]:
         """The card of controlled element ``k``, with a comment where ngspice has no such element."""
         law, name, head, nodes = self.circuit.laws[k], self.names[k], " ".join(self.ends(k)), self.nodes
@@ -392,32 +418,6 @@ class _Writer:
             value = IDEAL_MODEL if part.value is None else exact(part.value)
             cards.append(f"{own} {inside[part.first]} {inside[part.second]} {value}")
         return cards
-
-    def timed(self, k: int) -> str | None:
-        """The card of an element with a time function or the like; None for any other."""
-        following, code, value, head = self.following, self.kind[k], self.value[k], " ".join(self.ends(k))
-        wave, phasor = following.waves.get(k), following.phasors.get(k)
-        if k in following.switches:
-            by = following.switches[k].control
-            control = self.element(by) if isinstance(by, str) else " ".join(self.nodes[node] for node in by)
-            return f"{head} {control} switch{k}{' ON' * following.switches[k].closed}"
-        if code in (CAPACITOR, INDUCTOR) and k in following.initials:
-            return f"{head} {exact(value)} ic={exact(following.initials[k])}"
-        if k in following.frozen or (code in (VOLTAGE, CURRENT) and k in following.formulas):
-            return self.formula(k)
-        if code not in (VOLTAGE, CURRENT):
-            return None
-        if wave is None and any(isinstance(card, Transient) and card.startup for card in self.analyses):
-            return f"{head} PWL(0 0 {exact(STARTUP)} {exact(value)})"
-        if wave is None and phasor is None:
-            return None
-        words = [head]
-        if wave is None or value != wave.dc:
-            words.append(exact(value) if wave is None else f"DC {exact(value / wave.factor)}")
-        if phasor is not None:
-            size, angle = cmath.polar(phasor / (1.0 if wave is None else wave.factor))
-            words.append(f"AC {exact(size)} {math.degrees(angle):.15g}")
-        return " ".join(words if wave is None else [*words, _function(wave, code == CURRENT)])
 
     def formula(self, k: int) -> str:
         """The card of a source by a formula that is not affine: as it was written, if that means the same.
@@ -501,39 +501,46 @@ class _Writer:
         UsageError
             It varies something that a flat deck does not have.
         """
-        if isinstance(card, InitialValues):
-            held = [f"v({self.node(node)})={exact(v)}" for node, v in card.voltages.items()]
-            held += [f"i({self.element(inductor)})={exact(i)}" for inductor, i in card.currents.items()]
-            return f".ic {' '.join(held)}"
-        if isinstance(card, Transient):
-            stated = card.step, card.stop, card.start, *([card.longest] if card.longest else [])
-            return f".tran {' '.join(map(exact, stated))}{' uic' * card.uic}"
-        if isinstance(card, (MeasurementRequest, FourierCard)):
-            word = f"meas {card.analysis}" if isinstance(card, MeasurementRequest) else card.card
-            return f".{word} {self.quantities(card.text)}"
-        if isinstance(card, SmallSignal):
-            if self.strict and card.spacing is Spacing.LIST:
-                raise UsageError(".ac list is not read by ngspice: write dec, oct or lin, or convert without --ngspice")
-            points = [] if card.spacing is Spacing.LIST else [str(card.points)]
-            return " ".join([".ac", card.spacing.value, *points, *map(exact, card.frequencies)])
-        if isinstance(card, Output):
-            asked = [self.quantities(own) for own in card.requests]
-            if self.ngspice:
-                asked = [f"par('{own[1:-1]}')" if own.startswith("{") else own for own in asked]
-            return " ".join(filter(None, (f".{card.card}", card.analysis, *asked)))
-        if isinstance(card, TransferRequest):
-            return f".tf {self.quantities(card.output)} {self.element(card.source)}"
-        if isinstance(card, SensitivityRequest):
-            return f".sens {' '.join(map(self.quantities, card.outputs))}"
-        if isinstance(card, DcSweep):
-            return " ".join([".dc", *(self.varied(one, ".dc") for one in card.sweeps)])
-        if isinstance(card, Step):
-            return f".step {self.varied(card.sweep, '.step')}"
-        if isinstance(card, Temperature):
-            if len(card.values) > 1:
-                raise UsageError(".temp of several temperatures: a flat deck has its values at one; keep one of them")
-            return f"* at {card.values[0]:g} °C"
-        return ".op"
+        match card:
+            case InitialValues(voltages, currents):
+                words = [f"v({self.node(node)})={exact(v)}" for node, v in voltages.items()]
+                words += [f"i({self.element(inductor)})={exact(i)}" for inductor, i in currents.items()]
+            case Transient(step, stop, start):
+                words = [
+                    *map(exact, (step, stop, start, card.longest)[: 4 if card.longest else 3]),
+                    *["uic"] * card.uic,
+                ]
+            case MeasurementRequest(text, _, analysis):
+                words = [analysis, self.quantities(text)]
+            case FourierCard(text):
+                words = [self.quantities(text)]
+            case SmallSignal(spacing, points, frequencies):
+                if self.strict and spacing is Spacing.LIST:
+                    raise UsageError(
+                        ".ac list is not read by ngspice: write dec, oct or lin, or convert without --ngspice"
+                    )
+                words = [spacing.value, *[str(points)] * (spacing is not Spacing.LIST), *map(exact, frequencies)]
+            case Output(_, analysis, requests):
+                words = [*filter(None, [analysis]), *map(self.quantities, requests)]
+                if self.ngspice:
+                    words = [f"par('{word[1:-1]}')" if word.startswith("{") else word for word in words]
+            case TransferRequest(output, source):
+                words = [self.quantities(output), self.element(source)]
+            case SensitivityRequest(outputs):
+                words = [*map(self.quantities, outputs)]
+            case DcSweep(sweeps):
+                words = [self.varied(one, ".dc") for one in sweeps]
+            case Step(sweep):
+                words = [self.varied(sweep, ".step")]
+            case Temperature(values):
+                if len(values) > 1:
+                    raise UsageError(
+                        ".temp of several temperatures: a flat deck has its values at one; keep one of them"
+                    )
+                return f"* at {values[0]:g} °C"
+            case _:
+                words = []
+        return " ".join([f".{card.card}", *words])
 
     def varied(self, one: Range, word: str) -> str:
         """The values of an element on a ``.dc`` or ``.step`` card."""

@@ -165,7 +165,7 @@ def analysis(heading: str, found: Result, columns: str | None = None) -> str:
 
 def measurements(values: Mapping[str, float | None]) -> str:
     """Results of the deck's ``.meas`` cards."""
-    from circuitsim.time_domain.measure import measurements_table
+    from circuitsim.measurements import measurements_table
 
     return f"<h2>Measurements</h2>{rich.cells(measurements_table(values))}"
 

@@ -6,10 +6,9 @@ import numpy as np
 
 from circuitsim.circuit import Circuit
 from circuitsim.errors import UsageError
-from circuitsim.netlist.deck import SmallSignal, Spacing
+from circuitsim.netlist.deck import SmallSignal, Spacing, logarithmic
+from circuitsim.netlist.limits import SWEEP_POINTS
 
-MOST = 1_000_000
-"""Maximum number of frequencies of a card."""
 DEFAULT = SmallSignal(Spacing.DECADE, 20, (1.0, 1e6), None)  # type: ignore[arg-type]
 
 
@@ -19,21 +18,19 @@ def frequencies(card: SmallSignal) -> np.ndarray:
     Raises
     ------
     UsageError
-        More than `MOST`.
+        More than `SWEEP_POINTS`.
     """
     if card.spacing is Spacing.LIST:
         return np.array(card.frequencies)
     first, last = card.frequencies
-    if card.spacing is Spacing.LINEAR:
-        count = card.points
-    else:
-        base = 10.0 if card.spacing is Spacing.DECADE else 2.0
-        count = 1 + int(np.floor(card.points * np.log(last / first) / np.log(base) * (1.0 + 1e-12) + 1e-9))
-    if count > MOST:
-        raise UsageError(f"{count:,} frequencies exceed the limit of {MOST:,}: take fewer points")
-    if card.spacing is Spacing.LINEAR:
-        return np.linspace(first, last, count)
-    return np.asarray(first * base ** (np.arange(count) / card.points))
+    if card.spacing is not Spacing.LINEAR:
+        try:
+            return np.array(logarithmic(first, last, card.points, 10.0 if card.spacing is Spacing.DECADE else 2.0))
+        except ValueError as error:
+            raise UsageError(f"frequencies: {error}; take fewer") from None
+    if card.points > SWEEP_POINTS:
+        raise UsageError(f"{card.points:,} frequencies exceed the limit of {SWEEP_POINTS:,}: take fewer points")
+    return np.linspace(first, last, card.points)
 
 
 def asked(circuit: Circuit) -> np.ndarray:

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from circuitsim.analysis.probes import all_probes, parse_probes
-from circuitsim.analysis.sweep_axes import Combinations, Sort, moving_at
-from circuitsim.analysis.sweep_result import Sweep, runs
-from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, UsageError
+from circuitsim.analysis.sweep_axes import moving_at
+from circuitsim.analysis.sweep_result import Sweep
+from circuitsim.errors import ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
-from circuitsim.measurements import Between
+from circuitsim.measurements import Abscissa, Curve, Failed, Measurement, Reader, measure_all
 from circuitsim.netlist.deck import measurements_of, steps_of
 from circuitsim.small_signal.deck import asked
-from circuitsim.small_signal.frequency import LARGEST, TOLERANCE, AcResult, ac, response, response_table
-from circuitsim.time_domain.measure import Failed, Measurement, Words, in_order
+from circuitsim.small_signal.frequency import TOLERANCE, AcResult, ac, response, response_table
+from circuitsim.stepped import Run, check_size, combinations, stepped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,20 +41,20 @@ PARTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 """Functions of an amplitude in ``vm(out)``, ``vdb(out)``, ``vp(out)`` …; the phase, in degrees, is unwrapped."""
 
-WORDS = {"mag": "m", "abs": "m", "db": "db", "ph": "p", "phase": "p", "re": "r", "im": "i"}
+WORDS = {"mag": "m", "abs": "m", "ph": "p", "phase": "p", "re": "r", "im": "i"}
 """Equivalent functions: ``db(v(out)/v(in))``."""
 
 FORMS = "vm(a) vdb(a) vp(a) vr(a) vi(a), the same of i, v(a) for vm(a), and mag db ph re im of one or of a quotient"
 
 _NAMED = re.compile(r"([vi])(m|db|p|r|i)?(\([^()]*\))", re.IGNORECASE)
 
-_FUNCTION = re.compile(r"(mag|abs|db|ph|phase|re|im)\((.*)\)", re.IGNORECASE)
+_FUNCTION = re.compile(r"(m|mag|abs|db|p|ph|phase|r|re|i|im)\((.*)\)", re.IGNORECASE)
 
 _PLAIN = re.compile(r"[vi]\([^()]*\)", re.IGNORECASE)
 
 
-class Response(Between):
-    """A real function of a response over frequency, minus a level."""
+class Response(Curve):
+    """A real function of a response over frequency, less a level."""
 
     def __init__(self, result: AcResult, part: str, above: str, below: str | None, level: float) -> None:
         self.found, self.part, self.level = result, part, level
@@ -68,50 +68,34 @@ class Response(Between):
         with np.errstate(divide="ignore"):
             return PARTS[self.part](amplitude) - self.level
 
-    def at(self, frequencies: np.ndarray) -> np.ndarray:
+    def at(self, places: np.ndarray) -> np.ndarray:
         """Values at frequencies (n,), Hz."""
-        run = ac(self.found.circuit, frequencies, self.found.sources, couplings=self.found.couplings)
+        run = ac(self.found.circuit, places, self.found.sources, couplings=self.found.couplings)
         found = self._number(run)
         if self.part == "p":  # unwrapped from the nearest known phase
-            near = np.interp(frequencies, self.grid, self.known)
+            near = np.interp(places, self.grid, self.known)
             found += 360.0 * np.round((near - found) / 360.0)
         return found
 
 
-class _Reader(Words):
-    """Evaluator of one measurement over frequency."""
+class OverFrequency(Abscissa):
+    """The frequency of an AC analysis, Hz."""
 
-    def __init__(self, result: AcResult, text: str, names: Mapping[str, float]) -> None:
-        shown = float(result.frequencies.min()), float(result.frequencies.max())
-        super().__init__(result.circuit, shown, text, names)
+    def __init__(self, result: AcResult) -> None:
+        first, last = float(result.frequencies.min()), float(result.frequencies.max())
+        super().__init__(result.circuit, first, last, first, f"{first:g} to {last:g} Hz")
         self.found = result
 
-    def signal(self, text: str, level: float = 0.0) -> Response:
-        """A function of an amplitude, or of a quotient of two."""
+    def curve(self, text: str, names: Mapping[str, float], level: float) -> Curve:
+        """A function of an amplitude, or of a quotient of two, less a level."""
         bare = text.strip("{}'\"")
-        named, function = _NAMED.fullmatch(bare), _FUNCTION.fullmatch(bare)
-        try:
-            if named is not None:
-                return Response(self.found, (named[2] or "m").lower(), f"{named[1]}{named[3]}", None, level)
-            if function is not None:
-                above, _, below = function[2].partition("/")
-                if _PLAIN.fullmatch(above) and (not below or _PLAIN.fullmatch(below)):
-                    return Response(self.found, WORDS[function[1].lower()], above, below or None, level)
-        except UsageError as error:
-            raise self.wrong(str(error)) from None
-        raise self.wrong(f"{text!r} is not an AC quantity: {FORMS}")
-
-    def meeting(self, first: str, second: str) -> float | None:
-        """The crossing at which a quantity equals a number."""
-        level = self.number(second)
-        return self.crossing(self.signal(first, level), first, second, level=level)
-
-    def time(self, text: str) -> float:
-        """A frequency within the result, Hz."""
-        value = self.number(text)
-        if not self.begin <= value <= self.stop:
-            raise self.wrong(f"{text} lies outside {self.begin:g} to {self.stop:g} Hz")
-        return value
+        if (named := _NAMED.fullmatch(bare)) is not None:
+            bare = f"{named[2] or 'm'}({named[1]}{named[3]})"
+        if (function := _FUNCTION.fullmatch(bare)) is not None:
+            word, (above, _, below) = function[1].lower(), function[2].partition("/")
+            if _PLAIN.fullmatch(above) and (not below or _PLAIN.fullmatch(below)):
+                return Response(self.found, WORDS.get(word, word), above, below or None, level)
+        raise UsageError(f"{text!r} is not an AC quantity: {FORMS}")
 
 
 def measure(result: AcResult, text: str, names: Mapping[str, float] | None = None) -> Measurement:
@@ -146,14 +130,7 @@ def measure(result: AcResult, text: str, names: Mapping[str, float] | None = Non
     >>> round(corner * 2 * math.pi, 6)  # 1/RC
     1000.0
     """
-    return _Reader(result, text, names or {}).measurement()
-
-
-def measure_all(
-    result: AcResult, texts: Sequence[str], names: Mapping[str, float], failed: Failed | None = None
-) -> dict[str, float | None]:
-    """Measurements by name; see `circuitsim.time_domain.measure.in_order`."""
-    return in_order(texts, names, lambda text, known: measure(result, text, known), failed)
+    return Reader(OverFrequency(result), text, names or {}).measurement()
 
 
 FREQUENCY = "frequency"
@@ -184,16 +161,14 @@ class AcSweep(Result):
         from circuitsim.plotting.curves import plot_bode
 
         found, count = self.responses, self.responses.shape[0]
-        header, units, columns = [FREQUENCY], ["Hz"], [found.axes[FREQUENCY][:count]]
+        columns = [(FREQUENCY, "Hz", found.axes[FREQUENCY][:count])]
         for k in range(len(self.measured)):
-            rows = slice(k * count, (k + 1) * count)
             at = ", ".join(f"{name}={values[k]:g}" for name, values in self.measured.axes.items())
             for number, (name, column) in enumerate(found.columns.items()):
-                header.append(f"{name}  {at}" if number % 3 == 0 else name)
-                units.append(found.units[name])
-                columns.append(column[rows])
+                called = f"{name}  {at}" if number % 3 == 0 else name
+                columns.append((called, found.units[name], column[k * count : (k + 1) * count]))
         varied = next(iter(self.measured.axes.items()))
-        return plot_bode(found.title, Table(tuple(header), tuple(units), tuple(columns)), varied)
+        return plot_bode(found.title, Table(*zip(*columns)), varied)
 
     def _heading(self) -> tuple[str, str]:
         return self.responses.title, f"{len(self.measured)} responses over {', '.join(self.measured.axes)}"
@@ -257,36 +232,27 @@ def ac_sweep(
     >>> ac_sweep(deck, columns="v(out)").measured["f3"].round(2).tolist()  # 1 / (2 π R C)
     [159.15, 79.58]
     """
-    grid = Combinations.of(steps_of(deck) if vary is None else vary, deck)
-    if any(axis.sort is Sort.TIME for axis in grid.axes):
-        raise UsageError("AC analysis does not depend on the time: leave it out")
+    grid = combinations(
+        deck, steps_of(deck) if vary is None else vary, "AC analysis does not depend on the time: leave it out"
+    )
     circuit = deck.operating_circuit
     chosen = [probe for probe in all_probes(circuit) if probe.kind == "v"]
     probes = chosen if columns is None else parse_probes(columns, circuit)
     below = None if over is None else parse_probes(over, circuit)[0]
     hertz = asked(deck) if frequencies is None else np.atleast_1d(np.asarray(frequencies, dtype=float))
-    if grid.points * hertz.size * 3 * len(probes) > LARGEST:
-        raise UsageError(f"{grid.points:,} runs of {hertz.size:,} frequencies exceed the memory limit: take fewer")
-    texts, varied = measurements_of(deck, "ac") if measurements is None else measurements, grid.varied()
-    answers: list[Mapping[str, float | None]] = []
-    nothing = np.zeros((3 * len(probes), 0))
-    tables, errors, units = list[np.ndarray](), dict[int, CircuitError](), dict[str, str]()
-    for k, values in enumerate(varied.T.tolist()):
+    check_size(grid.points, hertz.size, "frequencies", 3 * len(probes))
+    texts = measurements_of(deck, "ac") if measurements is None else measurements
+
+    def run(values: Sequence[float]) -> Run:
         own, following = moving_at(deck, grid.axes, values)
-        answers.append({})
-        tables.append(nothing)
         try:
             found = ac(own.carrying(following), hertz, sources, tolerance)
-            response = response_table(found, probes, below)  # type: ignore[arg-type]
-            units = dict(zip(response.header[1:], response.units[1:]))
-            tables[-1] = np.array(response.columns[1:])
-            known = {name.lower(): value for name, value in following.names().items()}
-            answers[-1] = measure_all(found, texts, known, failed)
+            curves = response_table(found, probes, below)  # type: ignore[arg-type]
+            return Run(curves, measure_all(OverFrequency(found), texts, following.names(), failed))
         except (NoSteadyStateError, ConvergenceError) as error:
-            errors[k], tables[-1] = error, nothing
-        if progress is not None:
-            progress(k + 1, grid.points)
-    if len(errors) == grid.points:
-        raise errors[0]
-    axis = (FREQUENCY, "Hz", hertz)
-    return AcSweep(*runs(deck.title, grid.axes, varied, grid.shape, axis, units, tables, answers, errors))
+            return Run(Table((FREQUENCY,), ("Hz",), ([],)), {}, error)
+
+    found = stepped(deck, grid, hertz, run, progress)
+    if all(one.error is not None for one in found.runs):
+        raise found.measured.failures[0].error
+    return AcSweep(found.curves, found.measured)

@@ -13,11 +13,12 @@ from circuitsim.circuit.waveforms import (
     Sine,
     Waveform,
 )
+from circuitsim.measurements import Measurement
 from circuitsim.time_domain.fourier import FourierSeries, fourier
 from circuitsim.time_domain.functionals import EventTime, EventValue, Integral, Value
 from circuitsim.time_domain.gradients import WaveformGradient, measure_gradient, waveform_gradient
 from circuitsim.time_domain.implicit_result import ImplicitResult
-from circuitsim.time_domain.measure import Measurement, measure
+from circuitsim.time_domain.measure import measure
 from circuitsim.time_domain.result import Event, TransientResult
 from circuitsim.time_domain.run import Method, transient
 from circuitsim.time_domain.settling import Settling, SettlingResult, StepCircuit, settling_energy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from circuitsim.analysis.switching import Switch, switches_of
 from circuitsim.circuit import Circuit
@@ -25,45 +25,24 @@ class DeckSetting(NamedTuple):
 
     Attributes
     ----------
-    grid : Grid
-        Step of the output times and end of the run, s.
-    begin : float
-        First output time, s.
-    initial : dict of str to float or None
-        As `circuitsim.time_domain.transient` takes it.
-    waves, switches, held : dict
-        As `circuitsim.time_domain.transient` takes them.
     circuit : Circuit
         With all sources that others are controlled by.
-    couplings : mapping of (str, str) to float
-        Of its inductors.
-    longest : float
-        Step of the implicit method, s.
+    stop, begin, step : float
+        End of the run, first output time, distance of the output times, s.
+    waveforms, initial, switches, couplings, held, max_step
+        As `circuitsim.time_domain.transient` takes them.
     """
 
-    grid: Grid
-    begin: float
-    initial: dict[str, float] | None
-    waves: dict[str, Waveform]
-    switches: dict[str, Switch]
-    held: dict[str, float]
     circuit: Circuit
+    stop: float
+    begin: float
+    step: float
+    waveforms: dict[str, Waveform]
+    initial: dict[str, float] | None
+    switches: dict[str, Switch]
     couplings: Mapping[tuple[str, str], float]
-    longest: float
-
-    def arguments(self) -> dict[str, Any]:
-        """These as arguments of `circuitsim.time_domain.transient`."""
-        return {
-            "stop": self.grid.stop,
-            "waveforms": self.waves,
-            "initial": self.initial,
-            "switches": self.switches,
-            "couplings": self.couplings,
-            "begin": self.begin,
-            "held": self.held,
-            "step": self.grid.step,
-            "max_step": self.longest,
-        }
+    held: dict[str, float]
+    max_step: float
 
 
 def beside(own: Mapping[str, T], given: Mapping[str, T]) -> dict[str, T]:
@@ -93,7 +72,7 @@ def setting(
     UsageError
         Neither a card nor ``stop``.
     """
-    cards = [card for card in deck.analyses if isinstance(card, Transient)]
+    cards = deck.of_kind(Transient)
     if len(cards) > 1:
         raise UsageError("the deck has more than one .tran card; keep one")
     if not cards and stop is None:
@@ -110,7 +89,8 @@ def setting(
     begin = cards[0].start if cards and cards[0].start < grid.stop else 0.0
     start = None if initial is None else dict(initial)
     longest = min(_longest(waves), (cards[0].longest if cards else 0.0) or math.inf)
-    return DeckSetting(grid, begin, start, waves, switches, _held(deck), circuit, following.couplings, longest)
+    couplings, held = following.couplings, _held(deck)
+    return DeckSetting(circuit, grid.stop, begin, grid.step, waves, start, switches, couplings, held, longest)
 
 
 def steady_setting(
@@ -118,7 +98,7 @@ def steady_setting(
 ) -> tuple[Grid, Mapping[str, float] | None]:
     """Defaults of time functions' parameters, and initial values of the search for a periodic state: with UIC the
     deck's own."""
-    cards = [card for card in deck.analyses if isinstance(card, Transient)]
+    cards = deck.of_kind(Transient)
     grid = grid_of(cards[0]) if cards else steady_grid(deck.following.waves.values(), period or 1.0)
     if any(card.uic for card in cards):
         initial = _stated(deck.operating_circuit, deck.following) | dict(initial or {})
@@ -215,9 +195,8 @@ def _abrupt(circuit: Circuit, following: FollowingSources) -> dict[str, Switch]:
 def _held(deck: Deck) -> dict[str, float]:
     """Values held by the deck's ``.ic`` cards."""
     found: dict[str, float] = {}
-    for card in deck.analyses:
-        if isinstance(card, InitialValues):
-            found |= {**card.voltages, **card.currents}
+    for card in deck.of_kind(InitialValues):
+        found |= {**card.voltages, **card.currents}
     return found
 
 

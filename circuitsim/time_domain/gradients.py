@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
 from circuitsim.analysis.probes import parse_probes
 from circuitsim.arguments import NAMES, checked, listed, numbers, real
 from circuitsim.errors import UsageError
+from circuitsim.measurements import Measurement, Reader
 from circuitsim.time_domain.functionals import (
     EventTime,
     EventValue,
@@ -29,11 +30,11 @@ from circuitsim.time_domain.functionals import (
 )
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.implicit_sensitivities import implicit_sensitivities
-from circuitsim.time_domain.measure import Measurement, Reader
+from circuitsim.time_domain.measure import OverTime
 from circuitsim.time_domain.numbers import STEP, ExactDirections, Stepped
 from circuitsim.time_domain.result import RESULT, TransientResult
 from circuitsim.time_domain.sensitivities import Sensitivities
-from circuitsim.time_domain.signals import LastInterval, Signal
+from circuitsim.time_domain.signals import Signal
 from circuitsim.time_domain.steady import ONCE, ImplicitPeriodicResult, PeriodicResult, states_of
 
 TOGETHER = 32
@@ -197,7 +198,7 @@ def measurement_terms(result: TransientResult, text: str, names: Mapping[str, fl
     UsageError
         Another form, an unknown quantity, times outside the run.
     """
-    return _TermsReader(result, text, names or {}, LastInterval()).read()
+    return _TermsReader(result, text, names or {}).read()
 
 
 def measurement_error(result: TransientResult, text: str, names: Mapping[str, float]) -> float | None:
@@ -286,9 +287,12 @@ def measure_gradient(
 class _TermsReader(Reader):
     """Evaluator of one measurement that also collects the terms of its derivative."""
 
+    def __init__(self, result: TransientResult, text: str, names: Mapping[str, float]) -> None:
+        super().__init__(OverTime(result), text, names)
+        self.result, self.terms = result, list[tuple[float, Functional]]()
+
     def read(self) -> Terms:
         """The measurement."""
-        self.terms: list[tuple[float, Functional]] = []
         name, value, _ = self.measurement()
         terms = self.terms if value is not None else []
         return Terms(name, value, tuple(own for _, own in terms), tuple(weight for weight, _ in terms))
@@ -305,18 +309,20 @@ class _TermsReader(Reader):
         """Add a term."""
         self.terms.append((weight, functional))
 
-    def between(self, kind: str, signal: Signal, begin: float, end: float) -> float:
+    def over_interval(self, kind: str, curve: Any, begin: float, end: float) -> float | None:
         """The value over an interval."""
-        value, quantity = super().between(kind, signal, begin, end), str(signal.probe)
+        value, quantity = super().over_interval(kind, curve, begin, end), str(curve.probe)
+        if value is None:
+            return None
         if kind in ("avg", "integ", "integral"):
             self.add(1.0 / (end - begin) if kind == "avg" else 1.0, Integral(quantity, begin, end))
         elif kind == "rms":
             self.add(0.5 / (value * (end - begin)) if value else 0.0, Integral(quantity, begin, end, 2))
         elif kind in ("min", "max", "pp"):
-            low, high = signal.extremes(begin, end)
+            low, high = curve.extremes(begin, end)
             signs = {"min": ((1.0, low),), "max": ((1.0, high),), "pp": ((-1.0, low), (1.0, high))}[kind]
             for sign, (extreme, time) in signs:
-                self.add(sign, self._place(signal, time, extreme, (begin, end)))
+                self.add(sign, self._place(curve, time, extreme, (begin, end)))
         return value
 
     def _place(self, signal: Signal, time: float, value: float, fixed: tuple[float, float]) -> Functional:
@@ -328,27 +334,27 @@ class _TermsReader(Reader):
         after = float(signal.at(np.array([start]))[0])
         return EventValue(str(signal.probe), start, abs(after - value) <= self.result._resolution * abs(value))
 
-    def value(self, signal: Signal, time: float) -> float:
+    def value(self, curve: Any, place: float) -> float:
         """The value at a time, which may be that of a crossing."""
         if self.terms:
-            slope = signal.slope(time)
+            slope = curve.slope(place)
             self.terms = [(slope * weight, own) for weight, own in self.terms]
-        self.add(1.0, Value(str(signal.probe), time))
-        return super().value(signal, time)
+        self.add(1.0, Value(str(curve.probe), place))
+        return super().value(curve, place)
 
-    def crossing(self, signal: Signal, first: str, second: str, *, level: float = math.nan) -> float | None:
+    def crossing(self, curve: Any, first: str, second: str, *, level: float = math.nan) -> float | None:
         """The crossing selected by the options; its time changes by the signal's change over minus its slope."""
-        time = super().crossing(signal, first, second, level=level)
+        time = super().crossing(curve, first, second, level=level)
         if time is None:
             return None
         starts = self.result.segment_starts()
         start = float(starts[int(np.abs(starts - time).argmin())])
-        if abs(start - time) <= NEAR * self.result.stop and self._jumps(signal, start):
+        if abs(start - time) <= NEAR * self.result.stop and self._jumps(curve, start):
             # It crosses by a jump: at an event, or at a corner of a source, whose time is fixed.
             if self.result._moves_at(start):
                 self.add(1.0, EventTime(start))
         else:
-            self.add(-1.0 / signal.slope(time), Value(str(signal.probe), time))
+            self.add(-1.0 / curve.slope(time), Value(str(curve.probe), time))
         return time
 
     def _jumps(self, signal: Signal, time: float) -> bool:

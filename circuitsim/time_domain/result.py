@@ -584,7 +584,11 @@ def of_probe(result: TransientResult, probe: Probe, voltage: np.ndarray, current
     return current[:, k] if probe.kind == "i" else voltage[:, k] * current[:, k]
 
 
+EVENTS = "time, error, changed, energy_lost"
+EVENT_UNITS = ("s", "s", "", "J")
+
+
 def events_table(result: TransientResult) -> Table:
     """Events of diodes and switches: ``+`` if conducting from then on, ``-`` if blocking."""
     rows = [(e.time, float(e.error), " ".join(e.changed), e.energy_lost) for e in result.events]
-    return Table.of("time, error, changed, energy_lost", rows, ("s", "s", "", "J"))
+    return Table.of(EVENTS, rows, EVENT_UNITS)

@@ -156,11 +156,10 @@ def transient(
         if dynamics is not None:
             dynamics.check_changes(waveforms)
             couplings = dynamics.coupled(couplings)
-        waveforms, switches = beside(own.waves, waveforms), beside(own.switches, switches)
-        circuit, stop, initial = own.circuit, own.grid.stop, own.initial
+        waveforms, switches = beside(own.waveforms, waveforms), beside(own.switches, switches)
+        circuit, stop, initial, longest = own.circuit, own.stop, own.initial, own.max_step
         begin, held = begin or own.begin, {**own.held, **held}
-        step = own.grid.step if points is None else step
-        longest = own.longest
+        step = own.step if points is None else step
     elif circuit.dynamics is not None and stop is not None:  # without ``stop`` the times below are an error
         grid = Grid(step or stop / ((points or POINTS) - 1 or 1), stop)
         circuit, waveforms, switches, couplings, longest = stated(circuit, grid, waveforms, switches, couplings)

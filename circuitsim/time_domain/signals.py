@@ -15,6 +15,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from circuitsim.analysis.probes import Formula, Probe
+from circuitsim.measurements import Curve
 from circuitsim.time_domain.formula_sources import changes
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.result import TransientResult, columns, of_probe, of_waves
@@ -61,7 +62,7 @@ class LastInterval:
         return self._waves
 
 
-class Signal:
+class Signal(Curve):
     """A quantity over time, minus a level."""
 
     def __init__(

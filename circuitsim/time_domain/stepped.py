@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from circuitsim.analysis.probes import Formula, Probe, all_probes, parse_probes
 from circuitsim.analysis.sweep_axes import Axis, Combinations, Sort, moving_at
-from circuitsim.analysis.sweep_result import Sweep, runs
+from circuitsim.analysis.sweep_result import Sweep
 from circuitsim.certificate import TOLERANCE
-from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, Problem, UsageError
+from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
+from circuitsim.measurements import MeasurementError, check_asked, measure_all
 from circuitsim.netlist.deck import measurements_of
-from circuitsim.points import computed
+from circuitsim.stepped import Run, check_size, combinations, stepped
 from circuitsim.time_domain.deck import setting
-from circuitsim.time_domain.measure import MeasurementError, check_asked, measure_all, not_measured
-from circuitsim.time_domain.result import TransientResult, events_table, waveform_table
+from circuitsim.time_domain.measure import OverTime
+from circuitsim.time_domain.result import EVENT_UNITS, EVENTS, TransientResult, events_table, waveform_table
 from circuitsim.time_domain.run import ACCURACY, Method, output_times, transient
 
 if TYPE_CHECKING:
@@ -30,9 +29,6 @@ if TYPE_CHECKING:
 
     from circuitsim.netlist.deck import Deck
 
-MAX_RUNS = 100_000
-MAX_VALUES = 50_000_000
-"""Output times × columns × runs that a result may hold (400 MB)."""
 TIME = "time"
 
 
@@ -65,31 +61,6 @@ class TransientSweep(Result):
 
     def _heading(self) -> tuple[str, str]:
         return self.waves.title, f"{len(self.measured)} runs over {', '.join(self.measured.axes)}"
-
-
-class Job(NamedTuple):
-    """Data common to all runs."""
-
-    deck: Deck
-    axes: tuple[Axis, ...]
-    probes: tuple[Probe | Formula, ...]
-    wanted: tuple[str, ...]
-    step: float | None
-    stop: float | None
-    initial: Mapping[str, float] | None
-    tolerance: float
-    method: Method | str | None
-    accuracy: float
-
-
-class Run(NamedTuple):
-    """Results kept of a run: columns (n_columns, n_times), measurements, events, error, why measurements failed."""
-
-    columns: np.ndarray
-    measured: dict[str, float | None]
-    events: Table | None
-    error: CircuitError | None
-    unmeasured: list[MeasurementError]
 
 
 def transient_sweep(
@@ -152,57 +123,24 @@ def transient_sweep(
     >>> (1e3 * found.measured["half"]).round(6).tolist()  # R C ln 2, ms
     [0.693147, 1.386294]
     """
-    grid = Combinations.of(vary, deck) if vary else None
-    axes = grid.axes if grid else []
-    if any(axis.sort is Sort.TIME for axis in axes):
-        raise UsageError("the time cannot vary over runs: --step and --stop set the output times")
-    for axis in axes:
+    refused = "the time cannot vary over runs: --step and --stop set the output times"
+    grid = combinations(deck, vary, refused) if vary else Combinations([])
+    for axis in grid.axes:
         _check(deck, axis)
     text = columns if columns is None or isinstance(columns, str) else " ".join(columns)
     probes = [*all_probes(deck.operating_circuit)] if text is None else parse_probes(text, deck.operating_circuit)
-    own, many = setting(deck, step, stop, initial), grid.points if grid else 1
-    times = output_times(own.begin, own.grid.stop, None, own.grid.step)
-    if many > MAX_RUNS or many * times.size * max(len(probes), 1) > MAX_VALUES:
-        raise UsageError(
-            f"{many:,} runs of {times.size:,} output times and {len(probes):,} columns: at most {MAX_RUNS:,} runs and "
-            f"{MAX_VALUES:,} values fit; take larger steps or fewer columns"
-        )
+    own = setting(deck, step, stop, initial)
+    times = output_times(own.begin, own.stop, None, own.step)
+    check_size(grid.points, times.size, "output times", len(probes))
     wanted = tuple(measurements_of(deck, "tran") if measurements is None else measurements)
-    check_asked(deck, own.circuit, (own.begin, own.grid.stop), wanted, [axis.name for axis in axes])
-    job = Job(deck, tuple(axes), tuple(probes), wanted, step, stop, initial, tolerance, method, accuracy)
-    varied = grid.varied() if grid else np.zeros((0, 1))
-    done: list[Run] = []
-    try:
-        for run in computed(partial(run_at, job), varied.T.tolist(), workers, executor):
-            done.append(run)
-            if progress is not None and progress(len(done), many):
-                break
-    except KeyboardInterrupt:  # of a worker process, which Ctrl-C reaches too
-        if not done or progress is None or not progress(len(done), many):
-            raise
-    shape = grid.shape if grid else ()
-    if len(done) < many:
-        varied, shape = varied[:, : len(done)], (len(done),)
-    errors = {k: run.error for k, run in enumerate(done) if run.error is not None}
-    units = {str(probe): probe.unit for probe in probes}
-    tables, measured = [run.columns for run in done], [run.measured for run in done]
-    found = runs(deck.title, axes, varied, shape, (TIME, "s", times), units, tables, measured, errors)
-    found[1].warnings = tuple(_unmeasured(job, done, varied))
-    return TransientSweep(*found, _events(job, done, varied))
-
-
-def _unmeasured(job: Job, done: Sequence[Run], varied: np.ndarray) -> Iterator[Problem]:
-    """A warning for each measurement that failed in some runs, with the reason in the first."""
-    places: dict[str, list[int]] = {}
-    for k, run in enumerate(done):
-        for error in run.unmeasured:
-            places.setdefault(error.text, []).append(k)
-    for text, failing in places.items():
-        error = next(error for error in done[failing[0]].unmeasured if error.text == text)
-        at = ", ".join(f"{axis.label}={value:g}" for axis, value in zip(job.axes, varied[:, failing[0]]))
-        problem = not_measured(job.deck, error)
-        problem.message += f" (at {at}, the first of {len(failing)} such runs)" if at else ""
-        yield problem
+    check_asked(deck, own.circuit, (own.begin, own.stop), wanted, [axis.name for axis in grid.axes])
+    options = {"tolerance": tolerance, "method": method, "accuracy": accuracy}
+    run = partial(run_at, deck, grid.axes, probes, wanted, (step, stop, initial), options)
+    found = stepped(deck, grid, times, run, progress, workers, executor)
+    labels, units = [axis.label for axis in grid.axes], [axis.unit for axis in grid.axes]
+    events = [row for run in found.runs for row in run.events]
+    table = Table.of(", ".join([*labels, EVENTS]), events, (*units, *EVENT_UNITS))
+    return TransientSweep(found.curves, found.measured, table)
 
 
 def _check(deck: Deck, axis: Axis) -> None:
@@ -215,35 +153,32 @@ def _check(deck: Deck, axis: Axis) -> None:
             raise UsageError(f"{axis.name} is {kind}: write one of its numbers as a parameter, {{x}}, and vary x")
 
 
-def run_at(job: Job, values: Sequence[float]) -> Run:
-    """The waveforms of the run at these values of the axes, in any process."""
-    circuit, following = moving_at(job.deck, job.axes, values)
-    names = {name.lower(): value for name, value in following.names().items()}
-    own = setting(job.deck, job.step, job.stop, job.initial, (circuit, following))
+def run_at(
+    deck: Deck,
+    axes: Sequence[Axis],
+    probes: Sequence[Probe | Formula],
+    wanted: Sequence[str],
+    times: tuple[float | None, float | None, Mapping[str, float] | None],
+    options: Mapping[str, Any],
+    values: Sequence[float],
+) -> Run:
+    """The waveforms of the run at these values of the axes, in any process; see `transient_sweep`."""
+    circuit, following = moving_at(deck, axes, values)
+    names = following.names()
+    own = setting(deck, *times, (circuit, following))
     found: object
     error: CircuitError | None = None
-    unmeasured: list[MeasurementError] = []
     try:
-        options: dict[str, Any] = {"tolerance": job.tolerance, "method": job.method, "accuracy": job.accuracy}
-        found = transient(own.circuit, **own.arguments(), **options)
+        found = transient(**own._asdict(), **options)
     except (NoSteadyStateError, ConvergenceError) as failed:
         found, error, failed.partial_result = failed.partial_result, failed, None
     if not isinstance(found, TransientResult):
-        return Run(np.zeros((len(job.probes), 0)), {}, None, error, unmeasured)
-    columns = waveform_table(found, job.probes, names).columns[1:]
+        header, units = (TIME, *map(str, probes)), ("s", *(probe.unit for probe in probes))
+        return Run(Table(header, units, ([],) * len(header)), {}, error)
+    curves, unmeasured = waveform_table(found, probes, names), list[MeasurementError]()
+    events = [(*values, *row) for row in events_table(found).rows()]
     if error is not None:
-        columns, measured = tuple(column[:-1] for column in columns), dict[str, float | None]()
-    else:
-        measured = measure_all(found, job.wanted, names, unmeasured.append)
-    return Run(np.array(columns), measured, events_table(found), error, unmeasured)
-
-
-def _events(job: Job, runs: Sequence[Run], varied: np.ndarray) -> Table:
-    """The events of all runs."""
-    empty = Table.of("time, error, changed, energy_lost", (), ("s", "s", "", "J"))
-    tables = [empty if run.events is None else run.events for run in runs]
-    many = [len(table.columns[0]) for table in tables]
-    axes = [[value for value, n in zip(values.tolist(), many) for _ in range(n)] for values in varied]
-    columns = [[cell for table in tables for cell in table.columns[k]] for k in range(len(empty.header))]
-    labels, units = tuple(axis.label for axis in job.axes), tuple(axis.unit for axis in job.axes)
-    return Table((*labels, *empty.header), (*units, *empty.units), (*axes, *columns))
+        columns = tuple(column[:-1] for column in curves.columns)
+        return Run(curves._replace(columns=columns), {}, error, (), events)
+    measured = measure_all(OverTime(found), wanted, names, unmeasured.append)
+    return Run(curves, measured, None, unmeasured, events)

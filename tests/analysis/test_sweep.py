@@ -121,6 +121,16 @@ def test_measurements_of_a_clamp() -> None:
         measure_sweep(deck, circuitsim.sweep(deck, V1=[0, 1], V2=[1, 2]), ["top MAX v(out)"])
 
 
+def test_measurements_at_each_step() -> None:
+    """The last one is measured at one of the values alone."""
+    deck = circuitsim.loads(CLAMP.replace("V2 k 0 2", "V2 k 0 {v}\n.param v=2\n.step param v list 2 1 9"))
+    measured = circuitsim.run(deck)["dc"].measured
+    assert measured["v"].tolist() == [2.0, 1.0, 9.0]
+    assert measured["knee"][:2] == pytest.approx([4.0 + 1e-6, 2.0 + 1e-6], rel=1e-9) and np.isnan(measured["knee"][2])
+    assert measured["top"] == pytest.approx([2.0, 1.0, 4.5], rel=1e-9) and np.isnan(measured["far"]).all()
+    assert [str(one.message).partition(" is ")[0] for one in measured.warnings] == ["far", "knee"]
+
+
 def test_a_crossing_between_points_is_a_root_of_the_circuit_itself() -> None:
     deck = circuitsim.loads("diode\nV1 a 0 0\nD1 a 0 dm\n.model dm D(IS=1e-14 N=1)\n.dc V1 0.3 0.9 0.3\n")
     on = measure_sweep(deck, circuitsim.sweep(deck), ["on WHEN i(D1)=1m"])["on"]

@@ -66,6 +66,9 @@ def test_the_text(tmp_path: Path) -> None:
     )
     dump(circuit, tmp_path / "x.cir")
     assert load(tmp_path / "x.cir").title == "tµ"
+    for folder in ("", tmp_path):
+        with pytest.raises(UsageError, match="path must be the name of a file"):
+            dump(circuit, folder)
     names = loads(dumps(loads("t\nR1 a 0 0\nVR1 a 0 0\nVR1_2 b 0 0\nR2 a b 0\n"))).names
     assert list(names) == ["VR1_3", "VR1", "VR1_2", "VR2"]  # of parts of zero ohm
 

@@ -16,8 +16,9 @@ from spice import NEEDED, spice
 from circuitsim import loads, transient
 from circuitsim.cli import main
 from circuitsim.errors import UsageError
+from circuitsim.measurements import measure_all
 from circuitsim.time_domain import Pulse, Sine, TransientResult, fourier, measure
-from circuitsim.time_domain.measure import measure_all
+from circuitsim.time_domain.measure import OverTime
 
 OMEGA = 100.0 * math.pi
 EDGE = math.asin(1.0 / 3.0) / OMEGA
@@ -97,14 +98,14 @@ None | AVG v(in) TRIG v(in) VAL=1 FALL=1 TARG v(in) VAL=5
 
 def test_measurements_read_each_other_in_any_order(sine: TransientResult) -> None:
     texts = ["f PARAM='1/per'", "per TRIG v(in) VAL=1 FALL=1 TARG v(in) VAL=1 FALL=2", "half PARAM='per/2'"]
-    found = measure_all(sine, texts, {})
+    found = measure_all(OverTime(sine), texts, {})
     assert found == pytest.approx({"f": 50.0, "per": 0.02, "half": 0.01}, rel=1e-9)
     chain = [f"m{k} PARAM='(m{k + 1}+m{k + 1})/2'" for k in range(1200)]  # deeper than calls may nest
-    assert measure_all(sine, [*chain, "m1200 MAX v(in)"], {})["m0"] == pytest.approx(4.0, rel=1e-12)
+    assert measure_all(OverTime(sine), [*chain, "m1200 MAX v(in)"], {})["m0"] == pytest.approx(4.0, rel=1e-12)
     for circle in (["a PARAM='b'", "b PARAM='a'"], [""]):
         with pytest.raises(UsageError, match=r"no parameter is called|incomplete"):
-            measure_all(sine, circle, {})
-    assert measure_all(sine, ["f PARAM='1/late'", "late WHEN v(in)=5"], {}) == {"late": None, "f": None}
+            measure_all(OverTime(sine), circle, {})
+    assert measure_all(OverTime(sine), ["f PARAM='1/late'", "late WHEN v(in)=5"], {}) == {"late": None, "f": None}
 
 
 @pytest.mark.parametrize("row", CLOSED.strip().split("\n"))

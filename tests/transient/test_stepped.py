@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from circuitsim import transient
+from circuitsim.cli import main
 from circuitsim.netlist import loads
 from circuitsim.time_domain import transient_sweep
 
@@ -91,3 +93,16 @@ def test_ended_early_it_has_the_runs_done() -> None:
     assert len(found.measured) == 4 and found.waves.shape == (n, 4)
     assert found.waves["v(out)"].tobytes() == whole.waves["v(out)"][: 4 * n].tobytes()
     assert found.measured["V1"].tolist() == [5.0, 5.0, 6.0, 6.0]
+
+
+def test_a_rawfile_has_a_plot_for_each_run(tmp_path: Path) -> None:
+    (tmp_path / "own.cir").write_text(RECTIFIER)
+    path = tmp_path / "own.raw"
+    assert not main(["tran", str(tmp_path / "own.cir"), "--columns", "v(out)", "--output", str(path), "--binary"])
+    _, *plots = path.read_bytes().split(b"Title: half-wave rectifier ")
+    assert [plot.partition(b"\n")[0] for plot in plots] == [b"(c=5e-06)", b"(c=1e-05)"]
+    waves = transient_sweep(loads(RECTIFIER), {"c": [5e-6, 1e-5]}, "v(out)").waves
+    for plot, volts in zip(plots, waves.grid("v(out)").T):
+        head, _, body = plot.partition(b"Binary:\n")
+        assert b"Plotname: Transient Analysis\n" in head
+        assert np.frombuffer(body, "<f8").reshape(-1, 2)[:, 1].tolist() == volts.tolist()
