@@ -17,13 +17,13 @@ from circuitsim.time_domain.mode_kernels import (
     C,
     L,
     R,
-    across,
-    gram,
-    into,
+    add,
+    fill,
     loops_of_diodes,
-    put_back,
+    placed,
     scaled,
     times,
+    without_rounding,
 )
 
 RANK = 1e-15
@@ -139,12 +139,11 @@ def decompose(over, flow, farads, push, system):
     rate, start, lift, drive, shape, along, slope, current : arrays
         ``lift`` and ``current`` refer to the rows of ``flow``.
     """
-    (k, s), weighed = push.shape, np.zeros(over.shape)
-    scaled(over, farads, weighed)
+    (k, s), weighed = push.shape, scaled(over, farads)
     root = times(over[:, s:].T, weighed[:, s:])
     rooted(root)
     slope = push - times(weighed[:, s:].T, times(over[:, :s], system))
-    flowing = not_zero(flow)
+    flowing = np.flatnonzero((flow != 0.0).sum(axis=1))
     resistive, sources = flow[flowing][:, s:].T.copy(), flow[flowing][:, :s].copy()
     forward(root, resistive)
     rows, rate = np.eye(flowing.size, k + flowing.size, k), np.zeros(k + s)
@@ -154,42 +153,34 @@ def decompose(over, flow, farads, push, system):
     many = kept(rows, count, k, rate)
     forward(root, slope)
     force, shape = np.zeros((k + s, s)), np.zeros((k, k + s))
-    force[:many] = times(rows[:many, :k], slope)
-    directions = rows[:many, :k].T.copy()
+    right, left, size = rows[:many, :k], rows[:many, k:], np.sqrt(rate[:many])
+    fill(times(right, slope), force)
+    directions = right.T.copy()
     backward(root, directions)
-    shape[:, :many] = directions
+    fill(directions, shape)
     backward(root, slope)
     c = unmoved(slope, many, force, shape)
-    start, lift, current = np.zeros((c, s + k)), np.zeros((c, flow.shape[0])), np.zeros((flow.shape[0], s + c))
-    start[:many, s:] = times(rows[:many, :k], root.T)
     # The parts include the sources' share of the resistors' voltages, so their slopes include the sources' slopes, and
     # a fast part is small.
-    for p in range(many):
-        size = math.sqrt(rate[p])
-        for e in range(flowing.size):
-            lift[p, flowing[e]] = rows[p, k + e] / size
-            current[flowing[e], s + p] = rows[p, k + e] * size
-            for j in range(s):
-                start[p, j] += rows[p, k + e] / size * sources[e, j]
+    start, lift, current = np.zeros((c, s + k)), np.zeros((c, flow.shape[0])), np.zeros((flow.shape[0], s + c))
+    by_flow, carried = scaled(left, 1.0 / size), scaled(left, size).T.copy()
+    fill(times(by_flow, sources), start)
+    fill(times(right, root.T), start[:, s:])
+    placed(by_flow.T, flowing, lift.T)
+    placed(carried, flowing, current[:, s:])
+    placed(without(carried, start[:many, :s], sources), flowing, current)
     drive = force[:c] + times(start[:, :s], system)
     along = -times(shape[:, :c], start[:, :s])
-    for e in flowing:
-        for j in range(s):
-            rest, most = flow[e, j], abs(flow[e, j])
-            for p in range(many):
-                share = current[e, s + p] * start[p, j]
-                rest, most = rest - share, most + abs(share)
-            current[e, j] = rest if abs(rest) > UNDRIVEN * most else 0.0
     return rate[:c], start, lift, drive, shape[:, :c].copy(), along, slope, current
 
 
-def not_zero(rows):
-    """The nonzero rows."""
-    found = np.zeros(rows.shape[0], np.bool_)
-    for i in range(rows.shape[0]):
-        for j in range(rows.shape[1]):
-            found[i] |= rows[i, j] != 0.0
-    return np.flatnonzero(found)
+def without(matrix, rows, given):
+    """What a product leaves of given numbers, zero where the rest is rounding."""
+    found, size = given - times(matrix, rows), np.abs(given) + times(np.abs(matrix), np.abs(rows))
+    for i in range(found.shape[0]):
+        for c in range(found.shape[1]):
+            found[i, c] *= abs(found[i, c]) > UNDRIVEN * size[i, c]
+    return found
 
 
 def forward(root, columns):
@@ -236,47 +227,27 @@ def kept(rows, count, k, rate):
 
 def unmoved(given, many, drive, shape):
     """Add what affects states without any resistor: charges of current sources, capacitors in loops with sources."""
-    k, s = given.shape
-    found, rest = many, np.empty(k)
-    for j in range(s):
-        free = False
-        for i in range(k):
-            rest[i], size = given[i, j], abs(given[i, j])
-            for p in range(many):
-                rest[i] -= shape[i, p] * drive[p, j]
-                size += abs(shape[i, p]) * abs(drive[p, j])
-            if abs(rest[i]) <= UNDRIVEN * size:
-                rest[i] = 0.0
-            free |= rest[i] != 0.0
-        if free:
-            for i in range(k):
-                shape[i, found] = rest[i]
+    found, rest = many, without(shape[:, :many], drive[:many], given)
+    for j in range(given.shape[1]):
+        if rest[:, j].any():
+            fill(rest[:, j : j + 1], shape[:, found:])
             drive[found, j] = 1.0
             found += 1
     return found
 
 
-def over_parts(rows, parting, many, out):
+def over_parts(rows, parting, out):
     """Convert sums over states to sums over the changes of w and the decaying parts: one row per state or part, one
     column per sum.
 
     The residual where the terms of a sum cancel is set to zero: the error bounds of the parts exclude it, so the sign
     of a diode's current would be that of rounding.
     """
-    s, size = parting.along.shape[1], np.empty(out.shape[1])
-    for j in range(s + many):
-        for e in range(size.size):
-            out[j, e] = rows[j, e] if j < s else 0.0
-            size[e] = abs(out[j, e])
-        for i in range(parting.along.shape[0]):
-            weight = parting.along[i, j] if j < s else parting.shape[i, j - s]
-            if weight != 0.0:
-                for e in range(size.size):
-                    out[j, e] += rows[s + i, e] * weight
-                    size[e] += abs(rows[s + i, e] * weight)
-        for e in range(size.size):
-            if abs(out[j, e]) <= CANCELLED * size[e]:
-                out[j, e] = 0.0
+    (k, s), many = parting.along.shape, parting.rate.size
+    weights = np.eye(s + many, s + k)
+    fill(parting.along.T, weights[:, s:])
+    fill(parting.shape.T, weights[s:, s:])
+    fill(without_rounding(weights, rows[: s + k]), out)
 
 
 def of_parts(row, start, s, many, out):
@@ -308,15 +279,13 @@ def link_flows(net, value, voltage, current, flow, root):
     flow : (l, n) float array
     root : (l, l) float array
     """
-    cut, t0, t1, l0, l1 = net.cut, net.tree[R], net.tree[L], net.rest[R], net.rest[L]
-    across(cut, 0, t0, l0, l1, voltage[net.twigs], 1.0, flow)
-    ohms, gap = value[net.twigs[t0:t1]], np.zeros((t1, flow.shape[1]))
-    into(cut, t0, t1, net.rest[FREE], net.links.size, current[net.links], 1.0, gap[t0:])
-    scaled(gap[t0:], ohms, gap[t0:])
-    across(cut, t0, t1, l0, l1, gap, -1.0, flow)
-    for k in range(l1 - l0):
-        root[k, k] += value[net.links[l0 + k]]
-    gram(cut.T, l0, l1, t0, t1, ohms, root)
+    t0, t1, l0, l1, outer = net.tree[R], net.tree[L], net.rest[R], net.rest[L], net.rest[FREE]
+    cut, ohms = net.cut[t0:t1, l0:l1], value[net.twigs[t0:t1]]
+    add(net.cut[:t0, l0:l1].T, voltage[net.twigs[:t0]], flow)
+    driven = times(net.cut[t0:t1, outer:], current[net.links[outer:]])
+    add(-cut.T, scaled(driven, ohms), flow)
+    fill(np.diag(value[net.links[l0:l1]]), root)
+    add(cut.T, scaled(cut, ohms), root)
     rooted(root)
     forward(root, flow)
 
@@ -339,23 +308,16 @@ def part_currents(net, role, value, own, system, parting, shared, current):
     current : (m, s + c) float array
         Those of current sources and of resistors outside the tree are there.
     """
-    k, s = parting.slope.shape
-    through, i = current[net.links], current[net.twigs]
-    for link in range(net.rest[C], net.rest[R]):
-        e = net.links[link]
-        for c in range(s):
-            for j in range(s):
-                through[link, j] += value[e] * own[e, c] * system[c, j]
-        for c in range(k):
-            weight = value[e] * own[e, s + c]
-            if weight != 0.0:
-                for j in range(s):
-                    through[link, j] += weight * parting.slope[c, j]
-                for p in range(through.shape[1] - s):
-                    through[link, s + p] -= weight * parting.shape[c, p] * parting.rate[p]
-    into(net.cut, net.tree[C], net.tree[L], net.rest[C], net.links.size, through, -1.0, i[net.tree[C] : net.tree[L]])
+    s, l0, l1, inside = system.shape[0], net.rest[C], net.rest[R], slice(net.tree[C], net.tree[L])
+    through, i, plates = current[net.links], current[net.twigs], net.links[l0:l1]
+    weight = scaled(own[plates], value[plates])
+    add(weight[:, :s], system, through[l0:l1])
+    add(weight[:, s:], parting.slope, through[l0:l1])
+    add(-weight[:, s:], scaled(parting.shape.T, parting.rate).T, through[l0:l1, s:])
+    add(-net.cut[inside, l0:], through[l0:], i[inside])
     loops_of_diodes(net, role, shared, i, through)
-    put_back(net, i, through, current)
+    placed(i, net.twigs, current)
+    placed(through, net.links, current)
 
 
 class Parting(NamedTuple):
@@ -415,30 +377,21 @@ def of_capacitors(net, role, of, value, shared, waves, dependent):
     dependent : (m, s + k) float array
         See `circuitsim.time_domain.modes.Mode`.
     """
-    m, n, s = role.size, waves.system.shape[0], of.system.shape[0]
-    k, first = n - s, net.tree[C]
-    own = net.links[net.rest[R] : net.rest[L]]
+    n, s, first = waves.system.shape[0], of.system.shape[0], net.rest[FREE]
+    own, outer = net.links[net.rest[R] : net.rest[L]], net.links[first:]
     flow, root = np.zeros((own.size, n)), np.zeros((own.size, own.size))
     link_flows(net, value, waves.voltage, waves.current, flow, root)
     # Current sources change the charges.
-    push = np.zeros((k, s))
-    for link in range(net.rest[FREE], net.links.size):
-        for t in range(first, net.tree[R]):
-            if net.cut[t, link] != 0.0:
-                for c in range(s):
-                    push[t - first, c] -= net.cut[t, link] * waves.current[net.links[link], c]
+    push = times(-net.cut[net.tree[C] : net.tree[R], first:], waves.current[outer][:, :s])
     over, farads = dependent[of.storing], value[of.storing]
     rate, start, by_flow, drive, shape, along, slope, flows = decompose(over, flow, farads, push, of.system)
-    many, current, weight = rate.size, np.zeros((m, s + rate.size)), np.empty(own.size)
     backward(root, flows)
-    for r in range(own.size):
-        weight[r] = root[r, r]
-        for c in range(s + many):
-            current[own[r], c] = flows[r, c]
+    current = np.zeros((role.size, s + rate.size))
+    placed(flows, own, current)
     for e in of.sources:
         if role[e] == CURRENT:
-            for c in range(s):
-                current[e, c] = waves.current[e, c]
-    parts = Parting(rate, start, times(by_flow, root.T), weight, drive, shape, along, slope, current, value, own)
+            fill(waves.current[e : e + 1, :s], current[e : e + 1])
+    lift, weight = times(by_flow, root.T), np.diag(root)
+    parts = Parting(rate, start, lift, weight, drive, shape, along, slope, current, value, own)
     part_currents(net, role, value, dependent, of.system, parts, shared, current)
     return parts

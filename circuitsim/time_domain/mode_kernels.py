@@ -157,37 +157,35 @@ def equations(net, role, of, value, shared, waves, dependent, checks):
         See `sums_of_currents`.
     """
     s, n, m, kind = of.system.shape[0], waves.system.shape[0], role.size, waves.voltage.dtype
-    k, many, given = n - s, net.tree[R] - net.tree[C], np.zeros((m, s), kind)
-    for j in range(of.sources.size):
-        for c in range(s):
-            given[of.sources[j], c] = of.rows[j, c]
+    first, last, l0 = net.tree[C], net.tree[R], net.rest[L]
+    given = np.zeros((m, s), kind)
+    placed(of.rows, of.sources, given)
     v, drop = np.zeros((net.twigs.size, n), kind), np.zeros((net.links.size, n), kind)
     i, flow = np.zeros(v.shape, kind), np.zeros(drop.shape, kind)
     # The first class of branches has all voltage sources, the last one all current sources.
-    put_sources(net.twigs[: net.tree[C]], given, v)
-    put_sources(net.links[: net.rest[C]], given, drop)
-    put_sources(net.twigs[net.tree[FREE] :], given, i[net.tree[FREE] :])
-    put_sources(net.links[net.rest[FREE] :], given, flow[net.rest[FREE] :])
-    for j in range(many):
-        v[net.tree[C] + j, s + j] = 1.0
+    fill(given[net.twigs[:first]], v)
+    fill(given[net.links[: net.rest[C]]], drop)
+    fill(given[net.twigs[net.tree[FREE] :]], i[net.tree[FREE] :])
+    fill(given[net.links[net.rest[FREE] :]], flow[net.rest[FREE] :])
+    for j in range(last - first):
+        v[first + j, s + j] = 1.0
     states, of_sources = sums_of_currents(net, given.real)
-    for j in range(k - many):
-        for c in range(k - many):
-            flow[net.rest[L] + j, s + many + c] = states[0, j, c]
-        for c in range(s):
-            flow[net.rest[L] + j, c] = of_sources[0, j, c]
+    fill(states[0], flow[l0:, s + last - first :])
+    fill(of_sources[0], flow[l0:])
     rate = times(of.system.T, given.T).T
-    waves.system[:s, :s] = of.system
-    resistors(net, value, v, drop, i, flow)
-    across(net.cut, 0, net.tree[R], net.rest[C], net.rest[R], v, 1.0, drop[net.rest[C] : net.rest[R]])
+    fill(of.system, waves.system)
+    outside, own = net.links[net.rest[R] : l0], net.twigs[last : net.tree[L]]
+    nodal(net, R, 1.0 / value[outside], 1.0 / value[own], v, drop, i, flow)
+    add(net.cut[:last, net.rest[C] : net.rest[R]].T, v[:last], drop[net.rest[C] : net.rest[R]])
     capacitors(net, value, rate, i, flow, waves.system)
-    if net.rest[L] < net.rest[FREE] or net.tree[L] < net.tree[FREE]:
+    if l0 < net.rest[FREE] or net.tree[L] < net.tree[FREE]:
         back = states[1], times(of_sources[1], of.system)
         inductors(net, of.coupling, value, rate, back, v, drop, i, flow, waves.system)
     floating(net, role, shared[0], v, drop)
     loops_of_diodes(net, role, shared[1], i, flow)
-    put_back(net, v, drop, waves.voltage)
-    put_back(net, i, flow, waves.current)
+    for tree, links, whole in ((v, drop, waves.voltage), (i, flow, waves.current)):
+        placed(tree, net.twigs, whole)
+        placed(links, net.links, whole)
     mismatches(net, given, checks[0], checks[1])
     for e in of.storing:
         for c in range(n):
@@ -197,56 +195,44 @@ def equations(net, role, of, value, shared, waves, dependent, checks):
     return states, of_sources
 
 
-def put_sources(branches, given, out):
-    """Fill in the values of sources among branches, in the first columns."""
-    for j in range(branches.size):
-        for c in range(given.shape[1]):
-            out[j, c] = given[branches[j], c]
+def fill(rows, out):
+    """Copy rows to the first rows and columns of ``out``."""
+    for i in range(rows.shape[0]):
+        for c in range(rows.shape[1]):
+            out[i, c] = rows[i, c]
 
 
-def put_back(net, inside, outside, whole):
-    """Fill in the rows of elements from those of the tree and of the links."""
-    for c in range(whole.shape[1]):
-        for t in range(net.twigs.size):
-            whole[net.twigs[t], c] = inside[t, c]
-        for k in range(net.links.size):
-            whole[net.links[k], c] = outside[k, c]
+def placed(rows, places, out):
+    """Copy rows to the first columns of these rows of ``out``."""
+    for i in range(places.size):
+        for c in range(rows.shape[1]):
+            out[places[i], c] = rows[i, c]
 
 
-def across(cut, t0, t1, l0, l1, v, share, out):
-    """Add a fraction of the voltages of a range of the tree (rows of ``v``) to those of a range of links, ``out``."""
-    for t in range(t0, t1):
-        for k in range(l0, l1):
-            weight = share * cut[t, k]
+def scaled(rows, weight):
+    """Rows times their weights."""
+    out = np.empty(rows.shape, rows.dtype)
+    for i in range(weight.size):
+        for c in range(rows.shape[1]):
+            out[i, c] = weight[i] * rows[i, c]
+    return out
+
+
+def add(matrix, rows, out):
+    """Add the product of a matrix, most of whose entries are zero, and rows to the first columns of ``out``."""
+    for i in range(matrix.shape[0]):
+        for k in range(matrix.shape[1]):
+            weight = matrix[i, k]
             if weight != 0.0:
-                for c in range(out.shape[1]):
-                    out[k - l0, c] += weight * v[t, c]
+                for c in range(rows.shape[1]):
+                    out[i, c] += weight * rows[k, c]
 
 
-def into(cut, t0, t1, l0, l1, flow, share, out):
-    """Add a fraction of the currents of a range of links (rows of ``flow``) into the cuts of a range of the tree."""
-    for t in range(t0, t1):
-        for k in range(l0, l1):
-            weight = share * cut[t, k]
-            if weight != 0.0:
-                for c in range(out.shape[1]):
-                    out[t - t0, c] += weight * flow[k, c]
-
-
-def gram(cut, t0, t1, l0, l1, weight, matrix):
-    """Add F w Fᵀ for a range of the tree and a range of the links with these weights."""
-    for k in range(l0, l1):
-        for i in range(t0, t1):
-            if cut[i, k] != 0.0:
-                for j in range(t0, t1):
-                    matrix[i - t0, j - t0] += cut[i, k] * weight[k - l0] * cut[j, k]
-
-
-def scaled(rows, weight, out):
-    """``out`` = rows times weights (rows,)."""
-    for j in range(weight.size):
-        for c in range(out.shape[1]):
-            out[j, c] = weight[j] * rows[j, c]
+def times(a, b):
+    """The product of two matrices."""
+    out = np.zeros((a.shape[0], b.shape[1]), b.dtype)
+    add(a, b, out)
+    return out
 
 
 def solved(matrix, right):
@@ -275,20 +261,9 @@ def twice_solved(matrix, right):
     """As `solved`, with one step of refinement; ``matrix`` is real."""
     factor, found = matrix.copy(), right.copy()
     solved(factor, found)
-    right -= times(matrix, found)
+    add(-matrix, found, right)
     solved(matrix, right)
     right += found
-
-
-def times(a, b):
-    """The product of two matrices."""
-    out = np.zeros((a.shape[0], b.shape[1]), b.dtype)
-    for i in range(a.shape[0]):
-        for k in range(a.shape[1]):
-            if a[i, k] != 0.0:
-                for j in range(b.shape[1]):
-                    out[i, j] += a[i, k] * b[k, j]
-    return out
 
 
 def nodal(net, kind, outside, own, v, drop, i, flow):
@@ -306,33 +281,24 @@ def nodal(net, kind, outside, own, v, drop, i, flow):
         Voltages and currents of tree and links, filled in; those of the classes before, and the currents of the links
         after, are there.
     """
-    cut, t0, t1, l0, l1 = net.cut, net.tree[kind], net.tree[kind + 1], net.rest[kind], net.rest[kind + 1]
-    across(cut, 0, t0, l0, l1, v, 1.0, drop[l0:l1])
-    scaled(drop[l0:l1], outside, flow[l0:l1])
-    into(cut, t0, t1, l0, net.links.size, flow, -1.0, v[t0:t1])
-    matrix = np.diag(own)
-    gram(cut, t0, t1, l0, l1, outside, matrix)
-    solved(matrix, v[t0:t1])
-    scaled(v[t0:t1], own, i[t0:t1])
-    across(cut, t0, t1, l0, l1, v, 1.0, drop[l0:l1])
-    scaled(drop[l0:l1], outside, flow[l0:l1])
-
-
-def resistors(net, value, v, drop, i, flow):
-    """Voltages and currents of resistors."""
-    outside, own = net.links[net.rest[R] : net.rest[L]], net.twigs[net.tree[R] : net.tree[L]]
-    nodal(net, R, 1.0 / value[outside], 1.0 / value[own], v, drop, i, flow)
+    t0, t1, l0, l1 = net.tree[kind], net.tree[kind + 1], net.rest[kind], net.rest[kind + 1]
+    cut = net.cut[t0:t1, l0:l1]
+    add(net.cut[:t0, l0:l1].T, v[:t0], drop[l0:l1])
+    fill(scaled(drop[l0:l1], outside), flow[l0:l1])
+    add(-net.cut[t0:t1, l0:], flow[l0:], v[t0:t1])
+    solved(np.diag(own) + times(cut * outside, cut.T), v[t0:t1])
+    fill(scaled(v[t0:t1], own), i[t0:t1])
+    add(cut.T, v[t0:t1], drop[l0:l1])
+    fill(scaled(drop[l0:l1], outside), flow[l0:l1])
 
 
 def capacitors(net, value, rate, i, flow, system):
     """Charges of the tree's capacitors, including those in loops of capacitors and sources."""
-    t0, t1 = net.tree[C], net.tree[R]
+    t0, t1, s = net.tree[C], net.tree[R], rate.shape[1]
     slope, drift = np.zeros(i.shape, i.dtype), np.zeros(flow.shape, i.dtype)
-    for t in range(t0):
-        for c in range(rate.shape[1]):
-            slope[t, c] = rate[net.twigs[t], c]
+    fill(rate[net.twigs[:t0]], slope)
     nodal(net, C, value[net.links[net.rest[C] : net.rest[R]]], value[net.twigs[t0:t1]], slope, drift, i, flow)
-    system[rate.shape[1] : rate.shape[1] + t1 - t0] = slope[t0:t1]
+    fill(slope[t0:t1], system[s:])
 
 
 def inductors(net, coupling, value, rate, back, v, drop, i, flow, system):
@@ -340,34 +306,30 @@ def inductors(net, coupling, value, rate, back, v, drop, i, flow, system):
 
     ``back`` maps slopes of the states to those of their currents and the sources' states (`sums_of_currents`).
     """
-    cut, t0, t1, l0, l1 = net.cut, net.tree[L], net.tree[FREE], net.rest[L], net.rest[FREE]
-    outside, k0, n, s = l1 - l0, net.tree[R] - net.tree[C], v.shape[1], rate.shape[1]
+    t0, t1, l0, l1 = net.tree[L], net.tree[FREE], net.rest[L], net.rest[FREE]
+    outside, n = l1 - l0, v.shape[1]
     own = np.concatenate((net.links[l0:l1], net.twigs[t0:t1]))
     onto, inductance = np.zeros((own.size, outside), v.dtype), np.zeros((own.size, own.size), v.dtype)
     slope, change = np.zeros((net.links.size, n), v.dtype), np.zeros((own.size, n), v.dtype)
-    for k in range(outside):
-        onto[k, k] = 1.0
-        for t in range(t0, t1):
-            onto[outside + t - t0, k] = -cut[t, l0 + k]
-    for k in range(l1, net.links.size):
-        for c in range(s):
-            slope[k, c] = rate[net.links[k], c]
-    into(cut, t0, t1, l1, net.links.size, slope, -1.0, change[outside:])
+    fill(np.eye(outside), onto)
+    fill(-net.cut[t0:t1, l0:l1], onto[outside:])
+    fill(rate[net.links[l1:]], slope[l1:])
+    add(-net.cut[t0:t1, l1:], slope[l1:], change[outside:])
     for a in range(own.size):
         for b in range(own.size):
             inductance[a, b] = coupling[own[a], own[b]] if coupling.size else 0.0
         inductance[a, a] += value[own[a]]
     image = times(inductance, onto)
     push = -times(image.T, change)
-    across(cut, 0, t0, l0, l1, v, 1.0, push)
+    add(net.cut[:t0, l0:l1].T, v[:t0], push)
     solved(times(onto.T, image), push)
-    found = times(back[0], push)
-    for k in range(outside):
-        for c in range(n):
-            system[s + k0 + k, c] = found[k, c] + (back[1][k, c] if c < s else 0.0)
-    flux = times(inductance, change + times(onto, push))
-    drop[l0:l1], v[t0:t1] = flux[:outside], flux[outside:]
-    into(cut, t0, t1, l0, net.links.size, flow, -1.0, i[t0:t1])
+    fill(times(back[0], push), system[n - outside :])
+    add(np.eye(outside), back[1], system[n - outside :])
+    add(onto, push, change)
+    flux = times(inductance, change)
+    fill(flux[:outside], drop[l0:l1])
+    fill(flux[outside:], v[t0:t1])
+    add(-net.cut[t0:t1, l0:], flow[l0:], i[t0:t1])
 
 
 def sums_of_currents(net, given):
@@ -379,62 +341,41 @@ def sums_of_currents(net, given):
     smaller than they are. Large resistances come first. ``given`` (m, s) are the values of current sources over the
     sources' states; imaginary parts, derivatives, do not change the choice.
     """
-    l0, count, s = net.rest[L], net.rest[L + 1] - net.rest[L], given.shape[1]
-    found, taken, row = np.zeros((2, count, count)), np.zeros(count, np.bool_), np.empty(count)
-    of_sources, driven = np.zeros((2, count, s)), np.empty(s)
-    for k in range(count):
-        found[0, k, k] = found[1, k, k] = 1.0
-    for t in range(net.tree[R + 1] - 1, net.tree[R] - 1, -1):
+    l0, l1, l2, s = net.rest[L], net.rest[FREE], net.rest[FREE + 1], given.shape[1]
+    count = l1 - l0
+    found, of_sources, taken = np.zeros((2, count, count)), np.zeros((2, count, s)), np.zeros(count, np.bool_)
+    fill(np.eye(count), found[0])
+    fill(np.eye(count), found[1])
+    for t in range(net.tree[L] - 1, net.tree[R] - 1, -1):
         # The cut over the states so far: all entries are −1, 0 or 1, as those of the cut-set matrix, or turns ratios.
-        p = -1
+        cut = net.cut[t : t + 1, l0:l1]
+        row, p = without_rounding(cut, found[0]), -1
         for j in range(count):
-            row[j], size = 0.0, 0.0
-            for k in range(count):
-                row[j] += net.cut[t, l0 + k] * found[0, k, j]
-                size += abs(net.cut[t, l0 + k] * found[0, k, j])
-            row[j] = row[j] if abs(row[j]) > CANCELLED * size else 0.0
-            if row[j] != 0.0 and not taken[j] and (p < 0 or abs(row[j]) >= abs(row[p])):
+            if row[0, j] != 0.0 and not taken[j] and (p < 0 or abs(row[0, j]) >= abs(row[0, p])):
                 p = j
         if p < 0:
             continue
         taken[p] = True
-        for c in range(s):
-            driven[c] = 0.0
-        for k in range(net.rest[FREE], net.rest[FREE + 1]):
-            if net.cut[t, k] != 0.0:
-                for c in range(s):
-                    driven[c] += net.cut[t, k] * given[net.links[k], c]
-        for c in range(s):
-            of_sources[1, p, c] = driven[c]
-            for k in range(count):
-                driven[c] += net.cut[t, l0 + k] * of_sources[0, k, c]
-        for k in range(count):
-            of_sum = found[0, k, p] / row[p]
-            for j in range(count):
-                found[0, k, j] -= of_sum * row[j]
-            for c in range(s):
-                of_sources[0, k, c] -= of_sum * driven[c]
-            found[0, k, p] = of_sum
-            found[1, p, k] = net.cut[t, l0 + k]
+        driven = times(net.cut[t : t + 1, l1:l2], given[net.links[l1:l2]])
+        fill(driven, of_sources[1, p : p + 1])
+        fill(cut, found[1, p : p + 1])
+        add(cut, of_sources[0], driven)
+        of_sum = found[0, :, p : p + 1] / row[0, p]
+        add(-of_sum, row, found[0])
+        add(-of_sum, driven, of_sources[0])
+        fill(of_sum, found[0, :, p : p + 1])
     return found, of_sources
 
 
-def between(cut, last, l0, l1, v, drop):
-    """Fill in the voltages of a range of links from those of the tree before ``last``.
-
-    The residual where the terms of a sum cancel is set to zero; otherwise the sign of a diode's voltage would be that
-    of rounding. Derivatives, the imaginary parts, are kept.
-    """
-    drop[l0:l1] = 0.0
-    across(cut, 0, last, l0, l1, v, 1.0, drop[l0:l1])
-    for k in range(l0, l1):
-        for c in range(drop.shape[1]):
-            size = 0.0
-            for t in range(last):
-                if cut[t, k] != 0.0:
-                    size += abs(v[t, c])
-            if abs(drop[k, c].real) <= CANCELLED * size:
-                drop[k, c] -= drop[k, c].real
+def without_rounding(matrix, rows):
+    """The product of a matrix and rows; the residual where the terms of a sum cancel is zero. Derivatives, the
+    imaginary parts, are kept."""
+    found, size = times(matrix, rows), times(np.abs(matrix), np.abs(rows))
+    for i in range(found.shape[0]):
+        for c in range(found.shape[1]):
+            if abs(found[i, c].real) <= CANCELLED * size[i, c]:
+                found[i, c] -= found[i, c].real
+    return found
 
 
 def floating(net, role, given, v, drop):
@@ -442,38 +383,31 @@ def floating(net, role, given, v, drop):
 
     ``given`` is empty where all free branches of the tree are such diodes, otherwise the matrix of least squares.
     """
-    cut, t0, t1, l0, l1 = net.cut, net.tree[FREE], net.tree[FREE + 1], net.rest[FREE], net.rest[FREE + 1]
-    between(cut, t0, l0, l1, v, drop)
+    t0, t1, l0, l1 = net.tree[FREE], net.tree[FREE + 1], net.rest[FREE], net.rest[FREE + 1]
+    cut = net.cut[t0:t1, l0:l1]
+    # Otherwise the sign of a diode's voltage would be that of rounding.
+    fill(without_rounding(net.cut[:t0, l0:l1].T, v[:t0]), drop[l0:l1])
     if given.size:
-        v[t0:t1] = -times(given, drop[l0:l1])
+        add(-given, drop[l0:l1], v[t0:t1])
     else:
-        weight = np.zeros(l1 - l0)
-        for k in range(l0, l1):
-            weight[k - l0] = 1.0 if role[net.links[k]] == BLOCKING else 0.0
-        matrix, right = np.eye(t1 - t0), drop[l0:l1].copy()
-        gram(cut, t0, t1, l0, l1, weight, matrix)
-        gap = np.zeros(drop.shape, drop.dtype)
-        scaled(right, weight, gap[l0:l1])
-        into(cut, t0, t1, l0, l1, gap, -1.0, v[t0:t1])
-        twice_solved(matrix, v[t0:t1])
-    between(cut, t1, l0, l1, v, drop)
+        blocking = cut * (role[net.links[l0:l1]] == BLOCKING)
+        add(-blocking, drop[l0:l1], v[t0:t1])
+        twice_solved(np.eye(t1 - t0) + times(blocking, cut.T), v[t0:t1])
+    fill(without_rounding(net.cut[:t1, l0:l1].T, v[:t1]), drop[l0:l1])
 
 
 def loops_of_diodes(net, role, given, i, flow):
     """Loops of conducting diodes: equal infinitesimal resistances share the current; ``given`` as in `floating`."""
-    cut, t1, l1 = net.cut, net.tree[C], net.rest[C]
-    into(cut, 0, t1, l1, net.links.size, flow, -1.0, i[:t1])
-    if not given.size:
-        carried, weight, matrix = np.zeros((t1, i.shape[1]), i.dtype), np.zeros(t1), np.eye(l1)
-        for t in range(t1):
-            weight[t] = 1.0 if role[net.twigs[t]] == CONDUCTING else 0.0
-        scaled(i, weight, carried)
-        across(cut, 0, t1, 0, l1, carried, 1.0, flow[:l1])
-        gram(cut.T, 0, l1, 0, t1, weight, matrix)
-        twice_solved(matrix, flow[:l1])
+    t1, l1 = net.tree[C], net.rest[C]
+    cut = net.cut[:t1, :l1]
+    add(-net.cut[:t1, l1:], flow[l1:], i[:t1])
+    if given.size:
+        add(given, i[:t1], flow[:l1])
     else:
-        flow[:l1] = times(given, i[:t1])
-    into(cut, 0, t1, 0, l1, flow, -1.0, i[:t1])
+        conducting = cut.T * (role[net.twigs[:t1]] == CONDUCTING)
+        add(conducting, i[:t1], flow[:l1])
+        twice_solved(np.eye(l1) + times(conducting, cut), flow[:l1])
+    add(-cut, flow[:l1], i[:t1])
 
 
 def mismatches(net, given, loops, cuts):
@@ -481,37 +415,22 @@ def mismatches(net, given, loops, cuts):
     diodes, in cuts of sources and blocking diodes."""
     t1, l1, t0, l0 = net.tree[FIXED + 1], net.rest[FIXED + 1], net.tree[FREE], net.rest[FREE]
     t2, l2 = net.tree[FREE + 1], net.rest[FREE + 1]
-    contradictions(net.cut[:t1, :l1].copy(), 1.0, net.twigs[:t1], net.links[:l1], given, loops)
-    contradictions(net.cut[t0:t2, l0:l2].T.copy(), -1.0, net.links[l0:l2], net.twigs[t0:t2], given, cuts)
+    contradictions(net.cut[:t1, :l1].copy(), net.twigs[:t1], net.links[:l1], given, loops)
+    contradictions(-net.cut[t0:t2, l0:l2].T.copy(), net.links[l0:l2], net.twigs[t0:t2], given, cuts)
 
 
-def contradictions(cut, sign, twigs, links, given, found):
-    """Those of loops of ``links`` over ``twigs``, or of cuts with both exchanged."""
-    t, k = cut.shape
-    gap, carried, matrix = -given[links], np.zeros((t, given.shape[1]), given.dtype), np.eye(k)
-    across(cut, 0, t, 0, k, given[twigs], sign, gap)
-    gram(cut.T, 0, k, 0, t, np.ones(t), matrix)
-    twice_solved(matrix, gap)
-    into(cut, 0, t, 0, k, gap, -sign, carried)
-    for c in range(given.shape[1]):
-        for i in range(t):
-            found[twigs[i], c] = carried[i, c]
-        for j in range(k):
-            found[links[j], c] = gap[j, c]
+def contradictions(cut, twigs, links, given, found):
+    """Those of loops of ``links`` over ``twigs``, or of cuts with both exchanged and the sign of ``cut`` reversed."""
+    gap = -given[links]
+    add(cut.T, given[twigs], gap)
+    twice_solved(np.eye(links.size) + times(cut.T, cut), gap)
+    placed(gap, links, found)
+    placed(times(-cut, gap), twigs, found)
 
 
 def windings(net, role, turns, waves):
     """Voltages and currents of ideally coupled windings; inductors carry the rest of their states' currents."""
-    w, m, n = -1, role.size, waves.system.shape[0]
-    flows = times(net.flows, waves.current)
-    for e in range(m):
-        if role[e] != WINDING:
-            continue
-        w += 1
-        for c in range(n):
-            waves.current[e, c] = flows[w, c]
-        for k in range(m):
-            if turns[w, k] != 0.0:
-                for c in range(n):
-                    waves.voltage[e, c] += turns[w, k] * waves.voltage[k, c]
-                    waves.current[k, c] -= turns[w, k] * flows[w, c]
+    flows, own = times(net.flows, waves.current), np.flatnonzero(role == WINDING)
+    placed(flows, own, waves.current)
+    add(-turns.T, flows, waves.current)
+    placed(times(turns, waves.voltage), own, waves.voltage)

@@ -8,7 +8,21 @@ import numpy as np
 
 from circuitsim.engine.small.pointers import pointer
 from circuitsim.time_domain.decaying_parts import of_capacitors, of_parts, over_parts
-from circuitsim.time_domain.mode_kernels import BLOCKING, CONDUCTING, FREE, C, Given, L, R, Waves, equations, wired
+from circuitsim.time_domain.mode_kernels import (
+    BLOCKING,
+    CONDUCTING,
+    FREE,
+    C,
+    Given,
+    L,
+    R,
+    Waves,
+    equations,
+    fill,
+    placed,
+    scaled,
+    wired,
+)
 
 
 class Supply(NamedTuple):
@@ -109,10 +123,7 @@ def entered(supply, conducting, transformed, shared, known, at, modes, decays):
 
 def alone(branches, role, kind):
     """Whether branches have only this role."""
-    found = True
-    for e in branches:
-        found &= role[e] == kind
-    return found
+    return (role[branches] == kind).all()
 
 
 def watched(supply, conducting, j):
@@ -127,10 +138,9 @@ def taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at):
     """Fill in mode number ``at``, which is zero; see `circuitsim.time_domain.library.Modes`."""
     storing, d, s, n = supply.of.storing, supply.diodes.size, loops.shape[1], waves.system.shape[0]
     modes.conducting[at], modes.size[at] = conducting, n - s
-    many = net.tree[R] - net.tree[C]
+    states = np.concatenate((net.twigs[net.tree[C] : net.tree[R]], net.links[net.rest[L] : net.rest[FREE]]))
     for j in range(n - s):
-        e = net.twigs[net.tree[C] + j] if j < many else net.links[net.rest[L] + j - many]
-        modes.place[at, j] = np.searchsorted(storing, e)
+        modes.place[at, j] = np.searchsorted(storing, states[j])
     modes.system[at, :n, :n] = waves.system
     modes.voltage[at, :n], modes.current[at, :n] = waves.voltage.T, waves.current.T
     modes.storing[at, :n] = dependent[storing].T
@@ -144,11 +154,9 @@ def taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at):
             continue
         for c in range(s):
             modes.sources[at, c, j] = loops[e, c] if conducting[j] else -cuts[e, c]
-    m = loops.shape[0]
-    for e in range(m):
-        for c in range(s):
-            modes.source_checks[at, c, e], modes.source_checks[at, c, m + e] = loops[e, c], cuts[e, c]
-            modes.source_checked[at] |= loops[e, c] != 0.0 or cuts[e, c] != 0.0
+    fill(loops.T, modes.source_checks[at])
+    fill(cuts.T, modes.source_checks[at, :, loops.shape[0] :])
+    modes.source_checked[at] = loops.any() or cuts.any()
     modes.twigs[at], modes.links[at], modes.cut[at] = net.twigs, net.links, net.cut
     modes.tree[at], modes.rest[at] = net.tree, net.rest
 
@@ -162,46 +170,39 @@ def from_storing(net, back, of_sources, modes, at):
     for j in range(back.shape[0]):
         for i in range(back.shape[0]):
             modes.onto[at, many + j, modes.place[at, many + i]] = back[j, i]
-        for c in range(of_sources.shape[1]):
-            modes.onto_sources[at, many + j, c] = of_sources[j, c]
+    fill(of_sources, modes.onto_sources[at, many:])
 
 
 def cut_conductances(net, value, back, conductance):
     """Fill in the conductances of the cuts whose sums of inductor currents are states (`sums_of_currents`)."""
     l0, first = net.rest[L], net.tree[R] - net.tree[C]
-    for k in range(conductance.size):
-        conductance[k] = np.inf
+    conductance[:] = np.inf
     for t in range(net.tree[R], net.tree[R + 1]):
         found = 1.0 / value[net.twigs[t]]
         for k in range(net.rest[R], l0):
-            if net.cut[t, k] != 0.0:
-                found += 1.0 / value[net.links[k]]
+            found += 1.0 / value[net.links[k]] if net.cut[t, k] != 0.0 else 0.0
         for p in range(back.shape[0]):
-            same = True
-            for k in range(back.shape[0]):
-                same &= back[p, k] == net.cut[t, l0 + k]
-            if same:
+            if (back[p] == net.cut[t, l0 : l0 + back.shape[0]]).all():
                 conductance[first + p] = found
 
 
 def parted(supply, conducting, parting, modes, decays, at):
     """Store the decaying parts of mode number ``at``; see `circuitsim.time_domain.decays.Decays`."""
-    c, d, (k, s) = parting.rate.size, supply.diodes.size, parting.along.shape
+    c, d, s = parting.rate.size, supply.diodes.size, parting.along.shape[1]
     decays.size[at] = c
-    decays.rate[at, :c], decays.drive[at, :c] = parting.rate, parting.drive
-    for p in range(c):
-        decays.start[at, p, : s + k] = parting.start[p]
-        for j in range(parting.resistors.size):
-            decays.lift[at, p, parting.resistors[j]] = parting.lift[p, j]
+    decays.rate[at, :c] = parting.rate
+    fill(parting.drive, decays.drive[at])
+    fill(parting.start, decays.start[at])
+    placed(parting.lift.T, parting.resistors, decays.lift[at].T)
     for j in range(parting.resistors.size):
         decays.weight[at, parting.resistors[j]] = parting.weight[j]
-    decays.states[at, :s, :k], decays.states[at, s : s + c, :k] = parting.along.T, parting.shape.T
-    over_parts(modes.switching[at], parting, c, decays.switching[at])
-    over_parts(modes.voltage[at], parting, c, decays.voltage[at])
-    decays.current[at, : s + c] = parting.current.T
-    for j in range(s + c):
-        for e in supply.resistors:
-            decays.voltage[at, j, e] = parting.value[e] * parting.current[e, j]
+    fill(parting.along.T, decays.states[at])
+    fill(parting.shape.T, decays.states[at, s:])
+    over_parts(modes.switching[at], parting, decays.switching[at])
+    over_parts(modes.voltage[at], parting, decays.voltage[at])
+    fill(parting.current.T, decays.current[at])
+    ohms, voltage = parting.value[supply.resistors], parting.current[supply.resistors]
+    placed(scaled(voltage, ohms), supply.resistors, decays.voltage[at].T)
     for j in range(conducting.size):
         of_current, e = watched(supply, conducting, j)
         modes.switching_whole[at, j] = of_current or of_parts(

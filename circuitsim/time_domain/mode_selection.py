@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from circuitsim.time_domain.exponentials import put
-from circuitsim.time_domain.mode_kernels import L, R, gram, solved
+from circuitsim.time_domain.mode_kernels import L, R, solved, times
 from circuitsim.time_domain.part_states import (
     DERIVATIVE,
     STATE,
@@ -104,10 +104,7 @@ def infinite(modes, m, known, diodes, order, sign):
 
 def shared(rows, missed):
     """Overwrite ``missed`` (n, 1) by the solution for 1 + rows rowsᵀ."""
-    n, columns = rows.shape
-    matrix = np.eye(n)
-    gram(rows, 0, n, 0, columns, np.ones(columns), matrix)
-    solved(matrix, missed)
+    solved(np.eye(rows.shape[0]) + times(rows, rows.T), missed)
 
 
 def differentiate(system, state, error):
