@@ -11,6 +11,8 @@ import math
 
 import numpy as np
 
+from circuitsim.time_domain.mode_kernels import times
+
 TERMS = 19
 """Terms of Taylor's series; 1 / 19! is below rounding."""
 STEPS = 16
@@ -27,19 +29,6 @@ def put(values, out):
         out[i] = values[i]
 
 
-def product(a, b, out):
-    """``out`` = a b, square matrices."""
-    n = a.shape[0]
-    for i in range(n):
-        for j in range(n):
-            out[i, j] = 0.0
-        for k in range(n):
-            x = a[i, k]
-            if x != 0.0:
-                for j in range(n):
-                    out[i, j] += x * b[k, j]
-
-
 def exponential(system, radius, time):
     """e^{A t} − 1 by Taylor's series and squaring, applied to e^{A h} − 1 so that slow modes keep their digits.
 
@@ -54,19 +43,13 @@ def exponential(system, radius, time):
     n = system.shape[0]
     doublings = max(0, math.frexp(radius * time)[1] + 1)
     step = math.ldexp(time, -doublings)
-    e, work = np.zeros((n, n)), np.empty((n, n))
+    e = np.zeros((n, n))
     for k in range(DEGREE, 0, -1):
         for i in range(n):
             e[i, i] += 1.0
-        product(system, e, work)
-        for i in range(n):
-            for j in range(n):
-                e[i, j] = step / k * work[i, j]
+        e = step / k * times(system, e)
     for _ in range(doublings):
-        product(e, e, work)
-        for i in range(n):
-            for j in range(n):
-                e[i, j] = 2.0 * e[i, j] + work[i, j]
+        e = 2.0 * e + times(e, e)
     return e
 
 

@@ -86,7 +86,7 @@ class Modes(NamedTuple):
         Infinite currents of conducting diodes, minus infinite voltages of blocking ones, in loops and cuts of sources
         and diodes alone.
     source_checks : (n, s, 2 m) float array
-        Those that must be zero: `Mode.source_loops`, then `Mode.source_cuts`.
+        Those that must be zero: of loops, then of cuts (`mode_kernels.mismatches`).
     source_checked : (n,) bool array
         Whether any is not identically zero.
     twigs, links, cut, tree, rest : (n, t), (n, l), (n, t, l), (n, 6), (n, 6) arrays

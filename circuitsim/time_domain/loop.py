@@ -224,7 +224,7 @@ def leading_zeros(modes, decays, m, run, piece):
 
 def event_value(decays, modes, m, k, run):
     """A switching function."""
-    form, whole = rows_of(modes, decays), modes.switching_whole[m, k]
+    form, whole = rows_of(modes, decays), modes.switching_whole[m]
     return first_value(whole, form.switching[m], modes.switching[m], k, form.size[m], run.w.size, run.z, run.parts.y)
 
 

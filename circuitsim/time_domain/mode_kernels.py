@@ -149,7 +149,7 @@ def equations(net, role, of, value, shared, waves, dependent, checks):
         Matrices of least squares for potentials and loop currents, empty where no current source is in the tree, and no
         voltage source outside it.
     waves, dependent, checks
-        Overwritten; see `circuitsim.time_domain.modes.Mode`, `checks` are `source_loops` and `source_cuts`.
+        Overwritten; see `circuitsim.time_domain.modes.Mode`, and for `checks`: `mismatches`.
 
     Returns
     -------
@@ -411,8 +411,10 @@ def loops_of_diodes(net, role, given, i, flow):
 
 
 def mismatches(net, given, loops, cuts):
-    """Fill in the contradictions that no finite current and voltage satisfies: in loops of sources and conducting
-    diodes, in cuts of sources and blocking diodes."""
+    """Fill in the contradictions (m, s) that no finite current and voltage satisfies: currents through loops of sources
+    and conducting diodes whose voltages do not add up, for equal infinitesimal resistances (Ω times A), and voltages
+    across cuts of sources and blocking diodes whose currents do not, for equal infinitesimal conductances (S times
+    V)."""
     t1, l1, t0, l0 = net.tree[FIXED + 1], net.rest[FIXED + 1], net.tree[FREE], net.rest[FREE]
     t2, l2 = net.tree[FREE + 1], net.rest[FREE + 1]
     contradictions(net.cut[:t1, :l1].copy(), net.twigs[:t1], net.links[:l1], given, loops)

@@ -245,10 +245,7 @@ def mode_of(modes, count, conducting):
 
 def same_switches(modes, m, before, diodes):
     """Whether all switches have the same states in both modes."""
-    changed = 0
-    for d in range(diodes, modes.conducting.shape[1]):
-        changed += modes.conducting[m, d] != modes.conducting[before, d]
-    return changed == 0
+    return (modes.conducting[m, diodes:] == modes.conducting[before, diodes:]).all()
 
 
 def select(modes, decays, before, count, known, diodes, run, x_size):

@@ -164,11 +164,6 @@ class Mode(NamedTuple):
     dependent : (m, s + k) array
         The rows of `voltage` for capacitors and of `current` for inductors, including windings that they are ideally
         coupled to (`Parts.turns`); 0 elsewhere.
-    source_loops, source_cuts : (m, s) arrays
-        Contradictions that no finite current and voltage satisfies, as functions of w: currents through loops of
-        sources and conducting diodes whose voltages do not add up, for equal infinitesimal resistances (Ω times A), and
-        voltages across cuts of sources and blocking diodes whose currents do not, for equal infinitesimal conductances
-        (S times V).
     """
 
     states: np.ndarray
@@ -176,8 +171,6 @@ class Mode(NamedTuple):
     voltage: np.ndarray
     current: np.ndarray
     dependent: np.ndarray
-    source_loops: np.ndarray
-    source_cuts: np.ndarray
 
 
 def normal_tree(parts: Parts, role: np.ndarray) -> Wiring:
@@ -225,7 +218,7 @@ def mode_of(
     of = Given(storing, sources, system, rows.astype(complex), coupling.astype(complex), parts.turns)
     work, value = 16 * net.cut.size + 4 * voltage.size, parts.value.astype(complex)
     kernel(equations, work, PRODUCT)(net, role, of, value, shared_of(net, role), waves, dependent, (loops, cuts))
-    return Mode(states, waves.system, voltage, current, dependent, loops, cuts)
+    return Mode(states, waves.system, voltage, current, dependent)
 
 
 def shared_of(net: Wiring, role: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -85,17 +85,10 @@ def at_first(whole, rows, over, many, s, z, y, found):
 
 
 def first_value(whole, rows, over, r, many, s, z, y):
-    """Column ``r`` of rows over w and y if that is the ``whole`` value, otherwise over the state vector."""
-    found = 0.0
-    if whole:
-        for j in range(s):
-            found += rows[j, r] * z[j]
-        for c in range(many):
-            found += rows[s + c, r] * y[c]
-    else:
-        for j in range(z.size):
-            found += over[j, r] * z[j]
-    return found
+    """`at_first` of column ``r``."""
+    found = np.empty(1)
+    at_first(whole[r : r + 1], rows[:, r : r + 1], over[:, r : r + 1], many, s, z, y, found)
+    return found[0]
 
 
 def begun(decays, m, z, z_size, before, carried, y, error, of_states):
@@ -145,16 +138,18 @@ def begun(decays, m, z, z_size, before, carried, y, error, of_states):
     return carried
 
 
+def with_sources(w, w_size, y, error):
+    """The sources' states and the decaying parts, and their errors."""
+    return np.concatenate((w, y)), np.concatenate((STATE * w_size, error))
+
+
 def stays_zero(rows, d, w, w_size, many, y, error, of_states):
     """Whether a waveform, column ``d`` of rows over w and y, that was zero is still zero within the errors of the
     states; its deviation is added to the errors of the parts, by the smallest change of them."""
-    s, value, size, off = w.size, 0.0, 0.0, 0.0
-    for j in range(s):
-        value += rows[j, d] * w[j]
-        off += abs(rows[j, d]) * STATE * w_size[j]
+    s, size, (state, wrong), found = w.size, 0.0, with_sources(w, w_size, y, of_states), np.empty((2, 1))
+    summed_up(rows[:, d : d + 1], s + many, state, wrong, found[0], found[1])
+    value, off = found[0, 0], found[1, 0]
     for p in range(many):
-        value += rows[s + p, d] * y[p]
-        off += abs(rows[s + p, d]) * of_states[p]
         size += rows[s + p, d] * rows[s + p, d]
     if abs(value) > AGREE * off:
         return False
@@ -218,26 +213,17 @@ def later_errors(decays, modes, m, storage, w_size, z, later_z, later_y, time, p
 def currents_of(decays, m, w, w_size, before, missed):
     """Fill in the currents of all resistors, and their errors; ``missed`` is the residual current of a diode that turns
     off."""
-    s, rows = w.size, decays.current[m]
+    state, wrong = with_sources(w, w_size, before.y, before.error)
+    flow, off = np.empty(before.current.size), np.empty(before.current.size)
+    summed_up(decays.current[m], w.size + decays.size[m], state, wrong, flow, off)
     for e in before.resistors:
-        flow, off = 0.0, missed
-        for j in range(s):
-            flow += rows[j, e] * w[j]
-            off += abs(rows[j, e]) * STATE * w_size[j]
-        for p in range(decays.size[m]):
-            flow += rows[s + p, e] * before.y[p]
-            off += abs(rows[s + p, e]) * before.error[p]
-        before.current[e], before.current_error[e] = flow, off
+        before.current[e], before.current_error[e] = flow[e], missed + off[e]
 
 
 def part_signs(decays, modes, m, z, z_size, s, y, error, zero, noise, order, sign):
     """As `circuitsim.time_domain.mode_selection.signs`, from the decaying parts, one derivative at a time."""
     many, system, n = decays.size[m], modes.system[m], s + decays.size[m]
-    change, wrong = np.empty(n), np.empty(n)
-    for j in range(s):
-        change[j], wrong[j] = z[j], STATE * z_size[j]
-    for p in range(many):
-        change[s + p], wrong[s + p] = y[p], error[p]
+    change, wrong = with_sources(z[:s], z_size[:s], y[:many], error[:many])
     reach = np.zeros(s)
     for p in range(many):
         for j in range(s):

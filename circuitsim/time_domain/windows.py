@@ -64,7 +64,7 @@ def slope_at(modes, decays, m, s, event, z, y):
     """A waveform of events and its slope: from the states, or from the sources' states and the decaying parts."""
     form, slope, count = rows_of(modes, decays), 0.0, z.size
     rows, system = form.switching[m], modes.system[m]
-    value = first_value(modes.switching_whole[m, event], rows, modes.switching[m], event, form.size[m], s, z, y)
+    value = first_value(modes.switching_whole[m], rows, modes.switching[m], event, form.size[m], s, z, y)
     if decays is not None:
         count = s
         for c in range(decays.size[m]):
