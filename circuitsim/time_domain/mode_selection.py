@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from circuitsim.time_domain.exponentials import put
-from circuitsim.time_domain.mode_kernels import L, R, solved, times
+from circuitsim.time_domain.mode_kernels import L, R, placed, solved, times
 from circuitsim.time_domain.part_states import (
     DERIVATIVE,
     STATE,
@@ -44,29 +44,23 @@ def strained(modes, m, known, loops, cuts):
     ``known`` (2, m): voltages of capacitors and voltage sources, currents of inductors and current sources, and their
     sizes; 0 for all other elements.
     """
-    cut, twigs, links, found = modes.cut[m], modes.twigs[m], modes.links[m], False
-    many = loops.shape[0]
-    value, size = np.empty(many), np.empty(many)
-    for k in range(many):
-        value[k], size[k] = -known[0, links[k]], known[1, links[k]]
-    for t in range(modes.tree[m, R]):
-        row, voltage, largest = cut[t], known[0, twigs[t]], known[1, twigs[t]]
-        if largest != 0.0 or voltage != 0.0:
-            for k in range(many):
-                value[k] += row[k] * voltage
-                size[k] += abs(row[k]) * largest
-    for k in range(many):
-        loops[k, 0] = value[k] if abs(value[k]) > NOISE * size[k] else 0.0
-        found |= loops[k, 0] != 0.0
-    first = modes.tree[m, L]
-    for t in range(cuts.shape[0]):
-        flow, largest = -known[0, twigs[first + t]], known[1, twigs[first + t]]
-        for k in range(modes.rest[m, L], links.size):
-            if cut[first + t, k] != 0.0:
-                flow -= cut[first + t, k] * known[0, links[k]]
-                largest += abs(cut[first + t, k]) * known[1, links[k]]
-        cuts[t, 0] = flow if abs(flow) > NOISE * largest else 0.0
-        found |= cuts[t, 0] != 0.0
+    cut, twigs, links, last, many = modes.cut[m], modes.twigs[m], modes.links[m], modes.tree[m, R], loops.shape[0]
+    first, begin = modes.tree[m, L], modes.rest[m, L]
+    found = unmet(cut[:last, :many].T, links[:many], twigs[:last], known, loops)
+    return unmet(-cut[first:, begin:], twigs[first:], links[begin:], known, cuts) or found
+
+
+def unmet(matrix, own, others, known, out):
+    """Fill in what sums over other elements miss of elements' own values, zero where it is rounding; returns whether
+    any is nonzero."""
+    found = False
+    for i in range(own.size):
+        value, size = -known[0, own[i]], known[1, own[i]]
+        for k in range(others.size):
+            value += matrix[i, k] * known[0, others[k]]
+            size += abs(matrix[i, k]) * known[1, others[k]]
+        out[i, 0] = value if abs(value) > NOISE * size else 0.0
+        found |= out[i, 0] != 0.0
     return found
 
 
@@ -86,20 +80,15 @@ def infinite(modes, m, known, diodes, order, sign):
         return
     shared(cut[:last, : loops.shape[0]].T, loops)
     shared(cut[first:, begin:], cuts)
-    value, most = np.zeros(known.shape[1]), 0.0
-    for k in range(loops.shape[0]):
-        value[links[k]] = loops[k, 0]
-        for t in range(last):
-            value[twigs[t]] -= cut[t, k] * loops[k, 0]
-    for t in range(cuts.shape[0]):
-        value[twigs[first + t]] = -cuts[t, 0]
-        for k in range(begin, links.size):
-            value[links[k]] -= cut[first + t, k] * cuts[t, 0]
-    for e in range(value.size):
-        most = max(most, abs(value[e]))
+    value = np.zeros((known.shape[1], 1))
+    placed(loops, links[: loops.shape[0]], value)
+    placed(times(-cut[:last, : loops.shape[0]], loops), twigs[:last], value)
+    placed(-cuts, twigs[first:], value)
+    placed(times(-cut[first:, begin:].T, cuts), links[begin:], value)
+    most = np.abs(value).max()
     for d in range(diodes.size):
-        if abs(value[diodes[d]]) > NOISE * most:
-            order[d], sign[d] = -1, math.copysign(1.0, value[diodes[d]])
+        if abs(value[diodes[d], 0]) > NOISE * most:
+            order[d], sign[d] = -1, math.copysign(1.0, value[diodes[d], 0])
 
 
 def shared(rows, missed):
