@@ -286,7 +286,7 @@ def nodal(net, kind, outside, own, v, drop, i, flow):
     add(net.cut[:t0, l0:l1].T, v[:t0], drop[l0:l1])
     fill(scaled(drop[l0:l1], outside), flow[l0:l1])
     add(-net.cut[t0:t1, l0:], flow[l0:], v[t0:t1])
-    solved(np.diag(own) + times(cut * outside, cut.T), v[t0:t1])
+    solved(np.diag(own) + times(cut, (cut * outside).T), v[t0:t1])
     fill(scaled(v[t0:t1], own), i[t0:t1])
     add(cut.T, v[t0:t1], drop[l0:l1])
     fill(scaled(drop[l0:l1], outside), flow[l0:l1])
