@@ -45,13 +45,11 @@ class PreparedAmplified(NamedTuple):
     ) -> OperatingPoint:
         """The operating point with other element values (Ω, V, A, gains); see `Prepared.solve`."""
         circuit, image = self.circuit, self.image
-        if values is not None and not isinstance(values, Mapping):
-            values = circuit.changes(circuit.column(values))
-        changed: dict[str, float] = {}
-        if values:
-            circuit = circuit.with_values(values)
+        changed = circuit.changes(values)
+        if changed:
+            circuit = circuit.with_values(changed)
             kind, _, _, value, _ = circuit.arrays()
-            places = [circuit.element_index(name) for name in values]
+            places = [circuit.element_index(name) for name in changed]
             sources = (kind == VOLTAGE) | (kind == CURRENT)
             if (kind[places] == AMPLIFIER).any():
                 # Other gains change the scaling of every later source.
@@ -180,14 +178,14 @@ def elementary_point(point: OperatingPoint) -> OperatingPoint:
 def _touching(point: OperatingPoint, inner: OperatingPoint) -> OperatingPoint:
     """The elementary point with tangents at the devices' own voltages and currents, instead of those of Newton's last
     step, which touch at the step before."""
-    from circuitsim.analysis.newton import smooth_devices, tangents
+    from circuitsim.analysis.newton import smooth_devices
 
     smooth = smooth_devices(point.circuit, expanded(point.circuit))
     assert smooth is not None
     _, first, second, value, _ = inner.circuit.arrays()
     column, voltages = value.copy(), inner.voltages.copy()
     currents, drops = inner.currents.copy(), inner.drops.copy()
-    tangents(smooth.start(point, inner).state(smooth), column, smooth)
+    smooth.linearise(smooth.start(point, inner), column)
     for array, devices in ((currents, point.currents), (drops, point.drops)):
         array[smooth.slope], array[smooth.touch] = 0.0, 0.0
         array[smooth.rest] = devices[smooth.elements]

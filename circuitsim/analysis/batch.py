@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.convex import Prepared
-from circuitsim.analysis.newton import OPEN, NewtonOptions, Ports, Smooth, Start, iterate, tangents
+from circuitsim.analysis.newton import Found, Smooth, iterate
 from circuitsim.analysis.small_circuit import LazyOperatingPoint, SmallCircuitSolver
 from circuitsim.analysis.smooth_proof import proof
-from circuitsim.analysis.smooth_small import SmallNewton, Solved
+from circuitsim.analysis.smooth_small import SmallNewton
 from circuitsim.analysis.solve import prepared
 from circuitsim.certificate import certify
 from circuitsim.circuit import Circuit
@@ -32,9 +32,7 @@ from circuitsim.engine.port_network import PortNetwork, independent_sources
 from circuitsim.engine.small.active_set import respond_samples
 from circuitsim.errors import CircuitError, TopologyError, UnboundedError, UsageError
 from circuitsim.kernels import keep_memory, kernel
-from circuitsim.newton.steps import CURRENT as AMPERES
-from circuitsim.newton.steps import DISTANCE
-from circuitsim.newton.steps import VOLTAGE as VOLTS
+from circuitsim.newton.steps import OPEN
 from circuitsim.points import processors
 from circuitsim.solvers.linear import Factored
 
@@ -237,8 +235,9 @@ class BatchSolver:
         solve = partial(_plain, ready, diodes, stiffness < 0.0 or not ready.structure.references.size)
         if smooth is not None:
             # A negative resistor is not part of the circuit's energy.
-            options = NewtonOptions(Ports(ready.circuit, smooth).resistances) if stiffness < 0.0 else None
-            solve = partial(_newton, ready, smooth, None if small is None else SmallNewton(small, smooth), options)
+            solve = partial(
+                _newton, ready, smooth, None if small is None else SmallNewton(small, smooth), stiffness >= 0.0
+            )
 
         def run(begin: int, end: int) -> None:
             near, devices = None, None
@@ -278,15 +277,13 @@ class BatchSolver:
             float(stiffness),
         )
 
-    def _devices(self, solution: BatchSolution, s: int, m: int) -> Start:
+    def _devices(self, solution: BatchSolution, s: int, m: int) -> Found:
         """Sample ``s`` of an earlier batch as an initial guess of the smooth devices, with currents of m elements."""
         assert self.smooth is not None
         _, first, second, _, _ = self.circuit.arrays()
-        slope, rest, own = self.smooth.slope, self.smooth.rest, solution.currents[s]
-        currents, v = np.zeros(m), solution.voltages[s]
+        own, currents, v = solution.currents[s], np.zeros(m), solution.voltages[s]
         currents[: own.size] = own
-        drops = v[first] - v[second]
-        return Start(_Sample(v, currents, drops), drops[rest], own[slope] + own[rest])
+        return self.smooth.start_at(_Sample(v, currents, v[first] - v[second]))
 
     def _together(
         self,
@@ -391,7 +388,7 @@ class BatchSolver:
             value = column.copy()
             if self.smooth is not None:
                 assert at is not None
-                tangents(self._devices(at, s, value.size).state(self.smooth), value, self.smooth)
+                self.smooth.linearise(self._devices(at, s, value.size), value)
             return value
 
         def small(begin: int, end: int) -> None:
@@ -459,13 +456,13 @@ class BatchSolver:
         return 1.0 / largest if largest > 0.0 else np.inf
 
 
-Found = tuple[Any, float, int, Start | None]
+Sample = tuple[Any, float, int, Found | None]
 """A sample: operating point, largest relative residual, linear circuits or steps, initial guess for others."""
 
 
 def _plain(
-    ready: Prepared, diodes: np.ndarray, free: bool, column: np.ndarray, near: np.ndarray | None, devices: Start | None
-) -> Found:
+    ready: Prepared, diodes: np.ndarray, free: bool, column: np.ndarray, near: np.ndarray | None, devices: Found | None
+) -> Sample:
     """Solve a sample of a circuit without smooth devices, starting from the diode states of a nearby sample."""
     guess = None
     if near is not None:
@@ -481,28 +478,26 @@ def _newton(
     ready: Prepared,
     smooth: Smooth,
     small: SmallNewton | None,
-    options: NewtonOptions | None,
+    energy: bool,
     column: np.ndarray,
     near: np.ndarray | None,
-    devices: Start | None,
-) -> Found:
+    devices: Found | None,
+) -> Sample:
     """A sample of a circuit with smooth devices by Newton's method, in one kernel where that certifies it."""
-    solved: Any = None
+    found, worst, tolerance = devices, np.inf, ready.tolerance
     for start in (devices, None)[devices is None :]:
-        if small is not None and not isinstance(solved, Solved):
-            solved = small.solve(smooth, column, start, few=True)
-    if isinstance(solved, Solved):
-        own, point = solved.own, solved.point
-        worst = max(point.certificate.worst, float(own[DISTANCE].max()))
-        return point, worst, solved.steps, Start(point, own[VOLTS], own[AMPERES])
-    start, worst, tolerance = solved or devices, np.inf, ready.tolerance
+        solved = None if small is None else small.solve(smooth, column, start, few=True)
+        found = solved or found
+        if solved is not None and solved.certified:
+            worst = max(solved.point.certificate.worst, float(solved.distance.max()))
+            return solved.point, worst, solved.steps, solved._replace(steps=0)
     for _ in range(2):  # tangents at the final points of the first pass give potentials with more digits
         if worst <= tolerance:
             break
-        ended = iterate(ready.solve, ready.circuit, smooth, column.copy(), start, tolerance, options)
-        worst = proof(ended, ended.point.circuit.arrays(), smooth, tolerance).worst
-        start = Start(ended.point, ended.voltage, ended.current, ended.steps)
-    return ended.point, worst, ended.steps, start
+        found = iterate(ready.solve, ready.circuit, smooth, column.copy(), found, tolerance, energy=energy)
+        worst = proof(found, found.point.circuit.arrays(), smooth, tolerance).worst
+    assert found is not None
+    return found.point, worst, found.steps, found._replace(steps=0)
 
 
 def _network(ready: Prepared, column: np.ndarray) -> Network:

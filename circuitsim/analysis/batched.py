@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from circuitsim.analysis.batch import BatchSolution, BatchSolver
-from circuitsim.analysis.controlled_batch import ControlledBatch, controlled_batch, places_of
+from circuitsim.analysis.controlled_batch import ControlledBatch, places_of
 from circuitsim.analysis.newton import Smooth, smooth_devices
 from circuitsim.analysis.sectioned_batch import sectioned_batch
 from circuitsim.analysis.smooth_controlled import SmoothControlled
@@ -27,7 +27,7 @@ def batched(
     inputs: Sequence[str] = (),
     outputs: Sequence[tuple[str, str]] = (),
     tolerance: float = TOLERANCE,
-) -> BatchSolver | ControlledBatch | ExpandedBatch:
+) -> BatchSolver | ExpandedBatch:
     """Analyse a circuit once for batches of samples.
 
     Parameters
@@ -58,29 +58,26 @@ def batched(
     return _elementary(circuit, inputs, outputs, tolerance)
 
 
-def with_devices(
-    made: BatchSolver | ControlledBatch, circuit: Circuit, expansion: Expansion, smooth: Smooth | None
-) -> BatchSolver | ControlledBatch:
+def with_devices(made: BatchSolver, circuit: Circuit, expansion: Expansion, smooth: Smooth | None) -> BatchSolver:
     """The batch solver ``made`` for the elementary elements of a circuit, with smooth devices in place of companion
     models."""
     if smooth is None:
         return made
-    if isinstance(made, BatchSolver):
+    if not isinstance(made, ControlledBatch):
         return replace(made, smooth=smooth)
-    devices = SmoothControlled(circuit, smooth, expansion, made.ready, made.ready.tolerance)
-    return ControlledBatch(made.ready, made.inputs, made.outputs, devices)
+    devices = SmoothControlled(circuit, smooth, expansion, made.ready, made.tolerance)
+    own = made.circuit, made.tolerance, made.inputs, made.outputs, made.value, smooth
+    return ControlledBatch(*own, devices=devices)
 
 
 def _elementary(
     circuit: Circuit, inputs: Sequence[str], outputs: Sequence[tuple[str, str]], tolerance: float
-) -> BatchSolver | ControlledBatch:
+) -> BatchSolver:
     """`batched` for a circuit of elementary elements."""
-    if circuit.laws:
-        return sectioned_batch(controlled_batch(circuit, inputs, outputs, tolerance))
-    if circuit.amplified:
+    if circuit.amplified and not circuit.laws:
         raise TopologyError("batches need a circuit without amplifiers: see circuit.amplifiers.without_amplifiers")
-    chosen, pairs = places_of(circuit, inputs, outputs)
-    return BatchSolver(circuit, float(tolerance), chosen, pairs, circuit.arrays().value.copy())
+    own = circuit, float(tolerance), *places_of(circuit, inputs, outputs), circuit.arrays().value.copy()
+    return sectioned_batch(ControlledBatch(*own)) if circuit.laws else BatchSolver(*own)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,20 +91,19 @@ class ExpandedBatch:
     ----------
     circuit : Circuit
     expansion : Expansion
-    inner : BatchSolver or ControlledBatch
+    inner : BatchSolver
         Of the circuit of elementary elements.
     """
 
     circuit: Circuit
     expansion: Expansion
-    inner: BatchSolver | ControlledBatch
+    inner: BatchSolver
 
     def with_values(self, values: np.ndarray | Mapping[str, float]) -> ExpandedBatch:
         """The same structure with other element values or device parameters (``D1.vfwd``); see `BatchSolver`."""
-        if not isinstance(values, Mapping):
-            values = self.circuit.changes(self.circuit.column(values))
-        circuit, changed = self.circuit.with_values(values), dict(values)
-        for name in values:
+        changed = self.circuit.changes(values)
+        circuit = self.circuit.with_values(changed)
+        for name in [*changed]:
             found = circuit.device_parameter(name)
             if found is not None:
                 old, new = (c.devices[found[0]] for c in (self.circuit, circuit))

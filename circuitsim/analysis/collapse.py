@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.analysis.newton import NOTHING, Found, Smooth
+from circuitsim.analysis.newton import Found, Smooth
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.small_circuit import Deferred, DeferredPoint, Part
-from circuitsim.analysis.smooth_small import Solved
 from circuitsim.analysis.solution_warnings import BY_KIND, implausible_currents
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import Circuit
@@ -17,6 +16,7 @@ from circuitsim.engine.steady_state import SMALLEST
 from circuitsim.errors import ConvergenceError, Problem
 from circuitsim.models import Device, Region
 from circuitsim.models.smooth import SmoothDevice
+from circuitsim.newton.steps import NOTHING
 
 ROUNDED = 1e-6
 """Minimum current of a device's parts as a scale, relative to the largest current of a circuit with controlled sources,
@@ -39,7 +39,7 @@ def assembled(
             f"{certificate.worst:.1e}): the values span more than double precision holds"
         )
     result = _whole(circuit, expansion, found.point, tolerance, certificate, (smooth, found))
-    result.junctions = dict(zip(smooth.elements.tolist(), found.state.junctions.tolist()))
+    result.junctions = dict(zip(smooth.elements.tolist(), found.near[0].tolist()))
     return result
 
 
@@ -52,7 +52,7 @@ def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tol
         A device whose voltage and current are off its characteristic by more than the tolerance.
     """
     result = _whole(circuit, expansion, point, tolerance, point.certificate)
-    result._device_parts, result.uniqueness = expansion.parts, point.uniqueness
+    result.uniqueness = point.uniqueness
     if point.other is not None:
         result.other = collapsed(circuit, expansion, point.other, tolerance)
     return result
@@ -64,7 +64,7 @@ class SmoothPoint(DeferredPoint):
     more = ("regions", "junctions", "elementary", "_device_parts")
     unique, solver, warnings, drops, regions, junctions = Part(), Part(), Part(), Part(), Part(), Part()
 
-    def __init__(self, circuit: Circuit, expansion: Expansion, smooth: Smooth, solved: Solved) -> None:
+    def __init__(self, circuit: Circuit, expansion: Expansion, smooth: Smooth, solved: Found) -> None:
         self._named, self.solved, self._smooth, self._expansion = circuit, solved, smooth, expansion
         self.elementary, self._device_parts, self.intervals = solved.point, expansion.parts, {}
 
@@ -81,23 +81,22 @@ class SmoothPoint(DeferredPoint):
     @Deferred
     def currents(self) -> np.ndarray:
         own = self.solved.point.currents[: len(self._named)].copy()
-        own[self._smooth.elements] = self.solved.found().current
+        own[self._smooth.elements] = self.solved.current
         own.setflags(write=False)
         return own
 
     @Deferred
     def certificate(self) -> Certificate:
         """That of the elementary circuit, in which the devices are sources, with their distances from their curves."""
-        made, found = self.solved.point.certificate, self.solved.found()
-        off = np.abs(np.array([found.voltage, found.current]) - found.state.points[:2])
+        made, found = self.solved.point.certificate, self.solved
         relative = {**made.relative, "devices": float(found.distance.max())}
-        return made._replace(relative=relative, device_gap=float(off[0] @ off[1]))
+        return made._replace(relative=relative, device_gap=found.gap)
 
     @property
     def whole(self) -> OperatingPoint:
         """With all attributes."""
-        tolerance, found = self.certificate.tolerance, self.solved.found()
-        return assembled(self.circuit, self._expansion, self._smooth, found, tolerance, self.certificate)
+        tolerance = self.certificate.tolerance
+        return assembled(self.circuit, self._expansion, self._smooth, self.solved, tolerance, self.certificate)
 
 
 def _whole(
@@ -132,13 +131,13 @@ def _whole(
         smooth, found = newton
         currents[smooth.elements], drops[smooth.elements] = found.current, found.voltage
         warnings += implausible_currents(circuit, smooth.elements, currents, drops)
-        for k, volts in zip(smooth.elements.tolist(), found.state.junctions.tolist()):
+        for k, volts in zip(smooth.elements.tolist(), found.near[0].tolist()):
             device = devices[k]
             assert isinstance(device, SmoothDevice)
             regions[k] = device.region_at(volts)
         solver = {**solver, "newton_steps": found.steps}
     result = OperatingPoint(circuit, voltages, currents, intervals, unique, certificate, solver, tuple(warnings), drops)
-    result.regions, result.elementary = regions, point
+    result.regions, result.elementary, result._device_parts = regions, point, expansion.parts
     return result
 
 

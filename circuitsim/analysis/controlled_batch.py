@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from circuitsim.analysis.batch import BatchSolution, samples_of
+from circuitsim.analysis.batch import BatchSolution, BatchSolver, samples_of
 from circuitsim.analysis.controlled import PreparedControlled, prepared_controlled
-from circuitsim.analysis.newton import Start, tangents
 from circuitsim.analysis.smooth_controlled import SmoothControlled
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
@@ -17,35 +17,21 @@ from circuitsim.errors import CircuitError, NoEnergyError, TopologyError, some
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ControlledBatch:
+class ControlledBatch(BatchSolver):
     """A circuit with controlled sources prepared for batches; same interface as `BatchSolver`.
 
     Attributes
     ----------
-    ready : PreparedControlled
-    inputs : (k,) int array
-        Elements that change from sample to sample.
-    outputs : (q, 2) int array
-        Output node pairs.
     devices : SmoothControlled, optional
         With the devices whose companion models are among the elements.
     """
 
-    ready: PreparedControlled
-    inputs: np.ndarray
-    outputs: np.ndarray
     devices: SmoothControlled | None = None
 
-    @property
-    def circuit(self) -> Circuit:
-        """The circuit with its own values."""
-        return self.ready.circuit
-
-    def with_values(self, values: np.ndarray | Mapping[str, float]) -> ControlledBatch:
-        """The same structure with other element values: all in an array (Ω, V, A, gains), or some by name."""
-        circuit = self.circuit
-        changed = circuit.with_values(values) if isinstance(values, Mapping) else circuit.with_column(values)
-        return replace(self, ready=prepared_controlled(changed, self.ready.tolerance))
+    @cached_property
+    def ready(self) -> PreparedControlled:
+        """The circuit at these values, prepared."""
+        return prepared_controlled(self.circuit.with_column(self.value), self.tolerance)
 
     def solve(
         self,
@@ -63,14 +49,14 @@ class ControlledBatch:
             A nudge: there is no energy to add it to.
         """
         own = self.circuit.arrays()
-        rows, injected = samples_of(own.value[self.inputs], len(self.outputs), values, injected)
+        rows, injected = samples_of(self.value[self.inputs], len(self.outputs), values, injected)
         if stiffness or injected.any():
             raise NoEnergyError(no_energy(self.circuit))
         count = len(rows)
         v, current = np.zeros((count, own.n_nodes)), np.zeros((count, own.kind.size))
         relative, iterations = np.full(count, np.inf), np.zeros(count, dtype=np.int64)
         for s, row in enumerate(rows):
-            column = own.value.copy()
+            column = self.value.copy()
             column[self.inputs] = row
             try:
                 point = self.point(column)
@@ -79,7 +65,7 @@ class ControlledBatch:
             v[s], current[s], relative[s], iterations[s] = *point, 1
         output = v[:, self.outputs[:, 0]] - v[:, self.outputs[:, 1]]
         closed = current[:, own.kind == DIODE] > 0.0
-        certified = relative <= self.ready.tolerance
+        certified = relative <= self.tolerance
         return BatchSolution(self.circuit, v, current, closed, relative, certified, output, iterations, 0.0)
 
     def point(self, column: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
@@ -100,15 +86,9 @@ class ControlledBatch:
 
     def column(self, solution: BatchSolution, s: int) -> np.ndarray:
         """The values for which sample ``s`` is linear."""
-        column = self.circuit.arrays().value
-        if self.devices is None:
-            return column
-        smooth, volts, amperes = self.devices.smooth, solution.voltages[s], solution.currents[s]
-        _, first, second, _, _ = self.circuit.arrays()
-        across = volts[first[smooth.rest]] - volts[second[smooth.rest]]
-        column = column.copy()
-        start = Start(None, across, amperes[smooth.slope] + amperes[smooth.rest])
-        tangents(start.state(smooth), column, smooth)
+        column = self.value.copy()
+        if self.smooth is not None:
+            self.smooth.linearise(self._devices(solution, s, column.size), column)
         return column
 
     def adjoint(
@@ -156,20 +136,6 @@ def no_energy(circuit: Circuit) -> str:
         "diodes, and controls without a loop (voltages, or currents of voltage sources: buffers between passive "
         "sections). Coupled learning and agnostic propagation need one energy of the whole circuit"
     )
-
-
-def controlled_batch(
-    circuit: Circuit, inputs: Sequence[str], outputs: Sequence[tuple[str, str]], tolerance: float
-) -> ControlledBatch:
-    """`batched` for a circuit with controlled sources, without devices.
-
-    Raises
-    ------
-    TopologyError
-        Unknown names; inputs that are not independent sources.
-    """
-    chosen, places = places_of(circuit, inputs, outputs)
-    return ControlledBatch(prepared_controlled(circuit, float(tolerance)), chosen, places)
 
 
 def places_of(

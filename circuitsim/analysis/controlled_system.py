@@ -11,7 +11,7 @@ import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solution_warnings import floating, listed
-from circuitsim.certificate import Certificate
+from circuitsim.certificate import Certificate, largest_at_nodes
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.controlled.blocks import ENTRIES, INVERTED, Block, Inverse, StructureError, blocks, inverses
@@ -23,7 +23,6 @@ from circuitsim.controlled.equations import (
     RightSide,
     equations,
     floating_controls,
-    least_conductance,
     of_resistances,
     parts,
     right_side,
@@ -31,7 +30,7 @@ from circuitsim.controlled.equations import (
 from circuitsim.controlled.linear import DENSE, Factor, Pair, Pattern, Terms
 from circuitsim.controlled.rational import LARGEST, PORTS, RationalBlock, Read, binary, decimal
 from circuitsim.controlled.search import all_monotone, all_regular
-from circuitsim.controlled.ties import OnePotential, Ties
+from circuitsim.controlled.ties import Ties, lowest_nodes
 from circuitsim.errors import NoOperatingPointError, some
 
 SMALL = 200
@@ -87,7 +86,6 @@ class ControlledSystem:
         same = None if known is None else before
         self.pattern: Pattern = Pattern(self.eq) if same is None else same.pattern.of(self.eq)
         self.ties: Ties = Ties(arrays, laws, self.eq) if same is None else same.ties
-        self.one_potential: OnePotential = OnePotential(arrays) if before is None else before.one_potential
         self.sources: RightSide = right_side(arrays, laws, self.eq) if same is None else same.sources
         self._raw: list[RawBlock] | None = None if same is None else same._raw
         self._exact: dict[tuple[int, Read], RationalBlock] = {}
@@ -296,7 +294,12 @@ Branches = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 def branches(
     system: ControlledSystem, value: np.ndarray, x: Pair, conducting: np.ndarray, noise: float = 0.0
 ) -> Branches:
-    """Branch quantities from the unknowns, for the values (m,) of all elements; zero below the fraction ``noise``."""
+    """Branch quantities from the unknowns, for the values (m,) of all elements.
+
+    Zero are voltages below the fraction ``noise`` of the largest, and currents below it of the largest current or of
+    that which the largest voltage drives through the element itself, if it is no resistor through the smallest one at
+    its ends.
+    """
     roles, arrays, eq = system.roles, system.arrays, system.eq
     first, second, n = arrays.first, arrays.second, arrays.n_nodes
     voltages, low = np.zeros(n), np.zeros(n)
@@ -307,7 +310,7 @@ def branches(
         low = np.round(low / grid) * grid
         voltages[np.abs(voltages) < grid] = 0.0
     on = eq.diode[conducting]
-    same = system.one_potential.lowest(value, on)
+    same = lowest_nodes(arrays, value, on)
     voltages, low = voltages[same], low[same]
     drops = (voltages[first] - voltages[second]) + (low[first] - low[second])
     currents = np.zeros(value.size)
@@ -318,8 +321,11 @@ def branches(
     drops[on] = 0.0
     currents[eq.diode[~conducting]] = 0.0
     if noise:
-        least = noise * max(np.abs(currents).max(), reach * least_conductance(value[arrays.kind == RESISTOR]))
-        currents[np.abs(currents) < least] = 0.0
+        ohmic = (arrays.kind == RESISTOR) & (value > 0.0) & (value < OPEN)
+        own = np.where(ohmic, 1.0 / np.where(ohmic, value, 1.0), 0.0)
+        at_node = largest_at_nodes(arrays, own)
+        own = np.where(ohmic, own, np.maximum(at_node[first], at_node[second]))
+        currents[np.abs(currents) < noise * np.maximum(np.abs(currents).max(), reach * own)] = 0.0
     drops[roles.ohmic] = value[roles.ohmic] * currents[roles.ohmic]
     if roles.transfer.size:
         demanded = demanded_of_currents(system.laws, roles.owners, value, currents)

@@ -22,7 +22,7 @@ from circuitsim.analysis.sweep import Sweep, sweep
 from circuitsim.arguments import NAMES
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import DIODE, RESISTOR
+from circuitsim.circuit.elements import DIODE
 from circuitsim.circuit.source import analysis
 from circuitsim.engine.spanning import fixed_voltages
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, UsageError
@@ -216,9 +216,7 @@ class _LoadLine:
     """The circuit driven by a source through a resistance."""
 
     def __init__(self, circuit: Circuit, between: tuple[str, str], tolerance: float) -> None:
-        kind, _, _, value, _ = circuit.arrays()
-        ohms = value[(kind == RESISTOR) & (value > 0.0)]
-        self.ohms = float(np.exp(np.log(ohms).mean())) if ohms.size else 1e3
+        self.ohms = circuit.arrays().typical_resistance
         driven = _only(circuit, range(len(circuit)))
         self.resistor, self.source = _free(circuit, "Rload"), _free(circuit, "Vload")
         middle = "load_line"

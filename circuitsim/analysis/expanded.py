@@ -15,18 +15,18 @@ import numpy as np
 from circuitsim.analysis.amplified import PreparedAmplified, prepared_elementary
 from circuitsim.analysis.collapse import SmoothPoint, assembled, collapsed
 from circuitsim.analysis.convex import Prepared
-from circuitsim.analysis.newton import NOTHING, Found, Smooth, Start, iterate, smooth_devices
+from circuitsim.analysis.newton import Found, Smooth, iterate, smooth_devices
 from circuitsim.analysis.operating_point import OperatingPoint, check_start, open_ended
 from circuitsim.analysis.small_circuit import SmallCircuitSolver
 from circuitsim.analysis.smooth_proof import proof, unsolved
-from circuitsim.analysis.smooth_small import SmallNewton, Solved
+from circuitsim.analysis.smooth_small import SmallNewton
 from circuitsim.analysis.solution_warnings import Level, nonunique_potential, released_potentials
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE
 from circuitsim.circuit.expansion import Expansion, expanded, same_shape
 from circuitsim.errors import ConvergenceError, NoSteadyStateError
 from circuitsim.models.smooth import SmoothDevice
-from circuitsim.newton.steps import NEAR
+from circuitsim.newton.steps import NOTHING, VOLTAGE
 from circuitsim.program import Structure
 
 if TYPE_CHECKING:
@@ -97,9 +97,9 @@ def released(structure: Structure, smooth: Smooth, found: Found, level: dict[int
         tuple(warnings),
         drops,
     )
-    volts, state = found.voltage.copy(), found.state
-    volts[chosen] = state.points[0, chosen] = state.junctions[chosen] = across
-    return found._replace(point=made, voltage=volts)
+    found = found._replace(point=made, own=found.own.copy())
+    found.own[VOLTAGE, chosen] = found.near[0, chosen] = found.near[1, chosen] = across
+    return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,18 +148,16 @@ class PreparedExpanded:
         check_start(start)
         circuit, smooth = self.circuit, self.smooth
         if values is not None and not isinstance(values, Mapping):
-            value = circuit.column(values)
-            found = None if start is not None else self._at_once(value)
+            found = None if start is not None else self._at_once(circuit.column(values))
             if found is not None:
                 return found
-            values = circuit.changes(value)
-        changed: dict[str, float] = {}
-        if values:
-            circuit = circuit.with_values(values)
-            if smooth is not None and any(circuit.device_parameter(name) for name in values):
+        changed = circuit.changes(values)
+        if changed:
+            circuit = circuit.with_values(changed)
+            places = {name: circuit.device_parameter(name) for name in changed}
+            changed = {name: value for name, value in changed.items() if places[name] is None}
+            if smooth is not None and any(places.values()):
                 smooth = smooth_devices(circuit, self.expansion)
-            places = {name: circuit.device_parameter(name) for name in values}
-            changed = {name: value for name, value in values.items() if places[name] is None}
             for k in {place[0] for place in places.values() if place is not None}:
                 if not same_shape(self.circuit.devices[k], circuit.devices[k]):
                     return prepared_expanded(circuit, self.solver, self.tolerance).solve(start=start)
@@ -203,40 +201,39 @@ class PreparedExpanded:
             raise self.expansion.restated(error) from None
 
     def _smooth_point(
-        self, circuit: Circuit, smooth: Smooth, column: np.ndarray, near: Start | None, few: bool = False
+        self, circuit: Circuit, smooth: Smooth, column: np.ndarray, near: Found | None, few: bool = False
     ) -> OperatingPoint:
         """The operating point with smooth devices, for the values of all elementary elements."""
         solved = None if self._small is None else self._small.solve(smooth, column, near, few)
-        if isinstance(solved, Start):
+        if solved is not None and not solved.certified:
             try:
                 return self._from(circuit, smooth, column, solved)
             except ConvergenceError:
                 solved = None  # rounding at the start: another start may give more digits
         if solved is None:
             return self._from(circuit, smooth, column, near)
-        if smooth.elements.size == len(circuit.devices) and not level_devices(circuit, smooth, solved.own[NEAR]):
+        if smooth.elements.size == len(circuit.devices) and not level_devices(circuit, smooth, solved.near[0]):
             return SmoothPoint(circuit, self.expansion, smooth, solved)
-        return self._assembled(circuit, smooth, solved.found())
+        return self._assembled(circuit, smooth, solved)
 
     def _assembled(self, circuit: Circuit, smooth: Smooth, found: Found) -> OperatingPoint:
         """The operating point from the result of Newton's method; see `assembled`."""
-        level = level_devices(circuit, smooth, found.state.junctions)
+        level = level_devices(circuit, smooth, found.near[0])
         if level and isinstance(self.inner, Prepared):
             found = released(self.inner.structure, smooth, found, level)
         certificate = proof(found, found.point.circuit.arrays(), smooth, self.tolerance)
         return assembled(circuit, self.expansion, smooth, found, self.tolerance, certificate)
 
-    def _from(self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Start | None) -> OperatingPoint:
+    def _from(self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Found | None) -> OperatingPoint:
         """The operating point by Newton steps of certified operating points, from an initial guess."""
         column = column.copy()
         found = self._newton(circuit, smooth, column, start)
         try:
             return self._assembled(circuit, smooth, found)
         except ConvergenceError:  # tangents at this point, not far away, give potentials with more digits
-            start = Start(found.point, found.voltage, found.current, found.steps)
-            return self._assembled(circuit, smooth, self._newton(circuit, smooth, column, start))
+            return self._assembled(circuit, smooth, self._newton(circuit, smooth, column, found))
 
-    def _newton(self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Start | None) -> Found:
+    def _newton(self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Found | None) -> Found:
         """The result of Newton's method.
 
         Raises
@@ -256,7 +253,7 @@ class PreparedExpanded:
         if self._small is None or self.smooth is None or self.smooth.elements.size < len(self.circuit.devices):
             return None
         found = self._small.solve(self.smooth, self._elementary(value), None)
-        if not isinstance(found, Solved) or level_devices(self.circuit, self.smooth, found.own[NEAR]):
+        if found is None or not found.certified or level_devices(self.circuit, self.smooth, found.near[0]):
             return None
         return SmoothPoint(self.circuit, self.expansion, self.smooth, found)
 

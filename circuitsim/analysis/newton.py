@@ -2,8 +2,8 @@
 
 A step solves the circuit of elementary elements with each smooth device replaced by its tangent; ideal diodes and
 piecewise-linear devices are exact in every step. The resulting voltage and current of a device are projected onto its
-curve along a load line, whose resistance is the driving-point resistance of the rest of the circuit, bounded from below
-by the elements at the device's ends. The next tangent touches there. No conductance is added to the result: the minimum
+curve along a load line, whose resistance is that of the rest of the circuit, estimated from the elements at the
+device's ends (`Ports`). The next tangent touches there. No conductance is added to the result: the minimum
 conductance of a tangent acts only on the difference of two steps.
 """
 
@@ -14,15 +14,33 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from circuitsim.certificate import RESOLUTION, largest_at_nodes
+from circuitsim.certificate import RESOLUTION
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR
 from circuitsim.circuit.expansion import Expansion
+from circuitsim.circuit.table import read_only
 from circuitsim.errors import ConvergenceError, NoOperatingPointError
-from circuitsim.kernels import TERM, kernel
+from circuitsim.kernels import SHORT, TERM, kernel
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.newton import steps
-from circuitsim.newton.steps import charging, mean_resistance, numbered_rows
+from circuitsim.newton.steps import (
+    BEYOND,
+    CONDUCTANCE,
+    DISTANCE,
+    FLAT,
+    INNER,
+    KEPT,
+    NEAR,
+    NO_DEVICE,
+    NOTHING,
+    OPEN,
+    RESISTANCE,
+    TOUCH,
+    mean_resistance,
+    numbered_rows,
+)
+from circuitsim.newton.steps import CURRENT as AMPERES
+from circuitsim.newton.steps import VOLTAGE as VOLTS
 from circuitsim.program.components import component_labels
 
 if TYPE_CHECKING:
@@ -61,24 +79,7 @@ them."""
 CLOSE = 2e-15
 """Relative distance from the curves at which the iteration ends."""
 
-ROUNDING = 1e-4
-"""Weight of potentials and currents at a device's ends in the scales of its own voltage and current: at a tolerance of
-1e-9 their rounding may be a thousand times that of doubles."""
-
-LEAST_SLOPE = 1e-14
-"""Minimum conductance of a tangent, relative to current / voltage."""
-
-BEYOND = 1e200
-"""Currents and slopes of tangents above this bound lead out of the range of doubles."""
-
-NOTHING = 1e-90
-"""Currents and voltages below this, A and V, count as zero: `OPEN` causes values of this size."""
-
-OPEN = 1e-100
-"""Minimum conductance of any tangent, S."""
-
-
-FALLBACKS = (1e25, 1e19, 1e14)
+FALLBACKS = (FLAT, 1e19, 1e14)
 """Largest resistances of tangents, Ω, tried in steps that cannot be solved otherwise."""
 
 
@@ -95,21 +96,6 @@ class Solved(Protocol):
 
 Solve = Callable[[np.ndarray, Any], Any]
 """Maps values of all elements and the previous operating point to an operating point (`Solved`)."""
-
-
-PortResistance = Callable[[np.ndarray, Any, np.ndarray], np.ndarray]
-"""Maps values of all elements, a solution and the conductances of the tangents to the driving-point resistance of the
-rest of the circuit at each device, Ω (s,)."""
-
-
-class NewtonOptions(NamedTuple):
-    """Settings of the iteration: resistances of load lines, maximum number of steps, whether the circuit minimises an
-    energy that is a sum over its elements, and minimum conductance of any tangent, S."""
-
-    port_resistance: PortResistance
-    steps: int = STEPS
-    energy: bool = False
-    least: float = OPEN
 
 
 class Smooth(NamedTuple):
@@ -131,41 +117,85 @@ class Smooth(NamedTuple):
     rest: np.ndarray
     rows: np.ndarray
 
-    def start(self, point: OperatingPoint, elementary: OperatingPoint) -> Start:
+    def start(self, point: OperatingPoint, elementary: OperatingPoint | None) -> Found:
         """An initial guess from an operating point of the circuit, and that of its elementary elements."""
-        return Start(elementary, point.drops[self.elements], point.currents[self.elements])
+        return Found.at(elementary, point.drops[self.elements], point.currents[self.elements])
 
+    def start_at(self, elementary: Solved) -> Found:
+        """An initial guess from an operating point of the elementary elements."""
+        currents = elementary.currents
+        return Found.at(elementary, elementary.drops[self.rest], currents[self.slope] + currents[self.rest])
 
-class State(NamedTuple):
-    """Points on the curves, one column per device: voltage (V), current (A), slope (S), slope of the junction (S); and
-    the junction voltages, V."""
+    def linearise(self, at: Found, column: np.ndarray) -> None:
+        """Put the tangents at the devices' voltages and currents into the values (m,) of all elements."""
+        own, size = at.own.copy(), self.rest.size
+        kernel(steps.begin_at, size, TERM)(self.rows, own)
+        kernel(steps.put_tangents, size, SHORT)(self.places(column.size)[0], own, column, OPEN)
 
-    points: np.ndarray
-    junctions: np.ndarray
+    def at_rest(self) -> Found:
+        """The initial guess of zero volts."""
+        return Found(None, np.zeros((KEPT, self.rest.size)))
+
+    def places(self, elements: int) -> tuple[np.ndarray, np.ndarray]:
+        """The positions of the companion models' elements (3, s), and the role of each of so many ``elements`` (m,);
+        see `circuitsim.newton.steps.newton_once`."""
+        places, role = np.array([self.slope, self.touch, self.rest]), np.full(elements, NO_DEVICE)
+        role[places[:2].ravel()] = INNER
+        role[self.rest] = np.arange(self.rest.size)
+        return places, role
 
 
 class Found(NamedTuple):
-    """Result of the iteration.
+    """Result of the iteration, or an initial guess for it.
 
     Attributes
     ----------
-    point : Solved
-        The last step's operating point.
-    voltage, current : (s,) float arrays
-        Of the devices, V, A.
-    state : State
-        The nearest points of the curves.
-    distance : (s,) float array
-        Distance to these, relative to voltage and current.
+    point : Solved or None
+        The last step's operating point of the elementary elements.
+    own : (KEPT, s) float array
+        Rows of the devices (`circuitsim.newton.steps`); of an initial guess voltages and currents alone.
     steps : int
+    certified : bool
+        Whether one kernel has proven the point.
     """
 
     point: Any
-    voltage: np.ndarray
-    current: np.ndarray
-    state: State
-    distance: np.ndarray
-    steps: int
+    own: np.ndarray
+    steps: int = 0
+    certified: bool = False
+
+    @classmethod
+    def at(cls, point: Solved | None, voltage: np.ndarray, current: np.ndarray) -> Found:
+        """An initial guess with these voltages, V, and currents, A, of the devices (s,)."""
+        own = np.zeros((KEPT, voltage.size))
+        own[VOLTS], own[AMPERES] = voltage, current
+        return cls(point, own)
+
+    @property
+    def voltage(self) -> np.ndarray:
+        """Voltages of the devices, V (s,)."""
+        return self.own[VOLTS]
+
+    @property
+    def current(self) -> np.ndarray:
+        """Currents of the devices, A (s,)."""
+        return self.own[AMPERES]
+
+    @property
+    def distance(self) -> np.ndarray:
+        """Distances to the curves, relative to voltage and current (s,)."""
+        return self.own[DISTANCE]
+
+    @property
+    def near(self) -> np.ndarray:
+        """The nearest points of the curves, as `project` gives them (5, s)."""
+        return self.own[NEAR : NEAR + 5]
+
+    @property
+    def gap(self) -> float:
+        """Sum of the products of the distances in voltage and current, W."""
+        off = np.abs(self.own[[VOLTS, AMPERES]] - self.near[1:3])
+        return float(off[0] @ off[1])
 
 
 def smooth_devices(circuit: Circuit, expansion: Expansion) -> Smooth | None:
@@ -179,12 +209,13 @@ def smooth_devices(circuit: Circuit, expansion: Expansion) -> Smooth | None:
 
 def project(
     smooth: Smooth, voltage: np.ndarray, current: np.ndarray, resistance: np.ndarray, guess: np.ndarray
-) -> State:
-    """Project (voltage, current) of each device along its load line onto its curve; ``guess``: junction voltages, V."""
-    state = State(np.empty((4, guess.size)), guess.copy())
-    find = kernel(steps.project, guess.size, TERM)
-    find(smooth.rows, voltage, current, resistance, state.junctions, state.points)
-    return state
+) -> np.ndarray:
+    """Points of the curves along load lines through (voltage, current): junction voltage (V), voltage (V), current (A),
+    slope (S) and slope of the junction (S) of each device (5, s); ``guess``: junction voltages, V."""
+    points = np.empty((5, guess.size))
+    points[0] = guess
+    kernel(steps.project, guess.size, TERM)(smooth.rows, voltage, current, resistance, points)
+    return points
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -193,9 +224,11 @@ def iterate(
     circuit: Circuit,
     smooth: Smooth,
     column: np.ndarray,
-    start: Start | None,
+    start: Found | None,
     tolerance: float,
-    options: NewtonOptions | None = None,
+    limit: int = STEPS,
+    energy: bool = True,
+    least: float = OPEN,
 ) -> Found:
     """Newton's method from zero volts or an initial guess, until all devices are on their curves or the steps are used
     up.
@@ -208,65 +241,65 @@ def iterate(
         Of elementary elements.
     column : (m,) float array
         Their values; those of the companion models are overwritten.
-    options : NewtonOptions, optional
-        By default load lines of `Ports` and `STEPS` steps.
+    limit : int
+        Maximum number of steps.
+    energy : bool
+        Whether the circuit minimises an energy that is a sum over its elements.
+    least : float
+        Minimum conductance of any tangent, S.
     """
-    arrays = circuit.arrays()
-    zero = np.zeros(smooth.slope.size)
-    state = project(smooth, zero, zero, zero, zero) if start is None else start.state(smooth)
-    point = None if start is None else start.point
-    options = NewtonOptions(Ports(circuit, smooth).resistances, STEPS, True) if options is None else options
-    best, left, last, found, before, polished = np.inf, np.inf, np.inf, None, None, None
-    earlier = 0 if start is None else start.steps
-    for step in range(1, options.steps + 1):
-        conductance = tangents(state, column, smooth, options.least)
+    arrays, (places, role) = circuit.arrays(), smooth.places(column.size)
+    zero, start = np.zeros(smooth.slope.size), smooth.at_rest() if start is None else start
+    point, own, at_node = start.point, start.own.copy(), np.empty((2, arrays.n_nodes))
+    touch = own[TOUCH : TOUCH + 5]
+    ports, best, left, last, found, before, polished = Ports(circuit, smooth), np.inf, np.inf, np.inf, None, None, None
+    kernel(steps.begin_at, zero.size, TERM)(smooth.rows, own)
+    for step in range(1, limit + 1):
+        kernel(steps.put_tangents, zero.size, SHORT)(places, own, column, least)
+        conductance = own[CONDUCTANCE].copy()
         try:
             point = _solved(solve, column, smooth, point)
         except ConvergenceError:
             if found is None:
                 raise
             break  # the previous steps are more informative than the linearised circuit
-        voltage = _voltages(arrays, point, smooth, column, tolerance)
-        current = column[smooth.rest] + point.currents[smooth.slope]
-        scales = _scales(arrays, point, smooth, voltage, current)
-        near = project(smooth, voltage, current, scales[0] / scales[1], state.junctions)
-        distance = np.maximum(
-            np.abs(near.points[0] - voltage) / scales[0], np.abs(near.points[1] - current) / scales[1]
+        v, i = read_only(point.voltages), read_only(point.currents)
+        kernel(steps.distances, column.size + 20 * zero.size, SHORT)(
+            arrays.first, arrays.second, column, places, role, smooth.rows, own, v, i, at_node
         )
-        _settle(smooth, voltage, current, near, distance, tolerance * RESOLUTION * np.abs(point.currents).max())
-        found = Found(point, voltage, current, near, distance, earlier + step)
-        worst = float(distance.max())
+        _settle(smooth, own, tolerance * RESOLUTION * np.abs(i).max())
+        found = Found(point, own.copy(), start.steps + step)
+        worst = float(found.distance.max())
         if worst <= CLOSE or (worst <= 0.5 * tolerance and worst > 0.25 * best):
-            if options.energy:
+            if energy:
                 limited = (column[smooth.slope] * conductance < 0.5).any()
                 if step > MORE or not limited:
                     break
-                state = near
+                touch[:] = found.near
                 continue
-            nearer, own = own_distance(smooth, voltage, current, near)
-            if own < left:
-                left, polished = own, (found, column.copy())
-            if own <= POLISHED or not own <= 0.5 * last:
+            nearer, away = own_distance(smooth, found)
+            if away < left:
+                left, polished = away, (found, column.copy())
+            if away <= POLISHED or not away <= 0.5 * last:
                 break
-            last, state = own, nearer
+            last, touch[:] = away, nearer
             continue
         best = min(best, worst)
-        if options.energy and step > DESCENT:
-            part = 1.0 if before is None else least_energy(arrays, smooth, column, before, point.drops, state)
+        if energy and step > DESCENT:
+            part = 1.0 if before is None else least_energy(arrays, smooth, column, before, point.drops, touch[0])
             before = point.drops if before is None else before + part * (point.drops - before)
-            there = project(smooth, _across(before, smooth), zero, zero, state.junctions)
-            if np.abs(there.points[:3]).max() < BEYOND:
-                state = there
+            there = project(smooth, before[smooth.rest], zero, zero, touch[0])
+            if np.abs(there[1:4]).max() < BEYOND:
+                touch[:] = there
                 continue
             before = None
-        resistance = options.port_resistance(column, point, conductance)
+        own[RESISTANCE] = ports.resistances(column, point, conductance)
         if step > PATIENT:
-            resistance = mean_resistance(resistance, conductance)
+            own[RESISTANCE] = mean_resistance(own[RESISTANCE], conductance)
         share = 1.0 if step <= CIRCLING or worst < LEAD else 0.5 if step <= 2 * CIRCLING else 0.25
-        v, i = (old + share * (new - old) for old, new in zip(state.points, (voltage, current)))
-        moved = project(smooth, v, i, resistance, state.junctions)
-        state = _bounded(smooth, moved, voltage, current, state)
-        if not np.abs(state.points[:3]).max() < BEYOND:
+        for row, at in ((VOLTS, 1), (AMPERES, 2)):
+            own[row] = touch[at] + share * (own[row] - touch[at])
+        if not kernel(steps.move, zero.size, TERM)(smooth.rows, own):
             break
     assert found is not None
     if polished is not None:
@@ -274,46 +307,29 @@ def iterate(
     return found
 
 
-def _voltages(arrays: CircuitArrays, point: Solved, smooth: Smooth, column: np.ndarray, tolerance: float) -> np.ndarray:
-    """Voltages of the devices (s,), V, from their tangents, whose drops have more digits than potentials; except that a
-    drop R i of 1e100 Ω is rounding where i is lost among larger currents."""
-    voltage = column[smooth.touch] + point.drops[smooth.slope]
-    a, b = (point.voltages[ends[smooth.rest]] for ends in (arrays.first, arrays.second))
-    lost = column[smooth.slope] > FALLBACKS[0]
-    lost &= np.abs(a - b - voltage) > tolerance * np.maximum(np.abs(a), np.abs(b))
-    return np.where(lost, a - b, voltage)
-
-
-def _settle(
-    smooth: Smooth, voltage: np.ndarray, current: np.ndarray, near: State, distance: np.ndarray, least: float
-) -> None:
+def _settle(smooth: Smooth, own: np.ndarray, least: float) -> None:
     """Set currents below the certificates' resolution ``least``, A, to zero if that lies on the curve at their voltage:
     on flat segments, the nearest point to a noisy current is arbitrary."""
-    lost = (distance > CLOSE) & (np.abs(current) <= least)
+    lost = (own[DISTANCE] > CLOSE) & (np.abs(own[AMPERES]) <= least)
     if not lost.any():
         return
-    still = project(smooth, voltage, np.zeros(current.size), np.ones(current.size), voltage)
-    lost &= (still.points[0] == voltage) & (still.points[1] == 0.0)
-    near.points[:, lost], near.junctions[lost] = still.points[:, lost], still.junctions[lost]
-    current[lost], distance[lost] = 0.0, 0.0
+    still = project(smooth, own[VOLTS], np.zeros(lost.size), np.ones(lost.size), own[VOLTS])
+    lost &= (still[1] == own[VOLTS]) & (still[2] == 0.0)
+    own[NEAR : NEAR + 5, lost] = still[:, lost]
+    own[AMPERES, lost] = own[DISTANCE, lost] = 0.0
 
 
-def own_distance(smooth: Smooth, voltage: np.ndarray, current: np.ndarray, guess: State) -> tuple[State, float]:
+def own_distance(smooth: Smooth, found: Found) -> tuple[np.ndarray, float]:
     """The points of the curves nearest to the devices' voltages and currents, relative to each device's own scales, and
     the largest distance: a leakage current next to amperes keeps its digits."""
-    scale = np.abs(voltage) + NOTHING, np.abs(current) + NOTHING
-    near = project(smooth, voltage, current, scale[0] / scale[1], guess.junctions)
-    away = (np.abs(near.points[k] - x) / scale[k] for k, x in enumerate((voltage, current)))
-    return near, float(np.maximum(*away).max())
-
-
-def _across(drops: np.ndarray, smooth: Smooth) -> np.ndarray:
-    """Voltages of the devices, V, from the drops of all elements."""
-    return drops[smooth.rest]
+    own = found.own[[VOLTS, AMPERES]]
+    scale = np.abs(own) + NOTHING
+    near = project(smooth, own[0], own[1], scale[0] / scale[1], found.near[0])
+    return near, float((np.abs(near[1:3] - own) / scale).max())
 
 
 def least_energy(
-    arrays: CircuitArrays, smooth: Smooth, column: np.ndarray, before: np.ndarray, after: np.ndarray, state: State
+    arrays: CircuitArrays, smooth: Smooth, column: np.ndarray, before: np.ndarray, after: np.ndarray, guess: np.ndarray
 ) -> float:
     """The fraction of a step that minimises the energy.
 
@@ -327,10 +343,10 @@ def least_energy(
     given = (kind == CURRENT) & ~own
     curved = float((change[ohmic] ** 2 / column[ohmic]).sum())
     at_start = float((before[ohmic] * change[ohmic] / column[ohmic]).sum() + column[given] @ change[given])
-    v, dv, zero = _across(before, smooth), _across(change, smooth), np.zeros(smooth.rest.size)
+    v, dv, zero = before[smooth.rest], change[smooth.rest], np.zeros(smooth.rest.size)
 
     def slope(t: float) -> float:
-        current = project(smooth, v + t * dv, zero, zero, state.junctions).points[1]
+        current = project(smooth, v + t * dv, zero, zero, guess)[2]
         return at_start + t * curved + float(np.clip(current, -HUGE, HUGE) @ dv)
 
     low, high = 0.0, 1.0
@@ -362,56 +378,6 @@ def _solved(solve: Solve, column: np.ndarray, smooth: Smooth, before: Any) -> An
             if not smaller:
                 raise
         column[smooth.slope] = np.minimum(column[smooth.slope], smaller[0])
-
-
-class Start(NamedTuple):
-    """An operating point of the elementary elements, if known, with voltage (V) and current (A) of each smooth device;
-    the number of steps it took, if counted."""
-
-    point: Any
-    voltage: np.ndarray
-    current: np.ndarray
-    steps: int = 0
-
-    def state(self, smooth: Smooth) -> State:
-        """The nearby points of the curves."""
-        size = np.abs(self.current) + NOTHING
-        guess = np.zeros(self.voltage.size)
-        return project(smooth, self.voltage, self.current, np.abs(self.voltage) / size, guess)
-
-
-def tangents(state: State, column: np.ndarray, smooth: Smooth, least: float = OPEN) -> np.ndarray:
-    """Put the companion models at the points of the curves into the column of values; returns their conductances, S."""
-    v, i, g, _ = state.points
-    g = np.maximum(g, np.maximum(LEAST_SLOPE * np.abs(i) / np.maximum(np.abs(v), 1e-3), least))
-    column[smooth.slope], column[smooth.touch], column[smooth.rest] = 1.0 / g, v, i
-    return g
-
-
-def _scales(
-    arrays: CircuitArrays, point: Solved, smooth: Smooth, voltage: np.ndarray, current: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The scales of voltage and current of each device: its own plus a fraction of the largest voltage at its ends, and
-    of the largest current at the end with the smaller one."""
-    size = np.abs(point.currents)
-    size[smooth.slope], size[smooth.touch], size[smooth.rest] = 0.0, 0.0, np.abs(current)
-    largest = largest_at_nodes(arrays, size)
-    a, b = arrays.first[smooth.rest], arrays.second[smooth.rest]
-    reach = np.maximum(np.abs(point.voltages[a]), np.abs(point.voltages[b]))
-    local = np.minimum(largest[a], largest[b])  # Kirchhoff's current law holds at both ends
-    local = np.maximum(local, [charging(row) for row in smooth.rows])
-    return np.abs(voltage) + ROUNDING * reach + NOTHING, np.abs(current) + ROUNDING * local + NOTHING
-
-
-def _bounded(smooth: Smooth, moved: State, voltage: np.ndarray, current: np.ndarray, before: State) -> State:
-    """The points; for junctions across fixed voltages beyond the range of doubles, those on a short load line."""
-    with np.errstate(invalid="ignore"):
-        far = ~((np.abs(moved.points[1]) < BEYOND) & (moved.points[2] < BEYOND))
-    if not far.any():
-        return moved
-    short = np.where(far, 1e-15, 0.0)
-    nearer = project(smooth, voltage, current, short, before.junctions)
-    return State(np.where(far, nearer.points, moved.points), np.where(far, nearer.junctions, moved.junctions))
 
 
 class Ports:

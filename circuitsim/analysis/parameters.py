@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,7 +125,7 @@ def _change(point: OperatingPoint, k: int, parts: Sequence[int], name: str, numb
     if isinstance(device, SmoothDevice):
         slope = law_slope(device, name, number, drop)
         return None if slope is None else Change(currents=((k, slope),))
-    slopes = part_slopes(device, name, number, abs(drop))
+    slopes = quotient(device, name, number, abs(drop))
     if slopes is None:
         return None
     return Change(tuple((e, slope) for e, slope in zip(parts, slopes) if slope != 0.0))
@@ -150,12 +150,7 @@ def law_slope(device: SmoothDevice, name: str, number: float, voltage: float) ->
     -------
     float, or None where no nearby value of the parameter gives a device
     """
-
-    def row_of(other: Device) -> tuple[float, ...]:
-        assert isinstance(other, SmoothDevice)
-        return other.row()
-
-    slopes = quotient(device, name, number, row_of, abs(voltage))
+    slopes = quotient(device, name, number, abs(voltage))
     if slopes is None:
         return None
     row = device.row()
@@ -167,8 +162,13 @@ def law_slope(device: SmoothDevice, name: str, number: float, voltage: float) ->
     return float(by_row[changed] @ np.array(slopes)[changed]) / (1.0 + row[0] * slope)
 
 
-def part_slopes(device: Device, name: str, number: float, scale: float) -> tuple[float, ...] | None:
-    """Derivatives of the values of a device's parts by a parameter.
+def numbers_of(device: Device) -> tuple[float, ...]:
+    """What the law of a device is made of: the row of a smooth one, the values of another's parts."""
+    return device.row() if isinstance(device, SmoothDevice) else tuple(p.value or 0.0 for p in device.expand())
+
+
+def quotient(device: Device, name: str, number: float, scale: float) -> tuple[float, ...] | None:
+    """Derivatives of the numbers of a device (`numbers_of`) by a parameter.
 
     Parameters
     ----------
@@ -182,15 +182,8 @@ def part_slopes(device: Device, name: str, number: float, scale: float) -> tuple
 
     Returns
     -------
-    (parts,) tuple of float, or None where the device would consist of other parts
+    tuple of float, or None where the device would consist of other parts
     """
-    return quotient(device, name, number, lambda d: tuple(p.value or 0.0 for p in d.expand()), scale)
-
-
-def quotient(
-    device: Device, name: str, number: float, law: Callable[[Device], tuple[float, ...]], scale: float
-) -> tuple[float, ...] | None:
-    """Derivatives of ``law`` by a parameter; None where the device would consist of other parts."""
     step = STEP * (abs(number) or scale or 1.0)
     shape = [p[:4] for p in device.expand()]
     for rule in (CENTRAL, FORWARD, tuple((-at, -weight) for at, weight in FORWARD)):
@@ -200,7 +193,7 @@ def quotient(
             continue  # out of range on that side
         if any([p[:4] for p in d.expand()] != shape for d in near):
             continue
-        rows = [law(d) for d in near]
+        rows = [numbers_of(d) for d in near]
         weights = [weight for _, weight in rule]
         return tuple(_weighted(weights, column) / step for column in zip(*rows))
     return None
@@ -213,4 +206,4 @@ def _weighted(weights: Sequence[float], values: Sequence[float]) -> float:
     return sum(weight * value for weight, value in zip(weights, values))
 
 
-__all__ = ["Change", "DependsOn", "Numbers", "dependencies", "law_slope", "part_slopes", "quotient"]
+__all__ = ["Change", "DependsOn", "Numbers", "dependencies", "law_slope", "quotient"]

@@ -44,11 +44,11 @@ class SectionedBatch(ControlledBatch):
 
     def with_values(self, values: np.ndarray | Mapping[str, float]) -> SectionedBatch:
         """The same structure with other element values: all in an array (Ω, V, A, gains), or some by name."""
-        ready = super().with_values(values).ready
-        value = ready.circuit.arrays().value.copy()
+        made = super().with_values(values)
+        value = made.value.copy()
         value[self.stages[-1].solver.inputs] = 0.0
-        made = (stage._replace(solver=stage.solver.with_values(value[stage.elements])) for stage in self.stages)
-        return replace(self, ready=ready, stages=tuple(made))
+        stages = (stage._replace(solver=stage.solver.with_values(value[stage.elements])) for stage in self.stages)
+        return replace(self, value=made.value, stages=tuple(stages))
 
     def solve(
         self,
@@ -72,7 +72,7 @@ class SectionedBatch(ControlledBatch):
                 "a circuit with buffers needs the constant nudge (--nudge constant), or implicit differentiation "
                 "(--method implicit)"
             )
-        _, first, second, value, n = self.circuit.arrays()
+        (_, first, second, _, n), value = self.circuit.arrays(), self.value
         rows, injected = samples_of(value[self.inputs], len(self.outputs), values, injected)
         laws, given, state = self.ready.laws, np.tile(value, (len(rows), 1)), np.zeros((len(rows), n + value.size))
         controls, whole, relative = laws.controls(value, n), self.stages[-1].solver, np.zeros(len(rows))
@@ -95,7 +95,7 @@ class SectionedBatch(ControlledBatch):
             v, i = found.voltages - free.voltages, found.currents - free.currents
             nudge = pull + (controls.T @ np.where(voltage, -i, v[:, first] - v[:, second]).T).T
         output = found.voltages[:, self.outputs[:, 0]] - found.voltages[:, self.outputs[:, 1]]
-        certified = relative <= self.ready.tolerance
+        certified = relative <= self.tolerance
         return replace(found, circuit=self.circuit, output=output, relative=relative, certified=certified)
 
     def stiffness_limit(self) -> float:
@@ -119,8 +119,8 @@ def sectioned_batch(ready: ControlledBatch) -> ControlledBatch:
         inputs, outputs = np.flatnonzero(varies[own]), nodes if own.size == kind.size else nodes[:0]
         value = circuit.arrays().value.copy()
         value[inputs] = 0.0
-        found.append(Stage(own, BatchSolver(circuit, ready.ready.tolerance, inputs, outputs, value)))
-    return SectionedBatch(ready.ready, ready.inputs, ready.outputs, None, tuple(found))
+        found.append(Stage(own, BatchSolver(circuit, ready.tolerance, inputs, outputs, value)))
+    return SectionedBatch(ready.circuit, ready.tolerance, ready.inputs, ready.outputs, ready.value, stages=tuple(found))
 
 
 __all__ = ["SectionedBatch", "sectioned_batch"]

@@ -30,13 +30,8 @@ from circuitsim.analysis.controlled import PreparedControlled, always_one, loade
 from circuitsim.analysis.controlled_system import NOISE, measured
 from circuitsim.analysis.newton import (
     FALLBACKS,
-    NOTHING,
-    OPEN,
     Found,
-    NewtonOptions,
     Smooth,
-    Start,
-    State,
     iterate,
     own_distance,
     project,
@@ -53,7 +48,7 @@ from circuitsim.controlled.rational import IDEAL, LEVEL, RISING
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, NoSteadyStateError, Problem, some
 from circuitsim.models.smooth import SmoothDevice
-from circuitsim.newton.steps import FIXED
+from circuitsim.newton.steps import NOTHING, OPEN
 
 STEPS = 40
 """Maximum number of steps from one start."""
@@ -104,12 +99,12 @@ class Waves(NamedTuple):
         v, slope = np.minimum(wave, 0.0), (wave < 0.0).astype(float)
         at, line, series = np.zeros(count), np.ones(count), smooth.rows[:, 0]
         at[own], line[own] = wave[inside], self.load[inside]
-        state = project(smooth, at, np.zeros(count), line - series, guess)
-        v[inside] = state.junctions[own]
-        slope[inside] = 1.0 / (1.0 + self.load[inside] * state.points[3][own])
-        return _Curves(v, slope, state)
+        points = project(smooth, at, np.zeros(count), line - series, guess)
+        v[inside] = points[0, own]
+        slope[inside] = 1.0 / (1.0 + self.load[inside] * points[4, own])
+        return _Curves(v, slope, points)
 
-    def newton(self, wave: np.ndarray) -> tuple[np.ndarray, State] | None:
+    def newton(self, wave: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """The waves and the points of the devices' curves, by Newton's method with step halving; None without
         convergence."""
         at = self.curve(wave, np.zeros(self.smooth.slope.size))
@@ -123,7 +118,7 @@ class Waves(NamedTuple):
             size, share = float(np.abs(residual).max()), 1.0
             for _ in range(SHORTER):
                 new = wave + share * step
-                there = self.curve(new, at.state.junctions)
+                there = self.curve(new, at.points[0])
                 moved = self._residual(new, there.v)
                 if np.isfinite(moved).all() and np.abs(moved).max() <= (1.0 - 0.1 * share) * size:
                     break
@@ -133,13 +128,13 @@ class Waves(NamedTuple):
             wave, residual, at = new, moved, there
             terms = np.abs(self.constant) + np.abs(self.scattering) @ np.abs(2.0 * at.v - wave) + np.abs(wave)
             if (np.abs(residual) <= CLOSE * terms).all() and np.abs(share * step).max() <= SAME * np.abs(wave).max():
-                return wave, at.state
+                return wave, at.points
         return None
 
     def _residual(self, wave: np.ndarray, v: np.ndarray) -> np.ndarray:
         return np.asarray(wave - self.constant - self.scattering @ (2.0 * v - wave))
 
-    def starts(self, count: int) -> Iterator[Start]:
+    def starts(self, count: int) -> Iterator[Found]:
         """The solutions found from ``count`` starts, or from as many farther ones, as initial guesses for the certified
         iteration."""
         random = np.random.default_rng(0)
@@ -154,11 +149,11 @@ class Waves(NamedTuple):
             with np.errstate(all="ignore"):
                 found = self.newton(wave)
             if found is not None and not any(np.abs(found[0] - w).max() <= SAME * np.abs(w).max() for w in known):
-                wave, state = found
+                wave, points = found
                 known.append(wave)
                 with np.errstate(all="ignore"):
-                    point = self.point(2.0 * self.curve(wave, state.junctions).v - wave, wave > 0.0)
-                yield Start(point, state.points[0], state.points[1])
+                    point = self.point(2.0 * self.curve(wave, points[0]).v - wave, wave > 0.0)
+                yield Found.at(point, points[1], points[2])
 
 
 class _Curves(NamedTuple):
@@ -166,7 +161,7 @@ class _Curves(NamedTuple):
 
     v: np.ndarray
     slope: np.ndarray
-    state: State
+    points: np.ndarray
 
 
 STARTS, FEW = 32, 6
@@ -294,15 +289,17 @@ class SmoothControlled:
 
     @np.errstate(over="ignore", invalid="ignore")
     def newton(
-        self, column: np.ndarray, start: Start | None, steps: int = LONG, least: float = OPEN, sure: bool = False
+        self, column: np.ndarray, start: Found | None, steps: int = LONG, least: float = OPEN, sure: bool = False
     ) -> OperatingPoint | None:
         """Newton's method from one start, with a minimum conductance of tangents, S; None without a certified operating
         point, or, if ``sure``, one that rounding determines."""
-        options, value = NewtonOptions(self._resistances, steps, least=least), column.copy()
+        value = column.copy()
         for noise in (0.0, NOISE):
             solve = partial(self._step, noise=noise)
             try:
-                found = iterate(solve, self.expansion.circuit, self.smooth, value, start, self.tolerance, options)
+                found = iterate(
+                    solve, self.expansion.circuit, self.smooth, value, start, self.tolerance, steps, False, least
+                )
             except (ConvergenceError, NoSteadyStateError):
                 return None  # a failure of the linearised circuit says nothing about the circuit itself
             if np.abs(found.voltage).max() > FARTHEST:
@@ -310,7 +307,7 @@ class SmoothControlled:
             point = self._certified(found, sure)
             if point is not None:
                 return point
-            start = Start(found.point, found.voltage, found.current)  # noise next to noise counts as zero
+            start = found._replace(steps=0)  # noise next to noise counts as zero
         return None
 
     def _certified(self, found: Found, sure: bool) -> OperatingPoint | None:
@@ -329,7 +326,7 @@ class SmoothControlled:
 
     def _determined(self, found: Found) -> bool:
         """Whether the last step is determined beyond rounding of values and of currents at a device's ends."""
-        if own_distance(self.smooth, found.voltage, found.current, found.state)[1] > self.tolerance:
+        if own_distance(self.smooth, found)[1] > self.tolerance:
             return False
         system = self.inner.system(found.point.circuit.arrays())
         x = unknowns(system.eq, found.point)
@@ -396,7 +393,7 @@ class SmoothControlled:
         last, late = self.followed(middle, column, between, halvings - 1)
         return last, early or late
 
-    def _beside(self, point: OperatingPoint) -> list[Start]:
+    def _beside(self, point: OperatingPoint) -> list[Found]:
         """The second operating point of the linearised circuit, if it has one."""
         elementary = point.elementary
         assert elementary is not None
@@ -404,20 +401,16 @@ class SmoothControlled:
             other = self.inner.solve(elementary.circuit.arrays().value).other
         except (ConvergenceError, NoSteadyStateError):
             return []
-        if other is None:
-            return []
-        smooth = self.smooth
-        return [Start(other, other.drops[smooth.rest], other.currents[smooth.slope] + other.currents[smooth.rest])]
+        return [] if other is None else [self.smooth.start_at(other)]
 
-    def _start(self, point: OperatingPoint) -> Start:
+    def _start(self, point: OperatingPoint) -> Found:
         """Newton's start at an operating point."""
         elementary = point.elementary
         if elementary is not None and len(elementary.circuit) != len(self.expansion.circuit):
             elementary = None  # with other parameters its devices have other parts
-        places = self.smooth.elements
-        return Start(elementary, point.drops[places], point.currents[places])
+        return self.smooth.start(point, elementary)
 
-    def _starts(self, column: np.ndarray, count: int = STARTS) -> Iterator[Start]:
+    def _starts(self, column: np.ndarray, count: int = STARTS) -> Iterator[Found]:
         """Solutions at the ports; none where these are singular or too many."""
         waves = self.waves(column)
         return iter(()) if waves is None else waves.starts(count)
@@ -433,7 +426,7 @@ class SmoothControlled:
             np.abs(i) + 1e-12 * np.abs(one.currents).max() + NOTHING,
         )
         near = project(self.smooth, v, i, size[0] / size[1], v)
-        if (np.maximum(np.abs(near.points[0] - v) / size[0], np.abs(near.points[1] - i) / size[1]) > APART).any():
+        if (np.maximum(np.abs(near[1] - v) / size[0], np.abs(near[2] - i) / size[1]) > APART).any():
             return True
         a, b = one.elementary, other.elementary
         assert a is not None and b is not None
@@ -454,28 +447,6 @@ class SmoothControlled:
             names,
         )
 
-    def _resistances(self, column: np.ndarray, point: OperatingPoint, conductance: np.ndarray) -> np.ndarray:
-        """See `circuitsim.analysis.newton.PortResistance`: from the factors of the step; if not positive, the
-        resistance of the tangent."""
-        inner, smooth = self.inner, self.smooth
-        arrays = inner.circuit.with_column(column).arrays()
-        system = inner.system(arrays)
-        ends = arrays.first[smooth.rest] - 1, arrays.second[smooth.rest] - 1
-        with np.errstate(all="ignore"):
-            try:
-                factor = system.factor(system.states(point.currents), quick=True)
-            except ArithmeticError:
-                return np.asarray(1.0 / conductance)
-            injected = np.zeros((system.eq.size + 1, conductance.size))  # the last row is ground's
-            at = np.arange(conductance.size)
-            injected[ends[0], at] += 1.0
-            injected[ends[1], at] -= 1.0
-            injected[system.eq.pinned - 1] = 0.0
-            answer = np.vstack([factor.rough(injected[:-1]), np.zeros((1, conductance.size))])
-            rest = 1.0 / (answer[ends[0], at] - answer[ends[1], at]) - conductance
-            resistance = 1.0 / np.maximum(rest, FIXED * conductance)
-        return np.where((rest > -FIXED * conductance) & np.isfinite(resistance), resistance, 1.0 / conductance)
-
 
 def _curve(circuit: Circuit, k: int) -> int:
     """Whether a device's curve increases strictly, or has flat segments."""
@@ -486,14 +457,11 @@ def _curve(circuit: Circuit, k: int) -> int:
 
 def _with_diodes(elementary: Circuit, smooth: Smooth, value: np.ndarray) -> Circuit:
     """The circuit with an ideal diode and a resistance in series in place of each smooth device."""
-    kind, first, second, numbers = elementary.columns()
-    kind, numbers = kind[:], numbers[:]
-    for slope, touch in zip(smooth.slope.tolist(), smooth.touch.tolist()):
-        kind[slope], kind[touch] = DIODE, RESISTOR
-    for k, number in enumerate(value.tolist()):
-        numbers[k] = number
-    names, nodes = [str(n) for n in elementary.names], [str(n) for n in elementary.node_names]
-    return Circuit.from_columns("", (kind, first[:], second[:], numbers), names, nodes, laws=dict(elementary.laws))
+    kind, first, second, _, n = elementary.arrays()
+    kind = kind.copy()
+    kind[smooth.slope], kind[smooth.touch] = DIODE, RESISTOR
+    columns = kind, first, second, value, n
+    return Circuit.from_arrays(*columns, "", elementary.names, elementary.node_names, elementary.laws)
 
 
 def _values(start: OperatingPoint, column: np.ndarray) -> np.ndarray:

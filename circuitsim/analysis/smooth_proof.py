@@ -9,7 +9,7 @@ import numpy as np
 
 from circuitsim.analysis.amplified import certify_amplified, prepared_elementary
 from circuitsim.analysis.controlled_system import NOISE
-from circuitsim.analysis.newton import NOTHING, Found, Smooth, project
+from circuitsim.analysis.newton import Found, Smooth, project
 from circuitsim.analysis.solution_warnings import IMPLAUSIBLE
 from circuitsim.certificate import TOLERANCE, Certificate, certify
 from circuitsim.circuit import Circuit, CircuitArrays
@@ -18,6 +18,10 @@ from circuitsim.circuit.expansion import Expansion
 from circuitsim.controlled.certificate import LawArrays, certify_controlled
 from circuitsim.errors import ConvergenceError, NoSteadyStateError
 from circuitsim.models.smooth import Limits, SmoothDevice
+from circuitsim.newton.steps import CURRENT, NOTHING, VOLTAGE
+
+VALUES = [VOLTAGE, CURRENT]
+"""Rows of the devices' voltages and currents."""
 
 NEGLIGIBLE = 1e-75
 """Voltages below it, V, count as zero: `NOTHING` times 1e15 Ω."""
@@ -44,32 +48,25 @@ def proof(
     made = _held(found, arrays, smooth, tolerance, laws)
     if made.certified:
         return made
-    v, i = found.voltage, found.current
-    volts, amperes = _largest(found, smooth)
-    plain = np.array([np.where(np.abs(v) <= NOISE * volts, 0.0, v), np.where(np.abs(i) <= NOISE * amperes, 0.0, i)])
-    near = project(smooth, plain[0], plain[1], np.ones(v.size), plain[0])
-    exact = ((plain != (v, i)).any(axis=0)) & (near.points[:2] == plain).all(axis=0)
-    state = found.state._replace(points=np.where(exact, near.points, found.state.points))
-    v, i = np.where(exact, plain, (v, i))
-    cleared = found._replace(voltage=v, current=i, distance=np.where(exact, 0.0, found.distance), state=state)
+    kept = found.own.copy()
+    plain = np.where(np.abs(kept[VALUES]) <= NOISE * _largest(found, smooth), 0.0, kept[VALUES])
+    near = project(smooth, plain[0], plain[1], np.ones(plain[0].size), plain[0])
+    exact = (plain != kept[VALUES]).any(axis=0) & (near[1:3] == plain).all(axis=0)
+    cleared = found._replace(own=np.where(exact, 0.0, kept))
+    cleared.own[VALUES], cleared.near[:] = np.where(exact, plain, kept[VALUES]), np.where(exact, near, found.near)
     made = _held(cleared, arrays, smooth, tolerance, laws)
     if made.certified:
-        found.voltage[:], found.current[:], found.distance[:], found.state.points[:] = (
-            v,
-            i,
-            cleared.distance,
-            state.points,
-        )
+        found.own[:] = cleared.own
     return made
 
 
-def _largest(found: Found, smooth: Smooth) -> tuple[float, float]:
-    """The largest drop, V, and current, A, of the last step, except inside companion models."""
+def _largest(found: Found, smooth: Smooth) -> np.ndarray:
+    """The largest drop, V, and current, A, of the last step (2, 1), except inside companion models."""
     drops, currents = found.point.drops.copy(), found.point.currents.copy()
     for inside in (smooth.slope, smooth.touch):
         drops[inside] = currents[inside] = 0.0
     currents[smooth.rest] = found.current
-    return float(np.abs(drops).max()), float(np.abs(currents).max())
+    return np.abs([drops, currents]).max(axis=1, keepdims=True)
 
 
 def _held(found: Found, arrays: CircuitArrays, smooth: Smooth, tolerance: float, laws: LawArrays | None) -> Certificate:
@@ -98,9 +95,8 @@ def _held(found: Found, arrays: CircuitArrays, smooth: Smooth, tolerance: float,
         made = certify_amplified(held, voltages, currents, drops, tolerance)
     else:
         made = certify(held, column, voltages, currents, drops, tolerance, low)
-    gap = np.abs((volts - found.state.points[0]) * (found.current - found.state.points[1]))
     relative = {**made.relative, "devices": float(found.distance.max(initial=0.0))}
-    return made._replace(relative=relative, device_gap=float(gap.sum()))
+    return made._replace(relative=relative, device_gap=found.gap)
 
 
 def unsolved(
@@ -127,9 +123,8 @@ def unsolved(
         f"by {found.distance[worst]:.1e} of its voltage and current (tolerance {tolerance:.0e})"
     )
     zero = np.zeros(smooth.elements.size)
-    across = np.nan_to_num(
-        project(smooth, found.voltage, found.current, zero, zero).points[1], nan=np.inf, posinf=np.inf, neginf=-np.inf
-    )
+    across = project(smooth, found.voltage, found.current, zero, zero)[2]
+    across = np.nan_to_num(across, nan=np.inf, posinf=np.inf, neginf=-np.inf)
     most = int(np.argmax(np.abs(across)))
     if abs(across[most]) > IMPLAUSIBLE:
         name, volts = circuit.names[int(smooth.elements[most])], float(found.voltage[most])

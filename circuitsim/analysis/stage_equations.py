@@ -8,7 +8,9 @@ from circuitsim._graphs import unite
 from circuitsim.certificate import resolved_violations
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.controlled.certificate import laws_held
-from circuitsim.newton.steps import NO_DEVICE
+from circuitsim.newton.steps import CURRENT as AMPERES
+from circuitsim.newton.steps import DISTANCE, NEAR, NO_DEVICE
+from circuitsim.newton.steps import VOLTAGE as VOLTS
 
 RESOLUTION = 1e-3
 """Fraction of the tolerance to which potentials must resolve every drop."""
@@ -20,25 +22,25 @@ of a device from its curve, and the sum of products of these distances, W."""
 def put_sources(made, column, right):
     """Fill in the right-hand side without the companion models (size,); see `circuitsim.controlled.equations`."""
     for k in range(right.size):
-        right[k] = made.constant[k]
-    for t in range(made.fed.size):
-        term = made.fed_share[t] * column[made.source[t]]
-        if made.fed_gain[t] >= 0:
-            term *= column[made.fed_gain[t]]
-        right[made.fed[t]] += term
+        right[k] = made.sources.constant[k]
+    for t in range(made.sources.row.size):
+        term = made.sources.share[t] * column[made.sources.source[t]]
+        if made.sources.gain[t] >= 0:
+            term *= column[made.sources.gain[t]]
+        right[made.sources.row[t]] += term
 
 
 def put_lowest(made, column, same):
-    """Fill in for each node the lowest node of equal potential; see `circuitsim.controlled.ties.OnePotential`."""
+    """Fill in for each node the lowest node of equal potential; see `circuitsim.controlled.ties.lowest_nodes`."""
     for k in range(same.size):
         same[k] = k
     for e in range(column.size):
-        source = made.kind[e] == VOLTAGE or made.kind[e] == RESISTOR
+        source = made.arrays.kind[e] == VOLTAGE or made.arrays.kind[e] == RESISTOR
         if source and column[e] == 0.0 and made.role[e] == NO_DEVICE:
-            unite(same, made.first[e], made.second[e])
-    for d in range(made.diode.size):
+            unite(same, made.arrays.first[e], made.arrays.second[e])
+    for d in range(made.eq.diode.size):
         if made.conducting[d]:
-            unite(same, made.first[made.diode[d]], made.second[made.diode[d]])
+            unite(same, made.arrays.first[made.eq.diode[d]], made.arrays.second[made.eq.diode[d]])
     for k in range(same.size):
         same[k] = same[same[k]]
 
@@ -59,19 +61,19 @@ def put_certificate(made, laws, column, branch, node, device, tolerance, found):
         Filled in if potentials resolve every drop, with residuals in the order of
         `circuitsim.certificate.EQUATIONS`.
     """
-    kind, value, i, drop = made.kind.copy(), column.copy(), branch[0].copy(), branch[1].copy()
+    kind, value, i, drop = made.arrays.kind.copy(), column.copy(), branch[0].copy(), branch[1].copy()
     v, low = node[0].copy(), node[1].copy()
     farthest, gap = 0.0, 0.0
-    for d in range(made.slope.size):
-        slope, touch, rest = made.slope[d], made.touch[d], made.rest[d]
-        inside, outside = made.second[slope], made.first[slope]
-        volts, amperes = device[0, d], device[1, d]
+    for d in range(made.places.shape[1]):
+        slope, touch, rest = made.places[0, d], made.places[1, d], made.places[2, d]
+        inside, outside = made.arrays.second[slope], made.arrays.first[slope]
+        volts, amperes = device[VOLTS, d], device[AMPERES, d]
         v[inside], low[inside] = v[outside], low[outside]
         drop[slope], i[slope] = 0.0, 0.0
         drop[touch], i[touch], value[touch] = volts, 0.0, volts
         drop[rest], i[rest], value[rest] = volts, amperes, amperes
-        farthest = max(farthest, device[7, d])
-        gap += abs((volts - device[2, d]) * (amperes - device[3, d]))
+        farthest = max(farthest, device[DISTANCE, d])
+        gap += abs((volts - device[NEAR + 1, d]) * (amperes - device[NEAR + 2, d]))
     held, at_node, worst, relative = np.zeros((2, 2)), np.zeros((2, v.size)), np.zeros(7), np.zeros(7)
     laws_held(laws, value, v, low, i, drop, held)
     for k in range(laws.element.size):
@@ -79,7 +81,19 @@ def put_certificate(made, laws, column, branch, node, device, tolerance, found):
         kind[at] = CURRENT if laws.current[k] else VOLTAGE
         value[at] = i[at] if laws.current[k] else drop[at]
     if not resolved_violations(
-        kind, made.first, made.second, value, value, v, low, i, drop, RESOLUTION * tolerance, at_node, worst, relative
+        kind,
+        made.arrays.first,
+        made.arrays.second,
+        value,
+        value,
+        v,
+        low,
+        i,
+        drop,
+        RESOLUTION * tolerance,
+        at_node,
+        worst,
+        relative,
     ):
         return False
     good = farthest <= tolerance

@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.controlled_system import ControlledSystem
+from circuitsim.analysis.controlled_system import ControlledSystem, Roles
 from circuitsim.analysis.newton import Smooth
-from circuitsim.analysis.smooth_small import tangent_places
-from circuitsim.circuit import Circuit
+from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
 from circuitsim.controlled.certificate import LawArrays
-from circuitsim.controlled.equations import term_values
+from circuitsim.controlled.equations import Equations, RightSide, term_values
 from circuitsim.controlled.linear import Terms, scaled
 from circuitsim.engine.small.pointers import Pinned
 
@@ -21,42 +20,39 @@ KEPT = 64
 
 
 class StageMatrix(NamedTuple):
-    """The circuit of a stage for `circuitsim.analysis.tangent_newton`: positions of elements and unknowns (−1:
-    ground's, or none), the right-hand side (`circuitsim.controlled.equations.RightSide`), the terms of the matrix
-    (`circuitsim.controlled.linear.Terms`) and, filled in for the values of a stage (`Made.fill`), their values, the
-    scaled matrix for tangents of 1 Ω and its scales."""
+    """The circuit of a stage for `circuitsim.analysis.tangent_newton`.
 
-    kind: np.ndarray
+    Attributes
+    ----------
+    arrays : CircuitArrays
+    places, role, rows
+        Of the smooth devices: see `circuitsim.newton.steps`.
+    eq : Equations
+    roles : Roles
+    sources : RightSide
+        Without the companion models.
+    conducting : (d,) bool array
+        Ideal diodes.
+    place : (s,) int array
+        The term of each tangent's resistance.
+    terms : Terms
+        Their values are filled in for those of a stage (`Made.fill`), as are the following.
+    matrix : (size, size) float array
+        Scaled, for tangents of 1 Ω.
+    left, right : (size,) float arrays
+        The scales.
+    """
+
+    arrays: CircuitArrays
     places: np.ndarray
-    slope: np.ndarray
-    touch: np.ndarray
-    rest: np.ndarray
-    rows: np.ndarray
-    own: np.ndarray
-    own_touch: np.ndarray
-    plus: np.ndarray
-    minus: np.ndarray
     role: np.ndarray
-    pinned: np.ndarray
-    constant: np.ndarray
-    fed: np.ndarray
-    source: np.ndarray
-    fed_share: np.ndarray
-    fed_gain: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
-    unknown: np.ndarray
-    nodal: np.ndarray
-    given: np.ndarray
-    held: np.ndarray
-    ohmic: np.ndarray
-    transfer: np.ndarray
-    diode: np.ndarray
+    rows: np.ndarray
+    eq: Equations
+    roles: Roles
+    sources: RightSide
     conducting: np.ndarray
     place: np.ndarray
-    column: np.ndarray
-    ends: np.ndarray
-    value: np.ndarray
+    terms: Terms
     matrix: np.ndarray
     left: np.ndarray
     right: np.ndarray
@@ -76,18 +72,18 @@ class Made:
         Length of its step, s.
     """
 
-    def __init__(self, system: ControlledSystem, terms: Terms, matrix: StageMatrix) -> None:
-        self.system, self.pinned, self.length, self._terms, self._matrix = system, Pinned(matrix), 0.0, terms, matrix
+    def __init__(self, system: ControlledSystem, matrix: StageMatrix) -> None:
+        self.system, self.pinned, self.length, self._matrix = system, Pinned(matrix), 0.0, matrix
         self.conducting = matrix.conducting
 
     def fill(self, column: np.ndarray, length: float) -> None:
         """Fill in the matrix for the values (m,) of a stage, in a step of another length."""
         if length == self.length:
             return
-        made, value, (_, _, _, _, *structure), self.length = self._matrix, column.copy(), self._terms, length
-        value[made.slope] = 1.0
-        made.value[:] = term_values(value, *structure)
-        made.matrix[:], made.left[:], made.right[:] = scaled(self._terms._replace(value=made.value).dense())
+        made, value, self.length = self._matrix, column.copy(), length
+        value[made.places[0]] = 1.0
+        made.terms.value[:] = term_values(value, *made.terms[4:])
+        made.matrix[:], made.left[:], made.right[:] = scaled(made.terms.dense())
 
 
 class StageMatrices:
@@ -135,54 +131,24 @@ class StageMatrices:
         value[smooth.touch], value[smooth.rest], value[smooth.slope] = 0.0, 0.0, 1.0
         arrays = self.circuit.arrays()._replace(value=value)
         system = ControlledSystem(self.circuit, arrays, self.laws, None, self._varying)
-        eq, roles, size = system.eq, system.roles, system.eq.size
-        terms, own = system.tied_terms(conducting), eq.own[smooth.slope]
+        terms, own, sources = system.tied_terms(conducting), system.eq.own[smooth.slope], system.sources
         place = [np.flatnonzero((terms.row == k) & (terms.column == k))[0] for k in own.tolist()]
-        sources = system.sources
-        own_sources = ~np.isin(sources.source, [*smooth.touch, *smooth.rest])
-        places, role = tangent_places(smooth, value.size)
-        return Made(
-            system,
+        others = ~np.isin(sources.source, [*smooth.touch, *smooth.rest])
+        size = system.eq.size
+        matrix = StageMatrix(
+            arrays,
+            *smooth.places(value.size),
+            smooth.rows.copy(),
+            system.eq,
+            system.roles,
+            RightSide(sources.constant, *(part[others] for part in sources[1:])),
+            conducting,
+            np.array(place, dtype=np.int64),
             terms,
-            StageMatrix(
-                *map(
-                    np.array,
-                    (
-                        arrays.kind,
-                        places,
-                        smooth.slope,
-                        smooth.touch,
-                        smooth.rest,
-                        smooth.rows,
-                        own,
-                        eq.own[smooth.touch],
-                        arrays.first[smooth.rest] - 1,
-                        arrays.second[smooth.rest] - 1,
-                        role,
-                        eq.pinned - 1,
-                        sources.constant,
-                        *(part[own_sources] for part in sources[1:]),
-                        arrays.first,
-                        arrays.second,
-                        eq.own,
-                        roles.nodal,
-                        roles.given,
-                        roles.held,
-                        roles.ohmic,
-                        roles.transfer,
-                        eq.diode,
-                        conducting,
-                        np.array(place, dtype=np.int64),
-                        terms.column,
-                        terms.ends,
-                        terms.value,
-                        np.zeros((size, size)),
-                        np.ones(size),
-                        np.ones(size),
-                    ),
-                )
-            ),
+            np.zeros((size, size)),
+            *np.ones((2, size)),
         )
+        return Made(system, matrix)
 
 
 __all__ = ["Made", "StageMatrices", "StageMatrix"]

@@ -275,10 +275,7 @@ class PreparedSwitched:
             No states of the switches agree with their controls; a control inside a negative hysteresis.
         """
         check_start(start)
-        if values is None or isinstance(values, Mapping):
-            given = dict(values or {})
-        else:
-            given = self.circuit.changes(self.circuit.column(values))
+        given = self.circuit.changes(values)
         own = np.array([name not in given for name in self.switching.names], dtype=bool)
         switching = self.switching
         if not own.all():

@@ -8,25 +8,23 @@ import math
 
 import numpy as np
 
-from circuitsim.analysis.newton import CLOSE, NOTHING, PATIENT
+from circuitsim.analysis.newton import CLOSE, PATIENT
 from circuitsim.controlled.linear import CORRECTIONS, FINE, POOR, corrected
 from circuitsim.newton.steps import (
     CONDUCTANCE,
     CURRENT,
-    DISTANCE,
     FIXED,
-    KEPT,
-    NEAR,
+    OPEN,
     RESISTANCE,
-    TOUCH,
     VOLTAGE,
+    begin_at,
     distances,
     move,
     put_tangents,
 )
 
 
-def tangent_newton(made, laws, column, right, same, start, tolerance, device, branch, node):
+def tangent_newton(made, laws, column, right, same, start, tolerance, own, branch, node):
     """Iterate from an initial guess until all devices are on their curves.
 
     Parameters
@@ -39,11 +37,11 @@ def tangent_newton(made, laws, column, right, same, start, tolerance, device, br
         Right-hand side without the companion models.
     same : (n_nodes,) int array
         For each node the lowest node of equal potential.
-    start : (2, s) float array
-        Voltages, V, and currents, A, of the devices.
+    start : (KEPT, s) float array
+        Voltages, V, and currents, A, of the devices in rows ``VOLTAGE`` and ``CURRENT``.
     tolerance : float
-    device : (8, s) float array
-        Overwritten: voltage, current, nearest point of the curve (four numbers), its junction voltage, distance.
+    own : (KEPT, s) float array
+        Overwritten: see `circuitsim.newton.steps`.
     branch : (2, m) float array
         Overwritten: currents, A, and drops, V.
     node : (2, n_nodes) float array
@@ -54,20 +52,17 @@ def tangent_newton(made, laws, column, right, same, start, tolerance, device, br
     int
         The number of steps; 0 without convergence.
     """
-    s, size, rows = made.slope.size, made.left.size, made.rows
-    own, at_node = np.empty((KEPT, s)), np.empty((2, same.size))
-    value, lu, scale = made.value.copy(), np.empty((size, size)), np.empty(size)
+    size, rows = made.left.size, made.rows
+    at_node = np.empty((2, same.size))
+    value, lu, scale = made.terms.value.copy(), np.empty((size, size)), np.empty(size)
     pivot, high, low, change = np.empty(size, np.int64), np.empty(size), np.empty(size), np.empty(size)
     side, residual = np.empty(size), np.empty(size)
-    for d in range(s):
-        v, i = start[0, d], start[1, d]
-        own[VOLTAGE, d], own[CURRENT, d], own[TOUCH, d] = v, i, v - rows[d, 0] * i
-        own[RESISTANCE, d] = abs(v) / (abs(i) + NOTHING)
-    if not move(rows, own):
+    own[VOLTAGE], own[CURRENT] = start[VOLTAGE], start[CURRENT]
+    if not begin_at(rows, own):
         return 0
     best = np.inf
     for step in range(1, PATIENT + 1):
-        put_tangents(made.places, own, column)
+        put_tangents(made.places, own, column, OPEN)
         put_right_side(made, column, right, side)
         if not put_factor(made, column, value, lu, scale, pivot):
             return 0
@@ -75,16 +70,20 @@ def tangent_newton(made, laws, column, right, same, start, tolerance, device, br
             return 0
         put_branches(made, laws, column, same, high, low, branch, node)
         worst = distances(
-            made.first, made.second, column, made.places, made.role, rows, own, node[0], branch[0], at_node
+            made.arrays.first,
+            made.arrays.second,
+            column,
+            made.places,
+            made.role,
+            rows,
+            own,
+            node[0],
+            branch[0],
+            at_node,
         )
         if not worst < np.inf:
             return 0
         if worst <= CLOSE or (worst <= 0.5 * tolerance and worst > 0.25 * best):
-            for d in range(s):
-                device[0, d], device[1, d], device[6, d] = own[VOLTAGE, d], own[CURRENT, d], own[NEAR, d]
-                device[7, d] = own[DISTANCE, d]
-                for k in range(4):
-                    device[2 + k, d] = own[NEAR + 1 + k, d]
             return step
         best = min(best, worst)
         put_port_resistances(made, lu, scale, pivot, change, own[CONDUCTANCE], own[RESISTANCE])
@@ -97,15 +96,15 @@ def put_right_side(made, column, right, side):
     """The right-hand side with the companion models' sources."""
     for k in range(side.size):
         side[k] = right[k]
-    for d in range(made.slope.size):
-        side[made.own_touch[d]] = column[made.touch[d]]
-        amperes = column[made.rest[d]]
-        if made.plus[d] >= 0:
-            side[made.plus[d]] -= amperes
-        if made.minus[d] >= 0:
-            side[made.minus[d]] += amperes
-    for k in range(made.pinned.size):
-        side[made.pinned[k]] = 0.0
+    for d in range(made.places.shape[1]):
+        rest = made.places[2, d]
+        side[made.eq.own[made.places[1, d]]] = column[made.places[1, d]]
+        if made.arrays.first[rest] > 0:
+            side[made.arrays.first[rest] - 1] -= column[rest]
+        if made.arrays.second[rest] > 0:
+            side[made.arrays.second[rest] - 1] += column[rest]
+    for k in range(made.eq.pinned.size):
+        side[made.eq.pinned[k] - 1] = 0.0
 
 
 def put_factor(made, column, value, lu, scale, pivot):
@@ -116,8 +115,8 @@ def put_factor(made, column, value, lu, scale, pivot):
         scale[b] = made.right[b]
         for a in range(size):
             lu[b, a] = made.matrix[a, b]
-    for d in range(made.slope.size):
-        own, ohms = made.own[d], column[made.slope[d]]
+    for d in range(made.places.shape[1]):
+        own, ohms = made.eq.own[made.places[0, d]], column[made.places[0, d]]
         value[made.place[d]] = -ohms
         # A larger resistance has a smaller current.
         less = math.ldexp(1.0, -(math.frexp(max(ohms, 1.0))[1] - 1))
@@ -180,7 +179,7 @@ def put_solution(made, value, lu, scale, pivot, side, high, low, change, residua
         for k in range(change.size):
             if not abs(change[k]) < np.inf:
                 return False
-        share, largest, most = corrected(value, made.column, made.ends, side, change, high, low, residual)
+        share, largest, most = corrected(value, made.terms.column, made.terms.ends, side, change, high, low, residual)
         if turn == 1:
             first = share
             if largest > POOR * most:
@@ -202,24 +201,24 @@ def put_branches(made, laws, column, same, high, low, branch, node):
         node[0, k] = high[lowest - 1] if lowest > 0 else 0.0
         node[1, k] = low[lowest - 1] if lowest > 0 else 0.0
     for e in range(column.size):
-        a, b = made.first[e], made.second[e]
+        a, b = made.arrays.first[e], made.arrays.second[e]
         branch[1, e] = (node[0, a] - node[0, b]) + (node[1, a] - node[1, b])
-        unknown = made.unknown[e]
+        unknown = made.eq.own[e]
         branch[0, e] = high[unknown] if unknown >= 0 else 0.0
-    for k in range(made.nodal.size):
-        e = made.nodal[k]
+    for k in range(made.roles.nodal.size):
+        e = made.roles.nodal[k]
         branch[0, e] = branch[1, e] / column[e]
-    for k in range(made.given.size):
-        branch[0, made.given[k]] = column[made.given[k]]
-    for k in range(made.held.size):
-        branch[1, made.held[k]] = column[made.held[k]]
-    for d in range(made.diode.size):
-        branch[1 if made.conducting[d] else 0, made.diode[d]] = 0.0
-    for k in range(made.ohmic.size):
-        e = made.ohmic[k]
+    for k in range(made.roles.given.size):
+        branch[0, made.roles.given[k]] = column[made.roles.given[k]]
+    for k in range(made.roles.held.size):
+        branch[1, made.roles.held[k]] = column[made.roles.held[k]]
+    for d in range(made.eq.diode.size):
+        branch[1 if made.conducting[d] else 0, made.eq.diode[d]] = 0.0
+    for k in range(made.roles.ohmic.size):
+        e = made.roles.ohmic[k]
         branch[1, e] = column[e] * branch[0, e]
-    for k in range(made.transfer.size):
-        law = made.transfer[k]
+    for k in range(made.roles.transfer.size):
+        law = made.roles.transfer[k]
         at, demanded = laws.element[law], 0.0
         gain = column[at] if column[at] == column[at] else 1.0
         for c in range(laws.current_ends[law], laws.current_ends[law + 1]):
@@ -228,18 +227,17 @@ def put_branches(made, laws, column, same, high, low, branch, node):
 
 
 def put_port_resistances(made, lu, scale, pivot, x, conductance, resistance):
-    """Driving-point resistances of the rest of the circuit at the devices; see
-    `circuitsim.analysis.newton.PortResistance`."""
-    for d in range(made.slope.size):
+    """Driving-point resistances of the rest of the circuit at the devices."""
+    for d in range(made.places.shape[1]):
         for k in range(x.size):
             x[k] = 0.0
-        plus, minus = made.plus[d], made.minus[d]
+        plus, minus = made.arrays.first[made.places[2, d]] - 1, made.arrays.second[made.places[2, d]] - 1
         if plus >= 0:
             x[plus] += 1.0
         if minus >= 0:
             x[minus] -= 1.0
-        for k in range(made.pinned.size):
-            x[made.pinned[k]] = 0.0
+        for k in range(made.eq.pinned.size):
+            x[made.eq.pinned[k] - 1] = 0.0
         put_rough(made, lu, scale, pivot, x)
         total = (x[plus] if plus >= 0 else 0.0) - (x[minus] if minus >= 0 else 0.0)
         own = conductance[d]

@@ -98,18 +98,11 @@ class LawParameters(NamedTuple):
         """For each parameter the derivatives by its coordinate: of a smooth device's row, else of its parts' values."""
         found = []
         for (device, name), value, logarithmic in zip(self.rows, self.numbers(coordinates), self.logarithmic):
-            slopes = quotient(devices[device], name, value, _numbers, 1.0)
+            slopes = quotient(devices[device], name, value, 1.0)
             assert slopes is not None  # bounds leave a device of the same parts
             slope = np.array(slopes) * (value if logarithmic else 1.0)
             found.append(np.where(np.isfinite(slope), slope, 0.0))  # knees at infinity stay there
         return found
-
-
-def _numbers(device: Device) -> tuple[float, ...]:
-    """What the law of a device is made of."""
-    if isinstance(device, SmoothDevice):
-        return device.row()
-    return tuple(part.value or 0.0 for part in device.expand())
 
 
 KINK = 1e-9

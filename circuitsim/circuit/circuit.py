@@ -741,8 +741,12 @@ class Circuit(ElementTable):
             raise TopologyError(f"{len(self)} element values are needed, not an array of shape {value.shape}")
         return value
 
-    def changes(self, value: np.ndarray) -> dict[str, float]:
-        """The entries of values (m,) that differ from this circuit's, by name; entries of diodes are ignored."""
+    def changes(self, values: Mapping[str, float] | Sequence[float] | np.ndarray | None) -> dict[str, float]:
+        """Values by name: as given, or the entries of values of all elements (m,) that differ from this circuit's;
+        entries of diodes are ignored."""
+        if values is None or isinstance(values, Mapping):
+            return dict(values or {})
+        value = self.column(values)
         return {self._names[k]: float(value[k]) for k in self._differs(value).nonzero()[0].tolist()}
 
     def _differs(self, value: np.ndarray) -> np.ndarray:

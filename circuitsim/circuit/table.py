@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim import arguments
-from circuitsim.circuit.elements import AMPLIFIER, DIODE, ELEMENTS
+from circuitsim.circuit.elements import AMPLIFIER, DIODE, ELEMENTS, RESISTOR
 from circuitsim.circuit.laws import Law
 from circuitsim.errors import TopologyError, similar
 from circuitsim.models import ELEMENTARY, Device, ElementModel
@@ -42,6 +42,14 @@ class CircuitArrays(NamedTuple):
     second: np.ndarray
     value: np.ndarray
     n_nodes: int
+
+    @property
+    def typical_resistance(self) -> float:
+        """The geometric mean of the positive resistances, Ω; 1 without any."""
+        import numpy as np
+
+        ohms = self.value[(self.kind == RESISTOR) & (self.value > 0.0)]
+        return float(np.exp(np.log(ohms).mean())) if ohms.size else 1.0
 
 
 def read_only(column: np.ndarray) -> np.ndarray:

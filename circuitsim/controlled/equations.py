@@ -293,15 +293,7 @@ def _controlled(arrays: CircuitArrays, own: np.ndarray, laws: Mapping[int, Law])
 
 def _loads(arrays: CircuitArrays, count: int) -> np.ndarray:
     """A typical resistance of the circuit for each diode, all of them different."""
-    ohms = arrays.value[(arrays.kind == RESISTOR) & (arrays.value > 0.0)]
-    typical = float(np.exp(np.log(ohms).mean())) if ohms.size else 1.0
-    return typical * (0.75 + 0.5 * (GOLDEN * np.arange(1, count + 1) % 1.0))
-
-
-def least_conductance(ohms: np.ndarray) -> float:
-    """The smallest conductance of the resistances, Ω, except `OPEN` ones, S; 0 if there are none."""
-    ohms = ohms[(ohms > 0.0) & (ohms < OPEN)]
-    return 1.0 / float(ohms.max()) if ohms.size else 0.0
+    return arrays.typical_resistance * (0.75 + 0.5 * (GOLDEN * np.arange(1, count + 1) % 1.0))
 
 
 __all__ = [
@@ -310,7 +302,6 @@ __all__ = [
     "RightSide",
     "equations",
     "floating_controls",
-    "least_conductance",
     "of_resistances",
     "parts",
     "references",

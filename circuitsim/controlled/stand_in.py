@@ -14,10 +14,8 @@ def stand_in(circuit: Circuit) -> Circuit:
     """
     if not circuit.laws:
         return circuit
-    kind, first, second, value = circuit.columns()
-    kind, value = kind[:], value[:]
+    kind, first, second, value, n = circuit.arrays()
+    kind, value = kind.copy(), value.copy()
     for k, law in circuit.laws.items():
-        kind[k] = CURRENT if law.quantity is Quantity.CURRENT else VOLTAGE
-        value[k] = 1.0
-    columns = kind, first[:], second[:], value
-    return Circuit.from_columns(circuit.title, columns, [str(n) for n in circuit.names], list(circuit.node_names))
+        kind[k], value[k] = CURRENT if law.quantity is Quantity.CURRENT else VOLTAGE, 1.0
+    return Circuit.from_arrays(kind, first, second, value, n, circuit.title, circuit.names, circuit.node_names)

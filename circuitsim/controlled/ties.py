@@ -10,6 +10,7 @@ of the currents of its diodes.
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -72,7 +73,7 @@ class Ties:
             np.concatenate([self.first[driven], laws.plus]),
             np.concatenate([self.second[driven], laws.minus]),
         )
-        self._known: dict[bytes, MoreTerms | None] = {}
+        self._known = lru_cache(KEPT)(self._terms)
 
     @property
     def some(self) -> bool:
@@ -83,14 +84,15 @@ class Ties:
 
     def terms(self, conducting: np.ndarray) -> MoreTerms | None:
         """The terms for conducting diodes (d,); None where nothing is indeterminate."""
-        key = conducting.tobytes()
-        if key not in self._known:
-            if len(self._known) >= KEPT:
-                self._known.clear()
-            found = [*self._of_parts(conducting), *self._of_loops(conducting)]
-            row, column, sign, current = (np.array(part) for part in zip(*found)) if found else [np.zeros(0)] * 4
-            self._known[key] = MoreTerms(row, column, sign.astype(float), current) if found else None
-        return self._known[key]
+        return self._known(conducting.tobytes())
+
+    def _terms(self, key: bytes) -> MoreTerms | None:
+        conducting = np.frombuffer(key, dtype=bool)
+        found = [*self._of_parts(conducting), *self._of_loops(conducting)]
+        if not found:
+            return None
+        row, column, sign, current = (np.array(part) for part in zip(*found))
+        return MoreTerms(row, column, sign.astype(float), current)
 
     def wires(self, drops: np.ndarray) -> np.ndarray:
         """Shorts, voltage sources and the diodes of 0 V among branch voltages (m,) that control nothing."""
@@ -145,33 +147,14 @@ class Ties:
         return found
 
 
-class OnePotential:
-    """Nodes joined by conducting diodes, shorts and sources of 0 V have exactly equal potentials, without rounding
-    where it is that of ground.
+def lowest_nodes(arrays: CircuitArrays, value: np.ndarray, conducting: np.ndarray) -> np.ndarray:
+    """For each node the lowest one (n_nodes,) that shorts, sources of 0 V and conducting diodes join it to, for values
+    (m,) and the positions of these diodes: their potentials are equal without rounding."""
+    from circuitsim.program.components import component_labels
 
-    Parameters
-    ----------
-    arrays : CircuitArrays
-    """
-
-    def __init__(self, arrays: CircuitArrays) -> None:
-        self._arrays, self._may = arrays, (arrays.kind == VOLTAGE) | (arrays.kind == RESISTOR)
-        self._known: dict[bytes, np.ndarray] = {}
-
-    def lowest(self, value: np.ndarray, conducting: np.ndarray) -> np.ndarray:
-        """For each node the lowest node (n_nodes,) that it is joined to, for values (m,) and the positions of
-        conducting diodes."""
-        from circuitsim.program.components import component_labels
-
-        same = (value == 0.0) & self._may
-        same[conducting] = True
-        key = same.tobytes()
-        if key not in self._known:
-            if len(self._known) >= KEPT:
-                self._known.pop(next(iter(self._known)))
-            _, first, second, _, n = self._arrays
-            self._known[key] = component_labels(n, first[same], second[same])
-        return self._known[key]
+    same = (value == 0.0) & ((arrays.kind == VOLTAGE) | (arrays.kind == RESISTOR))
+    same[conducting] = True
+    return component_labels(arrays.n_nodes, arrays.first[same], arrays.second[same])
 
 
-__all__ = ["MoreTerms", "OnePotential", "Ties"]
+__all__ = ["MoreTerms", "Ties", "lowest_nodes"]

@@ -151,9 +151,7 @@ class EffectiveMatrix(Result):
             Values out of range; a resistance that becomes zero or nonzero.
         """
         circuit = self.circuit
-        if not isinstance(values, Mapping):
-            values = circuit.changes(circuit.column(values))
-        changed = circuit.with_values(values)
+        changed = circuit.with_values(circuit.changes(values))
         own, arrays = circuit.arrays(), changed.arrays()
         if ((own.value == 0.0) != (arrays.value == 0.0))[own.kind == RESISTOR].any():
             raise TopologyError("resistances must stay positive (or zero): make a new effective_matrix")

@@ -3,8 +3,8 @@
 The steps are those of `circuitsim.analysis.newton`, which also handles what this kernel leaves: non-unique currents in
 loops of diodes, loss of digits, slow convergence.
 
-Minty's parameter of a device takes the driving-point resistance of the rest of the circuit, from a factorisation or
-estimated. The I–V curves of all smooth device models are one function, so that one kernel serves any mix of them.
+Minty's parameter of a device takes an estimate of the driving-point resistance of the rest of the circuit. The I–V
+curves of all smooth device models are one function, so that one kernel serves any mix of them.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def charging(row):
     return row[RATE] * abs(row[BASE]) if row[row.size - 1] == 0.0 else 0.0
 
 
-def project(rows, v, i, r, u, points):
+def project(rows, v, i, r, points):
     """Project points (v, i) onto the curves along load lines of resistance r.
 
     Parameters
@@ -111,15 +111,15 @@ def project(rows, v, i, r, u, points):
         Rows of the devices (`numbered_rows`).
     v, i, r : (s,) float arrays
         V, A, Ω.
-    u : (s,) float array
-        Starting junction voltages, V; overwritten by those at the intersections.
-    points : (4, s) float array
-        Overwritten: voltage, current, slope of the device, slope of the junction.
+    points : (5, s) float array
+        The first row holds starting junction voltages, V. Overwritten: junction voltage, voltage, current, slope of the
+        device, slope of the junction.
     """
     rows, points = kept(rows), kept(points)
-    for d in range(u.size):
-        found = point(law, rows[d], v[d], i[d], r[d], u[d])
-        u[d], points[0, d], points[1, d], points[2, d], points[3, d] = found
+    for d in range(v.size):
+        found = point(law, rows[d], v[d], i[d], r[d], points[0, d])
+        for k in range(5):
+            points[k, d] = found[k]
 
 
 FIXED = 1e-9
@@ -169,79 +169,6 @@ def mean_resistance(resistance, conductance):
     return np.sqrt(resistance) * np.sqrt(own)
 
 
-def port_resistances(plan, space, places, first, second, closed, conductance, resistance):
-    """Replace estimates by the port resistances, Ω, from entries of the inverse by Takahashi's recurrence (Takahashi,
-    Fagan & Chen 1973).
-
-    Returns
-    -------
-    float
-        The largest ratio of a port resistance to its estimate.
-    """
-    factor = refactor(plan, space, closed)
-    if factor < 0 or not space.held[factor]:
-        return 1.0
-    last, n = contract_diodes(plan, space, closed).last, plan.n
-    inverse, own = np.empty(plan.rows.size), np.empty(n + 1)
-    invert(plan, space.multiplier[factor], space.pivot[factor], inverse, own, space.work, space.change)
-    largest = 1.0
-    for d in range(places.shape[1]):
-        e = places[2, d]
-        a, b = last[plan.coordinate[first[e]]], last[plan.coordinate[second[e]]]
-        if a == b:
-            continue
-        total = own[a] + own[b]
-        low, high = min(a, b), max(a, b)
-        if high < n:
-            begin, end = plan.col_ptr[low], plan.col_ptr[low + 1]
-            q = begin + np.searchsorted(plan.rows[begin:end], high)
-            if q < end and plan.rows[q] == high:
-                total -= 2.0 * inverse[q]
-        rest, least = 1.0 / total - conductance[d], FIXED * conductance[d]
-        if rest < np.inf:  # what is not resolved is at most ``least``: a device that a current alone drives sees none
-            found = 1.0 / rest if rest > least else max(resistance[d], 1.0 / least)
-            largest, resistance[d] = max(largest, found / resistance[d]), found
-    return largest
-
-
-def invert(plan, multiplier, pivot, inverse, own, weight, total):
-    """Entries of the inverse of a factored matrix, Ω: ``inverse`` on the factor's pattern, ``own`` on the diagonal.
-
-    Column j follows from those of its rows: Z[r, j] = Σ_t m_t Z[r, t] over the rows t of column j with multipliers m,
-    and Z[j, j] = 1/pivot + Σ_t m_t Z[t, j]; all terms are positive.
-
-    Parameters
-    ----------
-    weight, total : (n + 1,) float arrays
-        Workspace.
-    """
-    n = plan.n
-    own[n] = 0.0
-    weight[:] = 0.0
-    for j in range(n - 1, -1, -1):
-        begin, end = plan.col_ptr[j], plan.col_ptr[j + 1]
-        for q in range(begin, end):
-            weight[plan.rows[q]] = multiplier[q]
-            total[plan.rows[q]] = 0.0
-        for q in range(begin, end):
-            s = plan.rows[q]
-            m, sum_s = weight[s], total[s] + weight[s] * own[s]
-            for p in range(plan.col_ptr[s], plan.col_ptr[s + 1]):
-                r = plan.rows[p]
-                w = weight[r]
-                if w != 0.0:
-                    sum_s += w * inverse[p]
-                    total[r] += m * inverse[p]
-            total[s] = sum_s
-        diagonal = 1.0 / pivot[j]
-        for q in range(begin, end):
-            s = plan.rows[q]
-            inverse[q] = total[s]
-            diagonal += weight[s] * total[s]
-            weight[s] = 0.0
-        own[j] = diagonal
-
-
 STEPS = 60
 """Maximum number of steps."""
 
@@ -254,6 +181,10 @@ load line, Ω."""
 LEAST_SLOPE, OPEN = 1e-14, 1e-100
 """Minimum conductance of a tangent, relative to current / voltage, and absolute, S."""
 
+FLAT, LOST = 1e25, 1e-9
+"""Resistance of a tangent, Ω, above which its drop may be rounding, and how far it then differs from that of its nodes,
+relative to their potentials."""
+
 CLOSE = 1e-13
 """Relative distance from the curves at which the iteration ends."""
 
@@ -261,7 +192,8 @@ FAR = 1e-5
 """Distance estimated from one evaluation of the curve above which the nearest point is not computed."""
 
 ROUNDING, NOTHING = 1e-4, 1e-90
-"""See `circuitsim.analysis.newton`."""
+"""Weight of potentials and currents at a device's ends in the scales of its own voltage and current (at a tolerance of
+1e-9 their rounding may be a thousand times that of doubles); values, V or A, that count as zero: `OPEN` causes such."""
 
 BEYOND = 1e200
 """Currents and slopes of tangents above this bound lead out of the range of doubles."""
@@ -291,7 +223,7 @@ def newton_once(packed, numbers, guess, places, role, rows, own, tolerance, out)
     rows : (s, w) float array
         Rows of the devices (`numbered_rows`).
     own : (KEPT, s) float array
-        Overwritten. ``TOUCH`` holds the initial points of tangency.
+        Overwritten. ``VOLTAGE`` and ``CURRENT`` hold the initial guess.
     tolerance : float
 
     Returns
@@ -313,7 +245,7 @@ def newton_once(packed, numbers, guess, places, role, rows, own, tolerance, out)
     ohms = numbers[: plan.resistor.size]
     status, _ = take_values(plan, kind, value, ohms, packed[SIGNED] != 0)
     space.stamp[:] = 0
-    if status != Outcome.CONVERGED:
+    if status != Outcome.CONVERGED or not begin_at(rows, own):
         return 0, np.inf
     closed = space.closed
     for d in range(closed.size):
@@ -379,7 +311,7 @@ def newton_sample(
     """
     best, still = np.inf, 0
     for step in range(1, STEPS + 1):
-        put_tangents(places, own, value)
+        put_tangents(places, own, value, OPEN)
         take_conductances(plan, value, space)
         offsets(plan, kind, first, value, space.offset)
         injections(kind, first, second, value, space.injected)
@@ -426,11 +358,9 @@ def newton_sample(
             return step, np.inf
         best = min(best, off)
         estimate_resistances(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
-        if step > PATIENT:
-            port_resistances(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
-            if off >= FAR_OFF:
-                for d in range(rows.shape[0]):
-                    own[RESISTANCE, d] = mean_resistance(own[RESISTANCE, d], own[CONDUCTANCE, d])
+        if step > PATIENT and off >= FAR_OFF:
+            for d in range(rows.shape[0]):
+                own[RESISTANCE, d] = mean_resistance(own[RESISTANCE, d], own[CONDUCTANCE, d])
         if not move(rows, own):
             break
     return 0, np.inf
@@ -498,12 +428,13 @@ def parts_bound(kind, first, second, current, at_node, role):
     return bound
 
 
-def put_tangents(places, own, value):
-    """Put the tangents at the points of tangency into ``value`` (companion models); keep their conductances, S."""
+def put_tangents(places, own, value, least):
+    """Put the tangents at the points of tangency, with conductances of at least ``least``, S, into ``value`` (companion
+    models); keep their conductances."""
     for d in range(places.shape[1]):
         volts, amperes = own[TOUCH + 1, d], own[TOUCH + 2, d]
-        least = max(LEAST_SLOPE * abs(amperes) / max(abs(volts), 1e-3), OPEN)
-        own[CONDUCTANCE, d] = max(own[TOUCH + 3, d], least)
+        flattest = max(LEAST_SLOPE * abs(amperes) / max(abs(volts), 1e-3), least)
+        own[CONDUCTANCE, d] = max(own[TOUCH + 3, d], flattest)
         value[places[0, d]] = 1.0 / own[CONDUCTANCE, d]
         value[places[1, d]], value[places[2, d]] = volts, amperes
 
@@ -540,11 +471,16 @@ def rough_distance(first, second, value, places, rows, own, v):
 
 def distances(first, second, value, places, role, rows, own, v, current, at_node):
     """Fill in device voltages and currents from the branch currents, the nearest points of the curves, and the
-    distances to these; returns the largest distance."""
+    distances to these; returns the largest distance.
+
+    The drop of a tangent has more digits than the difference of two potentials, except that of more than `FLAT` ohms
+    where its current is lost among larger ones.
+    """
     for d in range(places.shape[1]):
-        e = places[0, d]
-        own[VOLTAGE, d] = value[places[1, d]] + value[e] * current[e]
-        own[CURRENT, d] = value[places[2, d]] + current[e]
+        e, a, b = places[0, d], first[places[2, d]], second[places[2, d]]
+        volts, between = value[places[1, d]] + value[e] * current[e], v[a] - v[b]
+        lost = value[e] > FLAT and abs(between - volts) > LOST * max(abs(v[a]), abs(v[b]))
+        own[VOLTAGE, d], own[CURRENT, d] = between if lost else volts, value[places[2, d]] + current[e]
     largest = at_node[1]
     largest[:] = 0.0
     for e in range(role.size):
@@ -556,7 +492,8 @@ def distances(first, second, value, places, role, rows, own, v, current, at_node
         a, b = first[places[2, d]], second[places[2, d]]
         volts, amperes = own[VOLTAGE, d], own[CURRENT, d]
         reach = abs(volts) + ROUNDING * max(abs(v[a]), abs(v[b])) + NOTHING
-        size = abs(amperes) + ROUNDING * max(largest[a], largest[b], charging(rows[d])) + NOTHING
+        local = max(min(largest[a], largest[b]), charging(rows[d]))  # Kirchhoff's current law holds at both ends
+        size = abs(amperes) + ROUNDING * local + NOTHING
         near = point(law, rows[d], volts, amperes, reach / size, own[TOUCH, d])
         for k in range(5):
             own[NEAR + k, d] = near[k]
@@ -564,6 +501,15 @@ def distances(first, second, value, places, role, rows, own, v, current, at_node
         if not own[DISTANCE, d] <= worst:
             worst = own[DISTANCE, d]
     return worst
+
+
+def begin_at(rows, own):
+    """Put the points of tangency next to the voltages and currents of an initial guess; returns whether all are within
+    the range of doubles."""
+    for d in range(rows.shape[0]):
+        v, i = own[VOLTAGE, d], own[CURRENT, d]
+        own[TOUCH, d], own[RESISTANCE, d] = v - rows[d, 0] * i, abs(v) / (abs(i) + NOTHING)
+    return move(rows, own)
 
 
 def move(rows, own):

@@ -740,10 +740,7 @@ def _inner(system: SmallSignalEquations, shift: complex, live: np.ndarray) -> tu
 
 def _shift(system: SmallSignalEquations, live: np.ndarray) -> float:
     """A positive real s of the order of the natural frequencies, where passive circuits are regular."""
-    arrays = system.linear.arrays
-    ohms = arrays.value[(arrays.kind == RESISTOR) & (arrays.value > 0.0)]
-    typical = float(np.exp(np.log(ohms).mean())) if ohms.size else 1.0
-    storages = system.storages[live]
+    typical, storages = system.linear.arrays.typical_resistance, system.storages[live]
     rates = np.where(storages > 0.0, 1.0 / (typical * np.abs(storages)), typical / np.abs(storages))
     return float(np.exp(np.log(rates).mean()))
 

@@ -28,7 +28,7 @@ from circuitsim.analysis.collapse import assembled
 from circuitsim.analysis.controlled_system import NOISE, branches, point_of
 from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.expanded import PreparedExpanded
-from circuitsim.analysis.newton import Found, Smooth, State
+from circuitsim.analysis.newton import Found, Smooth
 from circuitsim.analysis.operating_point import OperatingPoint, Status
 from circuitsim.analysis.small_circuit import Deferred, Part
 from circuitsim.analysis.smooth_proof import proof
@@ -58,6 +58,7 @@ from circuitsim.errors import UsageError
 from circuitsim.kernels import UNKNOWN, kernel
 from circuitsim.models.junction_diode import BASE, CJO, RATE, TT, charge, junction
 from circuitsim.models.smooth import SmoothDevice
+from circuitsim.newton.steps import KEPT
 from circuitsim.time_domain.large_stages import LargeStages
 from circuitsim.time_domain.stages_kernel import solve_stages
 
@@ -280,25 +281,23 @@ class StagesAtOnce:
     def _filled(self, count: int) -> tuple[np.ndarray, ...]:
         """Output arrays of the kernel for a number of stages, in the order of its arguments."""
         m, n = self._row.size, self.ready.expansion.circuit.arrays().n_nodes
-        shapes = (8, self.smooth.slope.size), (2, m), (2, n), self.companion.size.shape, (2, len(self.companion.own))
+        shapes = (KEPT, self.smooth.slope.size), (2, m), (2, n), self.companion.size.shape, (2, len(self.companion.own))
         return tuple(np.empty((count, *shape)) for shape in (*shapes, (MEASURED,)))
 
     def _start(self, near: OperatingPoint) -> tuple[np.ndarray, np.ndarray] | None:
-        """Voltages and currents (2, s) of the devices, and conducting diodes (d,), at an operating point."""
+        """The devices' rows (KEPT, s), and conducting diodes (d,), at an operating point."""
         if isinstance(near, StagePoint):
             return near.tangents.device, near.made.conducting
-        elementary, places = near.elementary, self.smooth.elements
+        elementary = near.elementary
         if elementary is None:
             return None
-        device = np.array([near.drops[places], near.currents[places]])
-        return device, elementary.currents[self._matrices.diode] > 0.0
+        return self.smooth.start(near, elementary).own, elementary.currents[self._matrices.diode] > 0.0
 
 
 def found_of(tangents: Tangents) -> Found:
     """The result in the form of `circuitsim.analysis.newton.iterate`."""
-    device, (voltages, low), (currents, drops) = tangents.device, tangents.node, tangents.branch
-    point = _Potentials(voltages, low, currents, drops)
-    return Found(point, device[0], device[1], State(device[2:6], device[6]), device[7], 1)
+    (voltages, low), (currents, drops) = tangents.node, tangents.branch
+    return Found(_Potentials(voltages, low, currents, drops), tangents.device, 1)
 
 
 class _Potentials(NamedTuple):

@@ -10,14 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.parameters import part_slopes, quotient
+from circuitsim.analysis.parameters import quotient
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.couplings import Windings, windings_of
 from circuitsim.circuit.elements import CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.parameters import SWITCH, Parameter, Sort, parameter
 from circuitsim.circuit.waveforms import Constant, Waveform
 from circuitsim.errors import UsageError
-from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.beginning import Start
 from circuitsim.time_domain.formula_sources import check_by_source
 from circuitsim.time_domain.result import Origin
@@ -154,12 +153,9 @@ class Directions:
 
     def _slopes(self, k: int, number: Parameter) -> np.ndarray:
         """Derivatives of the values of a device's parts; of a smooth device's row."""
-        device, slopes = self.circuit.devices[k], None
+        device = self.circuit.devices[k]
         own = device.parameters().get(number.key)
-        if own is not None and isinstance(device, SmoothDevice):
-            slopes = quotient(device, number.key, own, _row_of, 1.0)
-        elif own is not None:
-            slopes = part_slopes(device, number.key, own, 1.0)
+        slopes = None if own is None else quotient(device, number.key, own, 1.0)
         if slopes is None:
             raise refused(number.name, "is not stated, or adds parts to its device")
         return np.array(slopes)
@@ -186,11 +182,6 @@ class Directions:
 def refused(name: str, why: str) -> UsageError:
     """The error of a number without a gradient."""
     return UsageError(f"{name} {why}: {NAMES}")
-
-
-def _row_of(device: object) -> tuple[float, ...]:
-    assert isinstance(device, SmoothDevice)
-    return device.row()
 
 
 class Stepped(NamedTuple):

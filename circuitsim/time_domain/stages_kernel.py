@@ -8,6 +8,7 @@ from circuitsim.analysis.stage_equations import put_certificate, put_lowest, put
 from circuitsim.analysis.tangent_newton import tangent_newton
 from circuitsim.engine.small.pointers import pointer
 from circuitsim.models.junction_diode import BASE, RATE, charge, junction
+from circuitsim.newton.steps import CURRENT, NEAR, VOLTAGE
 
 ROUNDING = 1e-14
 """Fraction of the largest voltage or current below which a base counts as zero; see `Companion.solve`."""
@@ -62,8 +63,8 @@ def solve_stages(
         Their derivatives there and in the known stages; overwritten in the others.
     sizes : (q,) float array
         Largest voltages and currents of the run so far, V, A.
-    start : (2, s) float array
-        Voltages, V, and currents, A, of the devices in a nearby stage.
+    start : (KEPT, s) float array
+        Voltages, V, and currents, A, of the devices in a nearby stage (`circuitsim.newton.steps`).
     device, branch, node, found : float arrays
         Overwritten for each stage: see `tangent_newton` and `put_certificate`.
     state : (k, q) float array
@@ -108,9 +109,9 @@ def put_waves(made, states, base, share, device, branch, x, slope, wave):
     for e in range(v.size):
         v[e], i[e] = branch[1, e], branch[0, e]
     for d in range(states.device.size):
-        v[states.device[d]], i[states.device[d]] = device[0, d], device[1, d]
+        v[states.device[d]], i[states.device[d]] = device[VOLTAGE, d], device[CURRENT, d]
     for c in range(states.charged.size):
-        row, u = made.rows[states.charged[c]], device[6, states.charged[c]]
+        row, u = made.rows[states.charged[c]], device[NEAR, states.charged[c]]
         row[RATE] = 0.0
         current, slope_of_law = junction(row, u)
         j = states.storing.size + c

@@ -90,8 +90,7 @@ def port_model(
     kind, first, second, value, n_nodes = circuit.arrays()
     diode = kind == DIODE
     ports = np.array([*resistors, *np.flatnonzero(diode).tolist()], dtype=np.int64)
-    ohms = value[(kind == RESISTOR) & (value > 0.0)]
-    typical = float(np.exp(np.log(ohms).mean())) if ohms.size else 1.0
+    typical = circuit.arrays().typical_resistance
     still = np.where((kind == VOLTAGE) | (kind == CURRENT), 0.0, np.where(diode, typical, value))
     at_rest = np.append(still, np.zeros(ports.size))
     # A current source parallel to each port carries its element's current in excess of the reference.

@@ -56,6 +56,8 @@ def test_devices_and_amplifiers() -> None:
     for v, kink in ((0.5, False), (0.75, True), (1.0, False)):
         point = circuitsim.solve(circuitsim.loads(deck.format(v=v)))
         assert point.kink.tolist() == [False, False, kink]
+        beside = circuitsim.solve(circuitsim.loads(deck.format(v=v) + "D2 a 0 j\n.model j D(is=1e-14)\n"))
+        assert beside.kink.tolist() == [False, False, kink, False]  # a junction has no kinks, and hides no others
     amplified = "t\nV1 a 0 6\nR1 a b 1\nR2 b 0 3\nX1 b c bidiramp gain=2\nVr d 0 {v}\nD1 c d\n"
     for v, kink in ((8.0, False), (9.0, True), (10.0, False)):
         point = circuitsim.solve(circuitsim.loads(amplified.format(v=v)))

@@ -256,3 +256,18 @@ def test_a_start_nearby_leads_to_the_same_point() -> None:
             compared += 1
             assert np.abs(warm.voltages - cold.voltages).max() <= 1e-9 * np.abs(cold.voltages).max()
     assert compared >= 10
+
+
+def test_currents_that_are_all_rounding() -> None:
+    """Op-amps hold all nodes at 1 V; rounding drives currents of 1e-31 A through 100 Ω beside open tables."""
+    point = circuitsim.solve(
+        circuitsim.loads(
+            "t\nV1 n1 0 1\nR2 n2 n1 10k\nR3 n3 n2 100\nR4 n4 n1 100k\nR5 n5 n1 100k\nR6 n6 m 10k\nR7 n2 n5 1k\n"
+            "R8 n5 n1 100k\nR9 n6 n2 100\nR10 n3 n6 100\nR11 n3 n6 1k\nD0 n3 n2 m0\nD1 n2 n6 m1\nD2 n6 n1\n"
+            "D3 n6 n1 m2\nD4 n4 n6 m3\nD5 0 n4\nV6 m n1 0\nF0 0 n6 V6 .5\nE1 n4 0 OPAMP n3 n4\nE2 n2 0 OPAMP n4 n5\n"
+            ".model m0 D(vfwd=1.60814 ron=.00151881)\n.model m1 PWL(-7.17956 0 -6.69089 0)\n"
+            ".model m2 D(vfwd=.928155 ron=1.76415 roff=1.16482e8)\n.model m3 PWL(-1.58199 0 5.83809 0 6.68438 "
+            "1.0867932289208713e-08 6.78736 7.4057185596095488e-07)\n"
+        )
+    )
+    assert point.certificate.certified and (point.currents == 0.0).all() and (point.voltages[1:] == 1.0).all()
