@@ -255,6 +255,14 @@ class ResultWarning(DeckWarning):
 def look_up(name: str, known: Mapping[str, V], what: str) -> V:
     """The value of a name; case and blanks do not matter.
 
+    Parameters
+    ----------
+    name : str
+    known : mapping
+        Values by name.
+    what : str
+        What has them, in the error.
+
     Raises
     ------
     UsageError

@@ -58,9 +58,9 @@ PLAIN = frozenset((BY_VOLTAGE_E, BY_VOLTAGE_G, BY_CURRENT_F, BY_CURRENT_H))
 def circuit_of(elaborator: Elaborator, title: str) -> Circuit:
     """The circuit of an expanded deck; errors go to its reporter."""
     elaborator.expand(Frame(elaborator.top, elaborator.environment))
+    laws, out = classify(elaborator, title), elaborator.out
     for name, value in elaborator.environment.values.items() if elaborator.following.formulas else ():
         elaborator.draws.elsewhere(name, value)
-    laws, out = classify(elaborator, title), elaborator.out
     for (name, _), at in elaborator.draws.cards.items():
         elaborator.reporter.gather(
             "nominal",
@@ -90,9 +90,10 @@ def classify(elaborator: Elaborator, title: str) -> dict[int, Law]:
     out, following, sources = elaborator.out, elaborator.following, _Sources(elaborator, title)
     for own, formula in out.sources:
         at, fixed = own.position, own.position in sources.fixed
-        if fixed and not elaborator.all_controlled:
-            continue
         try:
+            if fixed and not elaborator.all_controlled:
+                elaborator.evaluator.need(formula.code, formula.frame.environment)  # its parameters may be random
+                continue
             made = sources.one(own, formula)
         except CardError as error:
             if fixed:
