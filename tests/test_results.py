@@ -18,6 +18,7 @@ import circuitsim
 from circuitsim import examples
 from circuitsim.errors import UsageError
 from circuitsim.formats.table import Table
+from circuitsim.plotting.drawing import arrange
 from circuitsim.time_domain import StepCircuit, fourier, settling_energy, steady_state, transient, transient_sweep
 from circuitsim.training import History
 
@@ -217,3 +218,7 @@ def test_parts_that_stand_for_a_formula_are_no_rows_and_no_columns() -> None:
     run = transient(read)
     assert [name for name in run.tables()["waveforms"].header if "E1." in name] == ["v(E1.u1)"]
     assert run.conduction() == []
+    drawing = arrange(point)
+    assert drawing is not None and {shape.owner[1] for shape in drawing.shapes if shape.owner[0] == "element"} == {
+        *range(len(names))
+    }

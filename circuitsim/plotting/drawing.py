@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.operating_point import inner_parts
 from circuitsim.circuit import ELEMENTS, GROUND, Circuit
 from circuitsim.circuit.elements import AMPLIFIER, RESISTOR
 from circuitsim.circuit.laws import Quantity
@@ -98,11 +99,14 @@ def symbol(circuit: Circuit, k: int) -> Symbol:
 
 
 def controls(circuit: Circuit) -> Iterator[tuple[int, Sequence[int], Sequence[int]]]:
-    """The controlled elements, with the nodes and the elements that control each."""
-    found: dict[int, tuple[list[int], list[int]]] = {
-        k: ([node for _, *ends in law.voltages for node in ends], [c.element for c in law.currents])
-        for k, law in circuit.laws.items()
-    }
+    """The controlled elements, with the nodes and the elements that control each, or its inner parts."""
+    found: dict[int, tuple[list[int], list[int]]] = {}
+    hidden, parts = inner_parts(circuit)
+    for k, law in circuit.laws.items():
+        owner = circuit.element_index(circuit.names[k].rpartition(".")[0].rstrip(".")) if parts[k] else k
+        nodes, elements = found.setdefault(owner, ([], []))
+        nodes += [node for _, *ends in law.voltages for node in ends if not hidden[node]]
+        elements += [c.element for c in law.currents]
     for k, switch in _switches(circuit).items():
         own = switch.control
         found[k] = ([], [circuit.element_index(own)]) if isinstance(own, str) else ([*own], [])
@@ -206,14 +210,15 @@ class Drawing:
     loops : list of int
         Elements with both ends on one node, which are not drawn.
     currents : (m,) float array
-        Zeros without an operating point.
+        Zeros without an operating point, and of inner parts.
     """
 
     def __init__(self, source: OperatingPoint | Circuit, plan: Sketch, placed: Placed) -> None:
         self.circuit, self.point = circuit_of(source), None if isinstance(source, Circuit) else source
         self.loops, self.detailed = plan.loops, with_symbols(plan)
         self.arrays = self.circuit.arrays()
-        self.currents = np.zeros(len(self.circuit)) if self.point is None else self.point.currents
+        self.currents = np.zeros(len(self.circuit)) if self.point is None else self.point.currents.copy()
+        self.currents[inner_parts(self.circuit)[1]] = 0.0
         self.shares = np.abs(self.currents) / (np.abs(self.currents).max(initial=0.0) or 1.0)
         self.shapes: list[Shape] = []
         self.boxes: list[np.ndarray] = []

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.operating_point import inner_parts
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import VOLTAGE
 
@@ -99,6 +100,7 @@ def sketch(circuit: Circuit) -> Sketch:
     circuit : Circuit
     """
     kind, first, second = (column.tolist() for column in circuit.arrays()[:3])
+    hidden = inner_parts(circuit)[1].tolist()
     bridges = bridge_arms(first, second, kind) if len({*first, *second}) <= MOST else {}
     vertices: dict[tuple[int, ...], int] = {}
     edges: dict[tuple[int, int], list[int]] = {}
@@ -108,13 +110,13 @@ def sketch(circuit: Circuit) -> Sketch:
         return vertices.setdefault(key, len(vertices))
 
     for k, (a, b) in enumerate(zip(first, second)):
-        if GROUND in (a, b) and a != b:
+        if a == b or hidden[k]:
+            continue
+        if GROUND in (a, b):
             above = vertex(max(a, b), -1)
             ends = above, vertex(GROUND, -1, bridges[k]) if k in bridges else vertex(GROUND, above)
-        elif a != b:
-            ends = min(vertex(a, -1), vertex(b, -1)), max(vertex(a, -1), vertex(b, -1))
         else:
-            continue
+            ends = min(vertex(a, -1), vertex(b, -1)), max(vertex(a, -1), vertex(b, -1))
         edges.setdefault(ends, []).append(k)
     node, parent = np.array([key[:2] for key in vertices], dtype=int).reshape(-1, 2).T
     joined = np.array([*edges], dtype=int).reshape(-1, 2)
