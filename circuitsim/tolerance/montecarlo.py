@@ -551,7 +551,8 @@ def montecarlo(
         "V1=0.1,normal", "R*=0.5%,lot"]``; beside those of a deck (``tol=``, ``dev=``, ``mc()`` …), and
         in place of them where they name the same element.
     observe : str or sequence of str, optional
-        Quantities: ``"v(out) i(R1)"``; without them and specifications what a deck's ``.print`` names.
+        Quantities: ``"v(out) i(R1)"``; without them and specifications what a deck's ``.print`` names,
+        or else all node voltages.
     samples : int
     specifications : sequence of str or Specification, optional
         Ranges that make a circuit good, for instance ``["4.9<v(out)<5.1"]``.

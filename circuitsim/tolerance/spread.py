@@ -203,6 +203,10 @@ tolerance_analysis = partial(
 """Rules of the arguments of `Asked.of`."""
 
 
+LISTED = 100
+"""Maximum number of nodes whose voltages are observed where no quantity is named: longer tables are not read."""
+
+
 class Asked(NamedTuple):
     """The request of a tolerance analysis.
 
@@ -214,7 +218,7 @@ class Asked(NamedTuple):
         At its operating point, with sources by a formula that depend on what deviates.
     spread : Spread
     observe : str
-        Quantities; if there are none, and no specifications, those of a deck's ``.print``.
+        Quantities; if there are none, and no specifications, those of a deck's ``.print``, or else all node voltages.
     """
 
     tolerances: list[Tolerance]
@@ -240,8 +244,9 @@ class Asked(NamedTuple):
         changed = spread_of(circuit_of(source), stated, deck).names
         circuit = circuit_at_operating_point(source, tolerance, changed)
         text = " ".join(observe)
-        if not text and not specifications and isinstance(source, Deck):
-            text = columns_of(source, STEADY) or ""
+        if not text and not specifications:
+            own = columns_of(source, STEADY) if isinstance(source, Deck) else None
+            text = own or ("v(*)" if len(circuit.node_names) <= LISTED else "")
         return cls(stated, wanted, circuit, spread_of(circuit, stated, deck), text)
 
 
