@@ -297,8 +297,8 @@ def branches(
     """Branch quantities from the unknowns, for the values (m,) of all elements.
 
     Zero are voltages below the fraction ``noise`` of the largest, and currents below it of the largest current or of
-    that which the largest voltage drives through the element itself, if it is no resistor through the smallest one at
-    its ends.
+    that which the largest voltage drives through the largest resistance; and all currents, if each is below it of what
+    this voltage drives through the element itself, if that is no resistor through the smallest one at its ends.
     """
     roles, arrays, eq = system.roles, system.arrays, system.eq
     first, second, n = arrays.first, arrays.second, arrays.n_nodes
@@ -323,9 +323,10 @@ def branches(
     if noise:
         ohmic = (arrays.kind == RESISTOR) & (value > 0.0) & (value < OPEN)
         own = np.where(ohmic, 1.0 / np.where(ohmic, value, 1.0), 0.0)
-        at_node = largest_at_nodes(arrays, own)
+        at_node, size = largest_at_nodes(arrays, own), np.abs(currents)
         own = np.where(ohmic, own, np.maximum(at_node[first], at_node[second]))
-        currents[np.abs(currents) < noise * np.maximum(np.abs(currents).max(), reach * own)] = 0.0
+        least = noise * max(size.max(), reach * own[ohmic].min(initial=np.inf) if ohmic.any() else 0.0)
+        currents[(size < least) | (size < noise * reach * own).all()] = 0.0
     drops[roles.ohmic] = value[roles.ohmic] * currents[roles.ohmic]
     if roles.transfer.size:
         demanded = demanded_of_currents(system.laws, roles.owners, value, currents)

@@ -229,6 +229,7 @@ def iterate(
     limit: int = STEPS,
     energy: bool = True,
     least: float = OPEN,
+    resistances: Callable[[np.ndarray, Any, np.ndarray], np.ndarray] | None = None,
 ) -> Found:
     """Newton's method from zero volts or an initial guess, until all devices are on their curves or the steps are used
     up.
@@ -247,12 +248,16 @@ def iterate(
         Whether the circuit minimises an energy that is a sum over its elements.
     least : float
         Minimum conductance of any tangent, S.
+    resistances : callable, optional
+        Driving-point resistances of the rest of the circuit at each device, Ω (s,), from values of all elements, a
+        solution and the conductances of the tangents; by default estimates (`Ports`).
     """
     arrays, (places, role) = circuit.arrays(), smooth.places(column.size)
     zero, start = np.zeros(smooth.slope.size), smooth.at_rest() if start is None else start
     point, own, at_node = start.point, start.own.copy(), np.empty((2, arrays.n_nodes))
     touch = own[TOUCH : TOUCH + 5]
-    ports, best, left, last, found, before, polished = Ports(circuit, smooth), np.inf, np.inf, np.inf, None, None, None
+    resistances = resistances or Ports(circuit, smooth).resistances
+    best, left, last, found, before, polished = np.inf, np.inf, np.inf, None, None, None
     kernel(steps.begin_at, zero.size, TERM)(smooth.rows, own)
     for step in range(1, limit + 1):
         kernel(steps.put_tangents, zero.size, SHORT)(places, own, column, least)
@@ -263,9 +268,11 @@ def iterate(
             if found is None:
                 raise
             break  # the previous steps are more informative than the linearised circuit
-        v, i = read_only(point.voltages), read_only(point.currents)
+        v, i, slope = read_only(point.voltages), point.currents.copy(), smooth.slope
+        # Currents below rounding are no numbers of the solution, but their drops are.
+        i[slope] = np.where(i[slope] == 0.0, point.drops[slope] / column[slope], i[slope])
         kernel(steps.distances, column.size + 20 * zero.size, SHORT)(
-            arrays.first, arrays.second, column, places, role, smooth.rows, own, v, i, at_node
+            arrays.first, arrays.second, column, places, role, smooth.rows, own, v, read_only(i), at_node
         )
         _settle(smooth, own, tolerance * RESOLUTION * np.abs(i).max())
         found = Found(point, own.copy(), start.steps + step)
@@ -293,7 +300,7 @@ def iterate(
                 touch[:] = there
                 continue
             before = None
-        own[RESISTANCE] = ports.resistances(column, point, conductance)
+        own[RESISTANCE] = resistances(column, point, conductance)
         if step > PATIENT:
             own[RESISTANCE] = mean_resistance(own[RESISTANCE], conductance)
         share = 1.0 if step <= CIRCLING or worst < LEAD else 0.5 if step <= 2 * CIRCLING else 0.25

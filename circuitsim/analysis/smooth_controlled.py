@@ -48,7 +48,7 @@ from circuitsim.controlled.rational import IDEAL, LEVEL, RISING
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, NoSteadyStateError, Problem, some
 from circuitsim.models.smooth import SmoothDevice
-from circuitsim.newton.steps import NOTHING, OPEN
+from circuitsim.newton.steps import FIXED, NOTHING, OPEN
 
 STEPS = 40
 """Maximum number of steps from one start."""
@@ -298,7 +298,16 @@ class SmoothControlled:
             solve = partial(self._step, noise=noise)
             try:
                 found = iterate(
-                    solve, self.expansion.circuit, self.smooth, value, start, self.tolerance, steps, False, least
+                    solve,
+                    self.expansion.circuit,
+                    self.smooth,
+                    value,
+                    start,
+                    self.tolerance,
+                    steps,
+                    False,
+                    least,
+                    self._resistances,
                 )
             except (ConvergenceError, NoSteadyStateError):
                 return None  # a failure of the linearised circuit says nothing about the circuit itself
@@ -446,6 +455,28 @@ class SmoothControlled:
             f"for {some(names)}",
             names,
         )
+
+    def _resistances(self, column: np.ndarray, point: OperatingPoint, conductance: np.ndarray) -> np.ndarray:
+        """Driving-point resistances as by `circuitsim.analysis.newton.Ports`, from the factors of the step; if not
+        positive, the resistance of the tangent."""
+        inner, smooth = self.inner, self.smooth
+        arrays = inner.circuit.with_column(column).arrays()
+        system = inner.system(arrays)
+        ends = arrays.first[smooth.rest] - 1, arrays.second[smooth.rest] - 1
+        with np.errstate(all="ignore"):
+            try:
+                factor = system.factor(system.states(point.currents), quick=True)
+            except ArithmeticError:
+                return np.asarray(1.0 / conductance)
+            injected = np.zeros((system.eq.size + 1, conductance.size))  # the last row is ground's
+            at = np.arange(conductance.size)
+            injected[ends[0], at] += 1.0
+            injected[ends[1], at] -= 1.0
+            injected[system.eq.pinned - 1] = 0.0
+            answer = np.vstack([factor.rough(injected[:-1]), np.zeros((1, conductance.size))])
+            rest = 1.0 / (answer[ends[0], at] - answer[ends[1], at]) - conductance
+            resistance = 1.0 / np.maximum(rest, FIXED * conductance)
+        return np.where((rest > -FIXED * conductance) & np.isfinite(resistance), resistance, 1.0 / conductance)
 
 
 def _curve(circuit: Circuit, k: int) -> int:
