@@ -281,11 +281,11 @@ def link_flows(net, value, voltage, current, flow, root):
     """
     t0, t1, l0, l1, outer = net.tree[R], net.tree[L], net.rest[R], net.rest[L], net.rest[FREE]
     cut, ohms = net.cut[t0:t1, l0:l1], value[net.twigs[t0:t1]]
-    add(net.cut[:t0, l0:l1].T, voltage[net.twigs[:t0]], flow)
+    add(net.cut[:t0, l0:l1].T, voltage[net.twigs[:t0]], flow, 1.0)
     driven = times(net.cut[t0:t1, outer:], current[net.links[outer:]])
-    add(-cut.T, scaled(driven, ohms), flow)
+    add(cut.T, scaled(driven, ohms), flow, -1.0)
     fill(np.diag(value[net.links[l0:l1]]), root)
-    add(cut.T, scaled(cut, ohms), root)
+    add(cut.T, scaled(cut, ohms), root, 1.0)
     rooted(root)
     forward(root, flow)
 
@@ -311,10 +311,10 @@ def part_currents(net, role, value, own, system, parting, shared, current):
     s, l0, l1, inside = system.shape[0], net.rest[C], net.rest[R], slice(net.tree[C], net.tree[L])
     through, i, plates = current[net.links], current[net.twigs], net.links[l0:l1]
     weight = scaled(own[plates], value[plates])
-    add(weight[:, :s], system, through[l0:l1])
-    add(weight[:, s:], parting.slope, through[l0:l1])
-    add(-weight[:, s:], scaled(parting.shape.T, parting.rate).T, through[l0:l1, s:])
-    add(-net.cut[inside, l0:], through[l0:], i[inside])
+    add(weight[:, :s], system, through[l0:l1], 1.0)
+    add(weight[:, s:], parting.slope, through[l0:l1], 1.0)
+    add(weight[:, s:], scaled(parting.shape.T, parting.rate).T, through[l0:l1, s:], -1.0)
+    add(net.cut[inside, l0:], through[l0:], i[inside], -1.0)
     loops_of_diodes(net, role, shared, i, through)
     placed(i, net.twigs, current)
     placed(through, net.links, current)

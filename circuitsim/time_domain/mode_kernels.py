@@ -176,7 +176,7 @@ def equations(net, role, of, value, shared, waves, dependent, checks):
     fill(of.system, waves.system)
     outside, own = net.links[net.rest[R] : l0], net.twigs[last : net.tree[L]]
     nodal(net, R, 1.0 / value[outside], 1.0 / value[own], v, drop, i, flow)
-    add(net.cut[:last, net.rest[C] : net.rest[R]].T, v[:last], drop[net.rest[C] : net.rest[R]])
+    add(net.cut[:last, net.rest[C] : net.rest[R]].T, v[:last], drop[net.rest[C] : net.rest[R]], 1.0)
     capacitors(net, value, rate, i, flow, waves.system)
     if l0 < net.rest[FREE] or net.tree[L] < net.tree[FREE]:
         back = states[1], times(of_sources[1], of.system)
@@ -218,11 +218,12 @@ def scaled(rows, weight):
     return out
 
 
-def add(matrix, rows, out):
-    """Add the product of a matrix, most of whose entries are zero, and rows to the first columns of ``out``."""
+def add(matrix, rows, out, share):
+    """Add a share of the product of a matrix, most of whose entries are zero, and rows to the first columns of
+    ``out``."""
     for i in range(matrix.shape[0]):
         for k in range(matrix.shape[1]):
-            weight = matrix[i, k]
+            weight = share * matrix[i, k]
             if weight != 0.0:
                 for c in range(rows.shape[1]):
                     out[i, c] += weight * rows[k, c]
@@ -231,7 +232,7 @@ def add(matrix, rows, out):
 def times(a, b):
     """The product of two matrices."""
     out = np.zeros((a.shape[0], b.shape[1]), b.dtype)
-    add(a, b, out)
+    add(a, b, out, 1.0)
     return out
 
 
@@ -261,7 +262,7 @@ def twice_solved(matrix, right):
     """As `solved`, with one step of refinement; ``matrix`` is real."""
     factor, found = matrix.copy(), right.copy()
     solved(factor, found)
-    add(-matrix, found, right)
+    add(matrix, found, right, -1.0)
     solved(matrix, right)
     right += found
 
@@ -283,12 +284,12 @@ def nodal(net, kind, outside, own, v, drop, i, flow):
     """
     t0, t1, l0, l1 = net.tree[kind], net.tree[kind + 1], net.rest[kind], net.rest[kind + 1]
     cut = net.cut[t0:t1, l0:l1]
-    add(net.cut[:t0, l0:l1].T, v[:t0], drop[l0:l1])
+    add(net.cut[:t0, l0:l1].T, v[:t0], drop[l0:l1], 1.0)
     fill(scaled(drop[l0:l1], outside), flow[l0:l1])
-    add(-net.cut[t0:t1, l0:], flow[l0:], v[t0:t1])
+    add(net.cut[t0:t1, l0:], flow[l0:], v[t0:t1], -1.0)
     solved(np.diag(own) + times(cut, (cut * outside).T), v[t0:t1])
     fill(scaled(v[t0:t1], own), i[t0:t1])
-    add(cut.T, v[t0:t1], drop[l0:l1])
+    add(cut.T, v[t0:t1], drop[l0:l1], 1.0)
     fill(scaled(drop[l0:l1], outside), flow[l0:l1])
 
 
@@ -314,22 +315,22 @@ def inductors(net, coupling, value, rate, back, v, drop, i, flow, system):
     fill(np.eye(outside), onto)
     fill(-net.cut[t0:t1, l0:l1], onto[outside:])
     fill(rate[net.links[l1:]], slope[l1:])
-    add(-net.cut[t0:t1, l1:], slope[l1:], change[outside:])
+    add(net.cut[t0:t1, l1:], slope[l1:], change[outside:], -1.0)
     for a in range(own.size):
         for b in range(own.size):
             inductance[a, b] = coupling[own[a], own[b]] if coupling.size else 0.0
         inductance[a, a] += value[own[a]]
     image = times(inductance, onto)
     push = -times(image.T, change)
-    add(net.cut[:t0, l0:l1].T, v[:t0], push)
+    add(net.cut[:t0, l0:l1].T, v[:t0], push, 1.0)
     solved(times(onto.T, image), push)
     fill(times(back[0], push), system[n - outside :])
-    add(np.eye(outside), back[1], system[n - outside :])
-    add(onto, push, change)
+    add(np.eye(outside), back[1], system[n - outside :], 1.0)
+    add(onto, push, change, 1.0)
     flux = times(inductance, change)
     fill(flux[:outside], drop[l0:l1])
     fill(flux[outside:], v[t0:t1])
-    add(-net.cut[t0:t1, l0:], flow[l0:], i[t0:t1])
+    add(net.cut[t0:t1, l0:], flow[l0:], i[t0:t1], -1.0)
 
 
 def sums_of_currents(net, given):
@@ -359,10 +360,10 @@ def sums_of_currents(net, given):
         driven = times(net.cut[t : t + 1, l1:l2], given[net.links[l1:l2]])
         fill(driven, of_sources[1, p : p + 1])
         fill(cut, found[1, p : p + 1])
-        add(cut, of_sources[0], driven)
+        add(cut, of_sources[0], driven, 1.0)
         of_sum = found[0, :, p : p + 1] / row[0, p]
-        add(-of_sum, row, found[0])
-        add(-of_sum, driven, of_sources[0])
+        add(of_sum, row, found[0], -1.0)
+        add(of_sum, driven, of_sources[0], -1.0)
         fill(of_sum, found[0, :, p : p + 1])
     return found, of_sources
 
@@ -370,10 +371,17 @@ def sums_of_currents(net, given):
 def without_rounding(matrix, rows):
     """The product of a matrix and rows; the residual where the terms of a sum cancel is zero. Derivatives, the
     imaginary parts, are kept."""
-    found, size = times(matrix, rows), times(np.abs(matrix), np.abs(rows))
+    found, size = np.zeros((matrix.shape[0], rows.shape[1]), rows.dtype), np.empty(rows.shape[1])
     for i in range(found.shape[0]):
-        for c in range(found.shape[1]):
-            if abs(found[i, c].real) <= CANCELLED * size[i, c]:
+        size[:] = 0.0
+        for k in range(matrix.shape[1]):
+            weight = matrix[i, k]
+            if weight != 0.0:
+                for c in range(size.size):
+                    found[i, c] += weight * rows[k, c]
+                    size[c] += abs(weight * rows[k, c])
+        for c in range(size.size):
+            if abs(found[i, c].real) <= CANCELLED * size[c]:
                 found[i, c] -= found[i, c].real
     return found
 
@@ -388,10 +396,10 @@ def floating(net, role, given, v, drop):
     # Otherwise the sign of a diode's voltage would be that of rounding.
     fill(without_rounding(net.cut[:t0, l0:l1].T, v[:t0]), drop[l0:l1])
     if given.size:
-        add(-given, drop[l0:l1], v[t0:t1])
+        add(given, drop[l0:l1], v[t0:t1], -1.0)
     else:
         blocking = cut * (role[net.links[l0:l1]] == BLOCKING)
-        add(-blocking, drop[l0:l1], v[t0:t1])
+        add(blocking, drop[l0:l1], v[t0:t1], -1.0)
         twice_solved(np.eye(t1 - t0) + times(blocking, cut.T), v[t0:t1])
     fill(without_rounding(net.cut[:t1, l0:l1].T, v[:t1]), drop[l0:l1])
 
@@ -400,14 +408,14 @@ def loops_of_diodes(net, role, given, i, flow):
     """Loops of conducting diodes: equal infinitesimal resistances share the current; ``given`` as in `floating`."""
     t1, l1 = net.tree[C], net.rest[C]
     cut = net.cut[:t1, :l1]
-    add(-net.cut[:t1, l1:], flow[l1:], i[:t1])
+    add(net.cut[:t1, l1:], flow[l1:], i[:t1], -1.0)
     if given.size:
-        add(given, i[:t1], flow[:l1])
+        add(given, i[:t1], flow[:l1], 1.0)
     else:
         conducting = cut.T * (role[net.twigs[:t1]] == CONDUCTING)
-        add(conducting, i[:t1], flow[:l1])
+        add(conducting, i[:t1], flow[:l1], 1.0)
         twice_solved(np.eye(l1) + times(conducting, cut), flow[:l1])
-    add(-cut, flow[:l1], i[:t1])
+    add(cut, flow[:l1], i[:t1], -1.0)
 
 
 def mismatches(net, given, loops, cuts):
@@ -424,7 +432,7 @@ def mismatches(net, given, loops, cuts):
 def contradictions(cut, twigs, links, given, found):
     """Those of loops of ``links`` over ``twigs``, or of cuts with both exchanged and the sign of ``cut`` reversed."""
     gap = -given[links]
-    add(cut.T, given[twigs], gap)
+    add(cut.T, given[twigs], gap, 1.0)
     twice_solved(np.eye(links.size) + times(cut.T, cut), gap)
     placed(gap, links, found)
     placed(times(-cut, gap), twigs, found)
@@ -434,5 +442,5 @@ def windings(net, role, turns, waves):
     """Voltages and currents of ideally coupled windings; inductors carry the rest of their states' currents."""
     flows, own = times(net.flows, waves.current), np.flatnonzero(role == WINDING)
     placed(flows, own, waves.current)
-    add(-turns.T, flows, waves.current)
+    add(turns.T, flows, waves.current, -1.0)
     placed(times(turns, waves.voltage), own, waves.voltage)

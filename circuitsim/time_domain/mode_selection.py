@@ -46,19 +46,20 @@ def strained(modes, m, known, loops, cuts):
     """
     cut, twigs, links, last, many = modes.cut[m], modes.twigs[m], modes.links[m], modes.tree[m, R], loops.shape[0]
     first, begin = modes.tree[m, L], modes.rest[m, L]
-    found = unmet(cut[:last, :many].T, links[:many], twigs[:last], known, loops)
-    return unmet(-cut[first:, begin:], twigs[first:], links[begin:], known, cuts) or found
+    found = unmet(cut[:last, :many].T, 1.0, links[:many], twigs[:last], known, loops)
+    return unmet(cut[first:, begin:], -1.0, twigs[first:], links[begin:], known, cuts) or found
 
 
-def unmet(matrix, own, others, known, out):
-    """Fill in what sums over other elements miss of elements' own values, zero where it is rounding; returns whether
-    any is nonzero."""
+def unmet(matrix, sign, own, others, known, out):
+    """Fill in what sums over other elements, with a ``sign``, miss of elements' own values, zero where it is rounding;
+    returns whether any is nonzero."""
     found = False
     for i in range(own.size):
         value, size = -known[0, own[i]], known[1, own[i]]
         for k in range(others.size):
-            value += matrix[i, k] * known[0, others[k]]
-            size += abs(matrix[i, k]) * known[1, others[k]]
+            if matrix[i, k] != 0.0:
+                value += sign * matrix[i, k] * known[0, others[k]]
+                size += abs(matrix[i, k]) * known[1, others[k]]
         out[i, 0] = value if abs(value) > NOISE * size else 0.0
         found |= out[i, 0] != 0.0
     return found

@@ -85,10 +85,18 @@ def at_first(whole, rows, over, many, s, z, y, found):
 
 
 def first_value(whole, rows, over, r, many, s, z, y):
-    """`at_first` of column ``r``."""
-    found = np.empty(1)
-    at_first(whole[r : r + 1], rows[:, r : r + 1], over[:, r : r + 1], many, s, z, y, found)
-    return found[0]
+    """Column ``r`` of the waveforms at the start of a window: over w and y if that is the ``whole`` value, otherwise
+    over the state vector."""
+    found = 0.0
+    if whole[r]:
+        for j in range(s):
+            found += rows[j, r] * z[j]
+        for c in range(many):
+            found += rows[s + c, r] * y[c]
+    else:
+        for j in range(z.size):
+            found += over[j, r] * z[j]
+    return found
 
 
 def begun(decays, m, z, z_size, before, carried, y, error, of_states):
