@@ -154,10 +154,13 @@ def with_sources(w, w_size, y, error):
 def stays_zero(rows, d, w, w_size, many, y, error, of_states):
     """Whether a waveform, column ``d`` of rows over w and y, that was zero is still zero within the errors of the
     states; its deviation is added to the errors of the parts, by the smallest change of them."""
-    s, size, (state, wrong), found = w.size, 0.0, with_sources(w, w_size, y, of_states), np.empty((2, 1))
-    summed_up(rows[:, d : d + 1], s + many, state, wrong, found[0], found[1])
-    value, off = found[0, 0], found[1, 0]
+    s, value, size, off = w.size, 0.0, 0.0, 0.0
+    for j in range(s):
+        value += rows[j, d] * w[j]
+        off += abs(rows[j, d]) * STATE * w_size[j]
     for p in range(many):
+        value += rows[s + p, d] * y[p]
+        off += abs(rows[s + p, d]) * of_states[p]
         size += rows[s + p, d] * rows[s + p, d]
     if abs(value) > AGREE * off:
         return False
