@@ -27,13 +27,13 @@ from circuitsim.newton.steps import (
     BEYOND,
     CONDUCTANCE,
     DISTANCE,
-    FLAT,
     INNER,
     KEPT,
     NEAR,
     NO_DEVICE,
     NOTHING,
     OPEN,
+    PAIRS,
     RESISTANCE,
     TOUCH,
     mean_resistance,
@@ -79,7 +79,7 @@ them."""
 CLOSE = 2e-15
 """Relative distance from the curves at which the iteration ends."""
 
-FALLBACKS = (FLAT, 1e19, 1e14)
+FALLBACKS = (1e25, 1e19, 1e14)
 """Largest resistances of tangents, Ω, tried in steps that cannot be solved otherwise."""
 
 
@@ -269,10 +269,21 @@ def iterate(
                 raise
             break  # the previous steps are more informative than the linearised circuit
         v, i, slope = read_only(point.voltages), point.currents.copy(), smooth.slope
+        own[VOLTS] = point.drops[smooth.rest]
         # Currents below rounding are no numbers of the solution, but their drops are.
         i[slope] = np.where(i[slope] == 0.0, point.drops[slope] / column[slope], i[slope])
         kernel(steps.distances, column.size + 20 * zero.size, SHORT)(
-            arrays.first, arrays.second, column, places, role, smooth.rows, own, v, read_only(i), at_node
+            arrays.first,
+            arrays.second,
+            column,
+            places,
+            role,
+            smooth.rows,
+            own,
+            v,
+            PAIRS if energy else 1.0,
+            read_only(i),
+            at_node,
         )
         _settle(smooth, own, tolerance * RESOLUTION * np.abs(i).max())
         found = Found(point, own.copy(), start.steps + step)

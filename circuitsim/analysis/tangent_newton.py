@@ -20,6 +20,7 @@ from circuitsim.newton.steps import (
     begin_at,
     distances,
     move,
+    put_across,
     put_tangents,
 )
 
@@ -69,6 +70,7 @@ def tangent_newton(made, laws, column, right, same, start, tolerance, own, branc
         if not put_solution(made, value, lu, scale, pivot, side, high, low, change, residual):
             return 0
         put_branches(made, laws, column, same, high, low, branch, node)
+        put_across(made.arrays.first, made.arrays.second, made.places, own, node[0], node[1])
         worst = distances(
             made.arrays.first,
             made.arrays.second,
@@ -78,6 +80,7 @@ def tangent_newton(made, laws, column, right, same, start, tolerance, own, branc
             rows,
             own,
             node[0],
+            1.0,
             branch[0],
             at_node,
         )

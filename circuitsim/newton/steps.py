@@ -32,6 +32,7 @@ from circuitsim.engine.small.elimination import substitute
 from circuitsim.engine.small.pointers import kept, pointer
 from circuitsim.engine.small.single import SIGNED, part, take_values, unpack, work_memory
 from circuitsim.engine.steps import begin, contract_diodes, copy, gather, offsets
+from circuitsim.engine.tree import RESOLUTION
 from circuitsim.models import MODELS
 from circuitsim.models.curve import Junction, point
 from circuitsim.models.junction_diode import BASE, RATE
@@ -254,9 +255,8 @@ load line, Ω."""
 LEAST_SLOPE, OPEN = 1e-14, 1e-100
 """Minimum conductance of a tangent, relative to current / voltage, and absolute, S."""
 
-FLAT, LOST = 1e25, 1e-9
-"""Resistance of a tangent, Ω, above which its drop may be rounding, and how far it then differs from that of its nodes,
-relative to their potentials."""
+PAIRS = RESOLUTION * 2.0**53
+"""Rounding of potentials that are sums in pairs of doubles, relative to that of doubles."""
 
 CLOSE = 1e-13
 """Relative distance from the curves at which the iteration ends."""
@@ -395,7 +395,8 @@ def newton_sample(
         else:
             space.low[:] = 0.0
             branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
-            off = distances(first, second, value, places, role, rows, own, v, current, space.at_node)
+            put_across(first, second, places, own, v, space.low)
+            off = distances(first, second, value, places, role, rows, own, v, PAIRS, current, space.at_node)
         if off <= FAR:
             # Close to the curves, the correction below removes the residual of the linearisation.
             estimate_resistances(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
@@ -406,7 +407,8 @@ def newton_sample(
             branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
             if not correct(plan, space, kind, first, second, value, closed, v, current):
                 break
-            off = distances(first, second, value, places, role, rows, own, v, current, space.at_node)
+            put_across(first, second, places, own, v, space.low)
+            off = distances(first, second, value, places, role, rows, own, v, PAIRS, current, space.at_node)
             if off <= CLOSE or (off <= 0.5 * tolerance and off > 0.25 * best):
                 hold(first, second, places, own, value, v, space.low, current)
                 bound = violations(
@@ -544,18 +546,26 @@ def rough_distance(first, second, value, places, rows, own, v):
     return off
 
 
-def distances(first, second, value, places, role, rows, own, v, current, at_node):
+def put_across(first, second, places, own, v, low):
+    """Fill in the voltages of the devices by the potentials, sums of two doubles."""
+    for d in range(places.shape[1]):
+        a, b = first[places[2, d]], second[places[2, d]]
+        own[VOLTAGE, d] = (v[a] - v[b]) + (low[a] - low[b])
+
+
+def distances(first, second, value, places, role, rows, own, v, share, current, at_node):
     """Fill in device voltages and currents from the branch currents, the nearest points of the curves, and the
     distances to these; returns the largest distance.
 
-    The drop of a tangent has more digits than the difference of two potentials, except that of more than `FLAT` ohms
-    where its current is lost among larger ones.
+    A device's voltage is the drop of its tangent, whose current has the rounding of the largest one at its ends, or
+    that by potentials, which ``own`` holds, with the rounding of the larger one, at least that of a ``share`` of the
+    largest in the circuit: whichever has the smaller rounding.
     """
+    floor = 0.0
+    for k in range(v.size):
+        floor = max(floor, share * abs(v[k]))
     for d in range(places.shape[1]):
-        e, a, b = places[0, d], first[places[2, d]], second[places[2, d]]
-        volts, between = value[places[1, d]] + value[e] * current[e], v[a] - v[b]
-        lost = value[e] > FLAT and abs(between - volts) > LOST * max(abs(v[a]), abs(v[b]))
-        own[VOLTAGE, d], own[CURRENT, d] = between if lost else volts, value[places[2, d]] + current[e]
+        own[CURRENT, d] = value[places[2, d]] + current[places[0, d]]
     largest = at_node[1]
     largest[:] = 0.0
     for e in range(role.size):
@@ -564,11 +574,13 @@ def distances(first, second, value, places, role, rows, own, v, current, at_node
             largest[first[e]], largest[second[e]] = max(largest[first[e]], size), max(largest[second[e]], size)
     worst = 0.0
     for d in range(places.shape[1]):
-        a, b = first[places[2, d]], second[places[2, d]]
-        volts, amperes = own[VOLTAGE, d], own[CURRENT, d]
-        reach = abs(volts) + ROUNDING * max(abs(v[a]), abs(v[b])) + NOTHING
-        local = max(min(largest[a], largest[b]), charging(rows[d]))  # Kirchhoff's current law holds at both ends
-        size = abs(amperes) + ROUNDING * local + NOTHING
+        e, a, b, amperes = places[0, d], first[places[2, d]], second[places[2, d]], own[CURRENT, d]
+        local, high = min(largest[a], largest[b]), max(abs(v[a]), abs(v[b]))  # Kirchhoff's law holds at both ends
+        if value[e] * local <= max(high, floor):
+            own[VOLTAGE, d] = value[places[1, d]] + value[e] * current[e]
+        volts = own[VOLTAGE, d]
+        reach, size = abs(volts) + ROUNDING * high + NOTHING, max(local, charging(rows[d]))
+        size = abs(amperes) + ROUNDING * size + NOTHING
         near = point(law, rows[d], volts, amperes, reach / size, own[TOUCH, d])
         for k in range(5):
             own[NEAR + k, d] = near[k]

@@ -19,6 +19,7 @@ from circuitsim.engine.small.active_set import refactor
 from circuitsim.engine.small.elimination import substitute
 from circuitsim.engine.steps import contract_diodes
 from circuitsim.engine.tree import (
+    RESOLUTION,
     Branches,
     Tree,
     blank,
@@ -117,8 +118,6 @@ LOCAL = 1e-12
 OVERALL = 1e-22
 """A current below this fraction of the largest, which each correction reduces by `SHRINKS`, is zero."""
 SHRINKS = 1e-3
-RESOLUTION = 1e-28
-"""A sum of currents below this fraction of the largest among them is rounding of pairs of doubles."""
 UNRESOLVED = 1e-27
 """A drop below this fraction of its potentials is rounding of pairs of doubles."""
 RESOLVED = 1e-12
