@@ -17,20 +17,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.controlled import PreparedControlled, prepared_controlled
 from circuitsim.analysis.convex import Prepared
-from circuitsim.analysis.newton import Found, Smooth, iterate
+from circuitsim.analysis.newton import Found, Smooth, iterate, smooth_devices
 from circuitsim.analysis.small_circuit import LazyOperatingPoint, SmallCircuitSolver
+from circuitsim.analysis.smooth_controlled import SmoothControlled
 from circuitsim.analysis.smooth_proof import proof
 from circuitsim.analysis.smooth_small import SmallNewton
 from circuitsim.analysis.solve import prepared
 from circuitsim.certificate import certify
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.circuit.expansion import Expansion, same_shape
 from circuitsim.engine.corrections import solve_linear
 from circuitsim.engine.network import Network
 from circuitsim.engine.port_network import PortNetwork, independent_sources
 from circuitsim.engine.small.active_set import respond_samples
-from circuitsim.errors import CircuitError, TopologyError, UnboundedError, UsageError
+from circuitsim.errors import CircuitError, NoEnergyError, TopologyError, UnboundedError, UsageError, some
 from circuitsim.kernels import keep_memory, kernel
 from circuitsim.newton.steps import OPEN
 from circuitsim.points import processors
@@ -85,6 +88,9 @@ class BatchSolution:
         Linear circuits solved; 0 where the engine was needed.
     stiffness : float
         Conductance across the outputs while these were solved, S.
+    elementary : BatchSolution or None
+        With devices: that of their elementary elements, whose ideal diodes ``closed`` refers to; currents of devices
+        are those at the first terminal.
     """
 
     circuit: Circuit
@@ -96,6 +102,7 @@ class BatchSolution:
     output: np.ndarray
     iterations: np.ndarray
     stiffness: float
+    elementary: BatchSolution | None = None
 
     def __getitem__(self, node: str) -> np.ndarray:
         """Voltages of a node, V (samples,)."""
@@ -132,11 +139,14 @@ class _Sample(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BatchSolver:
-    """A circuit of elementary elements prepared for batches; made by `circuitsim.batched`.
+    """A circuit prepared for batches; made by `circuitsim.batched`.
+
+    With controlled sources there is no energy to add a nudge to: only the free state and its adjoint.
 
     Attributes
     ----------
     circuit : Circuit
+        Of elementary elements.
     tolerance : float
     inputs : (k,) int array
         Elements (sources) whose values vary by sample.
@@ -146,6 +156,10 @@ class BatchSolver:
         Element values, Ω, V, A; those of companion models are overwritten.
     smooth : Smooth or None
         The smooth devices, whose companion models are among the elements.
+    devices : (Circuit, Expansion) or None
+        The circuit with devices, and its expansion.
+    inside : bool
+        Whether values and solutions are those of the elementary elements, not of the circuit with devices.
     """
 
     circuit: Circuit
@@ -154,19 +168,41 @@ class BatchSolver:
     outputs: np.ndarray
     value: np.ndarray
     smooth: Smooth | None = None
+    devices: tuple[Circuit, Expansion] | None = None
+    inside: bool = True
     _made: dict[bool, Prepared] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_made": {}}
 
     def with_values(self, values: np.ndarray | Mapping[str, float]) -> BatchSolver:
-        """The same structure with other element values: all of them in an array (Ω, V, A), or some by name.
+        """The same structure with other element values: all of them in an array (Ω, V, A), or some by name, as
+        parameters of devices (``D1.vfwd``).
 
         Raises
         ------
         TopologyError
-            Values out of range, unknown names, or a resistance that becomes (or ceases to be) zero: another structure.
+            Values out of range, unknown names, a resistance that becomes (or ceases to be) zero, or a device of other
+            parts: another structure.
         """
+        if self.devices is None or self.inside:
+            return self._valued(values)
+        before, expansion = self.devices
+        changed = before.changes(values)
+        circuit = before.with_values(changed)
+        for name in [*changed]:
+            found = circuit.device_parameter(name)
+            if found is not None:
+                old, new = (c.devices[found[0]] for c in (before, circuit))
+                if not same_shape(old, new):
+                    raise TopologyError(f"{name} changes what the device consists of: make a new batch")
+                del changed[name]
+                changed |= expansion.values(found[0], new)
+        made = self._valued(changed)
+        return made.with_devices(circuit, expansion, smooth_devices(circuit, expansion), False)
+
+    def _valued(self, values: np.ndarray | Mapping[str, float]) -> BatchSolver:
+        """`with_values` for values of the elementary elements."""
         if isinstance(values, Mapping):
             value = self.value.copy()
             for name, number in values.items():
@@ -179,6 +215,18 @@ class BatchSolver:
         if not (value[resistor] >= 0.0).all() or ((value == 0.0) != (self.value == 0.0))[resistor].any():
             raise TopologyError("resistances must stay positive (or zero) for a prepared batch: make a new one")
         return replace(self, value=value)
+
+    def with_devices(
+        self, circuit: Circuit, expansion: Expansion, smooth: Smooth | None, inside: bool = True
+    ) -> BatchSolver:
+        """With smooth devices of a circuit in place of companion models; its elementary elements are those of this
+        one."""
+        return replace(self, smooth=smooth, devices=(circuit, expansion), inside=inside)
+
+    @cached_property
+    def controlled(self) -> PreparedControlled:
+        """A circuit with controlled sources at these values, prepared."""
+        return prepared_controlled(self.circuit.with_column(self.value), self.tolerance)
 
     # ------------------------------------------------------------------ operating points
     def solve(
@@ -201,7 +249,7 @@ class BatchSolver:
             Conductance across each output pair, S; negative while the energy stays convex.
         start : BatchSolution, optional
             Initial guess: a solution with as many samples. By default each sample of a circuit that one kernel solves
-            starts from the previous one, the first of every 16 from zero.
+            starts from the previous one, the first of every 16 from zero. No effect with controlled sources.
         threads : int, optional
             Maximum number of threads; by default as many as the process may use. The result does not depend on it.
 
@@ -210,12 +258,48 @@ class BatchSolver:
         UnboundedError
             A negative stiffness exceeds `stiffness_limit`.
         UsageError
-            A negative stiffness in a circuit too large for one kernel.
+            A negative stiffness in a circuit too large for one kernel; a conductance as the nudge of sections.
+        NoEnergyError
+            A nudge of a circuit with controlled sources that has no sections.
         TopologyError
             Arrays of wrong shapes.
         """
-        ready, smooth = self._ready(stiffness), self.smooth
-        small = ready.small if isinstance(ready.small, SmallCircuitSolver) else None
+        rows, injected = samples_of(self.value[self.inputs], len(self.outputs), values, injected)
+        if start is not None and len(start) != len(rows):
+            raise TopologyError(f"the start has {len(start)} samples, the batch {len(rows)}")
+        found = self._solved(rows, injected, stiffness, _inner(start), threads)
+        if self.inside:
+            return found
+        assert self.devices is not None
+        v, current = self._seen(found.voltages, found.currents)
+        return replace(found, circuit=self.devices[0], voltages=v, currents=current, elementary=found)
+
+    def _seen(self, voltages: np.ndarray, currents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The entries of the circuit's own nodes and elements."""
+        if self.inside:
+            return voltages, currents
+        assert self.devices is not None
+        circuit, expansion = self.devices
+        own = currents[:, : len(circuit)].copy()
+        for k, device in circuit.devices.items():
+            places = expansion.parts[k]
+            own[:, k] = sum(sign * currents[:, places[p]] for p, sign in device.entering(device.expand()))
+        return voltages[:, : len(circuit.node_names)], own
+
+    def _solved(
+        self,
+        rows: np.ndarray,
+        injected: np.ndarray,
+        stiffness: float,
+        start: BatchSolution | None,
+        threads: int | None,
+    ) -> BatchSolution:
+        """`solve` for the elementary elements."""
+        laws, smooth = self.circuit.laws, self.smooth
+        if laws and (stiffness or injected.any()):
+            raise NoEnergyError(no_energy(self.circuit))
+        ready = None if laws else self._ready(stiffness)
+        small = ready.small if ready is not None and isinstance(ready.small, SmallCircuitSolver) else None
         if stiffness < 0.0 and small is None:
             raise UsageError(
                 "a circuit that is too large for one kernel takes no negative nudging resistor: use the constant "
@@ -223,21 +307,21 @@ class BatchSolver:
             )
         if stiffness < 0.0 and smooth is None:
             self._require_convex(stiffness)
-        x = np.hstack(samples_of(self.value[self.inputs], len(self.outputs), values, injected))
-        count, own, (kind, _, _, _, n) = len(x), self.value.size, self.circuit.arrays()
-        if start is not None and len(start) != count:
-            raise TopologyError(f"the start has {len(start)} samples, the batch {count}")
-        m, diodes, shared = len(ready.circuit), np.flatnonzero(kind == DIODE), self._column(stiffness)
-        sources = np.concatenate([self.inputs, np.arange(m - len(self.outputs), m)])
+        count, own, (kind, _, _, _, n) = len(rows), self.value.size, self.circuit.arrays()
+        diodes, shared = np.flatnonzero(kind == DIODE), self._column(stiffness)
+        x, m = np.hstack([rows, injected[:, : self._nudges]]), shared.size
+        sources = np.concatenate([self.inputs, np.arange(m - self._nudges, m)])
         v, current, error = np.zeros((count, n)), np.zeros((count, m)), np.full(count, np.inf)
         closed, iterations = np.zeros((count, diodes.size), dtype=bool), np.zeros(count, dtype=np.int64)
-        # Potentials of parts without a path to ground are relative to a reference node.
-        solve = partial(_plain, ready, diodes, stiffness < 0.0 or not ready.structure.references.size)
-        if smooth is not None:
+        if ready is None:
+            solve, start, threads = partial(_controlled, self.controlled, self._smooth_controlled()), None, 1
+        elif smooth is None:
+            # Potentials of parts without a path to ground are relative to a reference node.
+            solve = partial(_plain, ready, diodes, stiffness < 0.0 or not ready.structure.references.size)
+        else:
             # A negative resistor is not part of the circuit's energy.
-            solve = partial(
-                _newton, ready, smooth, None if small is None else SmallNewton(small, smooth), stiffness >= 0.0
-            )
+            newton = None if small is None else SmallNewton(small, smooth)
+            solve = partial(_newton, ready, smooth, newton, stiffness >= 0.0)
 
         def run(begin: int, end: int) -> None:
             near, devices = None, None
@@ -258,7 +342,7 @@ class BatchSolver:
                 closed[s] = point.closed() if isinstance(point, LazyOperatingPoint) else current[s, diodes] > 0.0
                 near = None if small is None else closed[s]
 
-        if small is None and not diodes.size and smooth is None:
+        if ready is not None and small is None and not diodes.size and smooth is None:
             self._together(ready, shared, sources, x, (v, current, error, iterations), threads)
         _side_by_side(run, count, n, threads)
         certified = error <= self.tolerance
@@ -276,6 +360,13 @@ class BatchSolver:
             iterations,
             float(stiffness),
         )
+
+    def _smooth_controlled(self) -> SmoothControlled | None:
+        """Newton's method for smooth devices with controlled sources."""
+        if self.smooth is None or self.devices is None:
+            return None
+        circuit, expansion = self.devices
+        return SmoothControlled(circuit, self.smooth, expansion, self.controlled, self.tolerance)
 
     def _devices(self, solution: BatchSolution, s: int, m: int) -> Found:
         """Sample ``s`` of an earlier batch as an initial guess of the smooth devices, with currents of m elements."""
@@ -335,9 +426,14 @@ class BatchSolver:
         self._made[nudged] = made
         return made
 
+    @property
+    def _nudges(self) -> int:
+        """The number of sources of injected currents."""
+        return 0 if self.circuit.laws else len(self.outputs)
+
     def _column(self, stiffness: float) -> np.ndarray:
         """Values of the circuit with its nudges, without injected current."""
-        q = len(self.outputs)
+        q = self._nudges
         return np.concatenate([self.value, np.full(q if stiffness else 0, 1.0 / (stiffness or 1.0)), np.zeros(q)])
 
     # ------------------------------------------------------------------ linear responses
@@ -361,8 +457,40 @@ class BatchSolver:
         currents : (samples, m) float array
             Branch currents of the response.
         """
+        solution = _inner(solution)
+        if self.circuit.laws:
+            return self._seen(*self._transposed(solution, cotangent))
         v, current = self._responses(solution.stiffness, solution.closed, -cotangent, threads, solution)
-        return v, current[:, : self.value.size]
+        return self._seen(v, current[:, : self.value.size])
+
+    def _tangent(self, column: np.ndarray, at: BatchSolution | None, s: int) -> np.ndarray:
+        """The values for which sample ``s`` of a solution is linear."""
+        value = column.copy()
+        if self.smooth is not None:
+            assert at is not None
+            self.smooth.linearise(self._devices(at, s, value.size), value)
+        return value
+
+    def _transposed(self, solution: BatchSolution, cotangent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The adjoint by the transposed equations of a circuit with controlled sources."""
+        own = self.circuit.arrays()
+        n = own.n_nodes
+        response, currents = np.zeros((len(solution), n)), np.zeros((len(solution), own.kind.size))
+        for s, closed in enumerate(solution.closed):
+            system = self.controlled.system(own._replace(value=self._tangent(self.value, solution, s)))
+            eq = system.eq
+            inside, right = eq.own >= 0, np.zeros(eq.size + 1)  # the last row is ground's
+            np.add.at(right, self.outputs[:, 0] - 1, cotangent[s])
+            np.add.at(right, self.outputs[:, 1] - 1, -cotangent[s])
+            try:
+                dual = system.factor(closed).transposed(right[:-1])
+            except ArithmeticError:
+                response[s], currents[s] = np.nan, np.nan
+                continue
+            response[s, 1:] = -dual[: n - 1]
+            response[s, eq.pinned] = 0.0
+            currents[s, inside] = -dual[eq.own[inside]]
+        return response, currents
 
     def _responses(
         self,
@@ -384,22 +512,15 @@ class BatchSolver:
         column, q = self._column(stiffness), len(self.outputs)
         v, current = np.zeros((count, n)), np.zeros((count, column.size))
 
-        def tangent(s: int) -> np.ndarray:
-            value = column.copy()
-            if self.smooth is not None:
-                assert at is not None
-                self.smooth.linearise(self._devices(at, s, value.size), value)
-            return value
-
         def small(begin: int, end: int) -> None:
             step = end - begin if self.smooth is None else 1
             for s in range(begin, end, step):
-                respond(plan, *columns, tangent(s), into, s, s + step, closed, v, current)
+                respond(plan, *columns, self._tangent(column, at, s), into, s, s + step, closed, v, current)
 
         def large(begin: int, end: int) -> None:
             factored, before = None, None
             for s in rows[begin:end]:
-                value = np.where(kind == RESISTOR, tangent(s), 0.0)
+                value = np.where(kind == RESISTOR, self._tangent(column, at, s), 0.0)
                 value[value.size - q :] = injected[s]
                 at_hand = ready if self.smooth is None else ready.at(value)
                 factored = factored if at_hand is before else None
@@ -423,7 +544,14 @@ class BatchSolver:
         """Bound, S, on a negative stiffness at the outputs for which the energy stays convex in any diode states: the
         smallest eigenvalue of S = (B H⁻¹ Bᵀ)⁻¹ with all diodes blocking and smooth devices open; 0 where only diodes
         connect the two nodes of an output.
+
+        Raises
+        ------
+        NoEnergyError
+            Controlled sources without sections: there are no nudges.
         """
+        if self.circuit.laws:
+            raise NoEnergyError(no_energy(self.circuit))
         return self._limit
 
     def _require_convex(self, stiffness: float) -> None:
@@ -456,8 +584,36 @@ class BatchSolver:
         return 1.0 / largest if largest > 0.0 else np.inf
 
 
+def _inner(solution: Any) -> Any:
+    """A solution in terms of the elementary elements."""
+    return solution if solution is None or solution.elementary is None else solution.elementary
+
+
+def no_energy(circuit: Circuit) -> str:
+    """The message for methods that need an energy function."""
+    names = [circuit.names[k] for k in circuit.laws]
+    return (
+        f"{some(names)}: controlled sources have no energy function: use implicit differentiation (method implicit). "
+        "Equilibrium and frequency propagation need the energies of sections: no smooth devices such as junction "
+        "diodes, and controls without a loop (voltages, or currents of voltage sources: buffers between passive "
+        "sections). Coupled learning and agnostic propagation need one energy of the whole circuit"
+    )
+
+
 Sample = tuple[Any, float, int, Found | None]
 """A sample: operating point, largest relative residual, linear circuits or steps, initial guess for others."""
+
+
+def _controlled(
+    ready: PreparedControlled,
+    devices: SmoothControlled | None,
+    column: np.ndarray,
+    near: np.ndarray | None,
+    before: Found | None,
+) -> Sample:
+    """A sample of a circuit with controlled sources."""
+    found = ready.solve(column) if devices is None else devices.first(column, None)
+    return found if found.elementary is None else found.elementary, found.certificate.worst, 1, None
 
 
 def _plain(

@@ -14,9 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.batch import BatchSolution, BatchSolver, samples_of
-from circuitsim.analysis.controlled_batch import ControlledBatch
+from circuitsim.analysis.batch import BatchSolution, BatchSolver
+from circuitsim.analysis.newton import Smooth
+from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import VOLTAGE
+from circuitsim.circuit.expansion import Expansion
 from circuitsim.controlled.sections import stages
 from circuitsim.errors import UsageError
 
@@ -31,7 +33,7 @@ class Stage(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SectionedBatch(ControlledBatch):
+class SectionedBatch(BatchSolver):
     """A circuit with an acyclic control graph prepared for batches with nudges; same interface as `BatchSolver`.
 
     Attributes
@@ -42,39 +44,38 @@ class SectionedBatch(ControlledBatch):
 
     stages: tuple[Stage, ...] = ()
 
-    def with_values(self, values: np.ndarray | Mapping[str, float]) -> SectionedBatch:
-        """The same structure with other element values: all in an array (Ω, V, A, gains), or some by name."""
-        made = super().with_values(values)
+    def _valued(self, values: np.ndarray | Mapping[str, float]) -> SectionedBatch:
+        made = super()._valued(values)
         value = made.value.copy()
         value[self.stages[-1].solver.inputs] = 0.0
         stages = (stage._replace(solver=stage.solver.with_values(value[stage.elements])) for stage in self.stages)
         return replace(self, value=made.value, stages=tuple(stages))
 
-    def solve(
+    def with_devices(
+        self, circuit: Circuit, expansion: Expansion, smooth: Smooth | None, inside: bool = True
+    ) -> BatchSolver:
+        """See `BatchSolver.with_devices`; sections have no smooth devices."""
+        if smooth is None:
+            return super().with_devices(circuit, expansion, smooth, inside)
+        own = self.circuit, self.tolerance, self.inputs, self.outputs, self.value
+        return BatchSolver(*own).with_devices(circuit, expansion, smooth, inside)
+
+    def _solved(
         self,
-        values: np.ndarray | None = None,
-        injected: np.ndarray | None = None,
-        stiffness: float = 0.0,
-        start: BatchSolution | None = None,
-        threads: int | None = None,
+        rows: np.ndarray,
+        injected: np.ndarray,
+        stiffness: float,
+        start: BatchSolution | None,
+        threads: int | None,
     ) -> BatchSolution:
-        """Operating points of a batch; see `BatchSolver.solve`. ``start`` has no effect.
-
-        With a nudge each section is nudged at the source values of the free state.
-
-        Raises
-        ------
-        UsageError
-            A nudge by a conductance; sections are nudged by currents.
-        """
+        """With a nudge each section is nudged at the source values of the free state."""
         if stiffness:
             raise UsageError(
                 "a circuit with buffers needs the constant nudge (--nudge constant), or implicit differentiation "
                 "(--method implicit)"
             )
         (_, first, second, _, n), value = self.circuit.arrays(), self.value
-        rows, injected = samples_of(value[self.inputs], len(self.outputs), values, injected)
-        laws, given, state = self.ready.laws, np.tile(value, (len(rows), 1)), np.zeros((len(rows), n + value.size))
+        laws, given, state = self.controlled.laws, np.tile(value, (len(rows), 1)), np.zeros((len(rows), n + value.size))
         controls, whole, relative = laws.controls(value, n), self.stages[-1].solver, np.zeros(len(rows))
         given[:, laws.element] = laws.constant
         given[:, self.inputs] = rows
@@ -103,13 +104,13 @@ class SectionedBatch(ControlledBatch):
         return self.stages[-1].solver.stiffness_limit()
 
 
-def sectioned_batch(ready: ControlledBatch) -> ControlledBatch:
+def sectioned_batch(ready: BatchSolver) -> BatchSolver:
     """The batch solver by sections where applicable, otherwise ``ready`` itself.
 
     It requires controls by voltages, or by currents of voltage sources, without a loop, and no diode between held
     nodes.
     """
-    (kind, _, _, _, n), laws, level = ready.circuit.arrays(), ready.ready.laws, ready.ready.levels
+    (kind, _, _, _, n), laws, level = ready.circuit.arrays(), ready.controlled.laws, ready.controlled.levels
     if level is None or level.min() < 0 or (kind[laws.control] != VOLTAGE).any():
         return ready
     varies, found = np.zeros(kind.size, dtype=bool), list[Stage]()

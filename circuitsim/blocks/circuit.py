@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.batched import batched, with_devices
-from circuitsim.analysis.controlled_batch import no_energy
+from circuitsim.analysis.batch import no_energy
+from circuitsim.analysis.batched import batched
 from circuitsim.analysis.margins import diode_margins
 from circuitsim.analysis.newton import Smooth, smooth_devices
 from circuitsim.analysis.parameters import quotient
@@ -309,7 +309,7 @@ class CircuitBlock:
         if clamped not in solvers:
             made: Any = self._clamped if clamped else self._analysed
             made = made.with_values(np.append(value, np.zeros(self.n_outputs * clamped)))
-            solvers[clamped] = with_devices(made, circuit, self._expansion, smooth)
+            solvers[clamped] = made.with_devices(circuit, self._expansion, smooth)
         return solvers[clamped]
 
     @cached_property
