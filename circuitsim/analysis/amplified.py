@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.convex import Prepared, prepared_convex
-from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.operating_point import OperatingPoint, changed_by
 from circuitsim.certificate import Certificate, certify
 from circuitsim.circuit import GROUND, Circuit, CircuitArrays
 from circuitsim.circuit.amplifiers import Image, without_amplifiers
@@ -44,21 +44,14 @@ class PreparedAmplified(NamedTuple):
         start: OperatingPoint | None = None,
     ) -> OperatingPoint:
         """The operating point with other element values (Ω, V, A, gains); see `Prepared.solve`."""
-        circuit, image = self.circuit, self.image
-        changed = circuit.changes(values)
-        if changed:
-            circuit = circuit.with_values(changed)
-            kind, _, _, value, _ = circuit.arrays()
-            places = [circuit.element_index(name) for name in changed]
-            sources = (kind == VOLTAGE) | (kind == CURRENT)
-            if (kind[places] == AMPLIFIER).any():
-                # Other gains change the scaling of every later source.
-                image = without_amplifiers(circuit)
-                places += np.flatnonzero(sources).tolist()
-            scaled = np.where(sources, value / image.element, value)
-            changed = {circuit.names[k]: float(scaled[k]) for k in places if kind[k] != AMPLIFIER}
+        circuit, image = changed_by(self.circuit, values), self.image
+        kind, _, _, value, _ = circuit.arrays()
+        amplifier = kind == AMPLIFIER
+        if (value != self.circuit.arrays().value)[amplifier].any():
+            image = without_amplifiers(circuit)  # other gains change the scaling of every later source
+        scaled = np.where((kind == VOLTAGE) | (kind == CURRENT), value / image.element, np.where(amplifier, 0.0, value))
         try:
-            point = self.inner.solve(changed, start)
+            point = self.inner.solve(scaled, start)
         except NoSteadyStateError as error:
             if (image.node == 1.0).all():
                 raise

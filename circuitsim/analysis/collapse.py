@@ -23,6 +23,12 @@ ROUNDED = 1e-6
 whose equations have the rounding of the whole circuit."""
 
 
+def valued(circuit: Circuit, column: np.ndarray) -> Circuit:
+    """The circuit at the values of its elementary elements."""
+    own = circuit.arrays().value
+    return circuit.with_column(np.where(own == own, column[: own.size], own))
+
+
 def assembled(
     circuit: Circuit, expansion: Expansion, smooth: Smooth, found: Found, tolerance: float, certificate: Certificate
 ) -> OperatingPoint:
@@ -70,9 +76,7 @@ class SmoothPoint(DeferredPoint):
 
     @Deferred
     def circuit(self) -> Circuit:
-        own = self._named.arrays().value
-        value = self.solved.point._out[: own.size]
-        return self._named.with_column(np.where(own == own, value, own))
+        return valued(self._named, self.solved.point._out)
 
     @Deferred
     def voltages(self) -> np.ndarray:

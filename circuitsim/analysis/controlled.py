@@ -12,7 +12,7 @@ import numpy as np
 
 from circuitsim.analysis.controlled_system import NOISE, ControlledSystem, measured
 from circuitsim.analysis.convex import prepared_convex
-from circuitsim.analysis.operating_point import OperatingPoint, check_start
+from circuitsim.analysis.operating_point import OperatingPoint, changed_by, check_start
 from circuitsim.analysis.sectioned import sectioned
 from circuitsim.analysis.solution_warnings import (
     floating_control,
@@ -91,7 +91,7 @@ class PreparedControlled:
             None passes its certificate.
         """
         check_start(start)
-        at, near = self._at(self._with(values)), None if start is None else start.currents
+        at, near = self._at(changed_by(self.circuit, values)), None if start is None else start.currents
         system = at.system
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
             any_one = self.any_one and (start is not None or (system.ties.some and system.monotone))
@@ -150,11 +150,6 @@ class PreparedControlled:
 
     def _convex(self, part: Circuit) -> OperatingPoint:
         return prepared_convex(part, "auto", self.tolerance).solve()
-
-    def _with(self, values: Mapping[str, float] | Sequence[float] | np.ndarray | None) -> Circuit:
-        if isinstance(values, Mapping):
-            return self.circuit.with_values(values)
-        return self.circuit if values is None else self.circuit.with_column(self.circuit.column(values))
 
     def _at(self, circuit: Circuit) -> _Values:
         system = self.system(circuit.arrays())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from circuitsim.analysis.amplified import PreparedAmplified, prepared_elementary
-from circuitsim.analysis.collapse import SmoothPoint, assembled, collapsed
+from circuitsim.analysis.collapse import SmoothPoint, assembled, collapsed, valued
 from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.newton import Found, Smooth, iterate, smooth_devices
 from circuitsim.analysis.operating_point import OperatingPoint, check_start, open_ended
@@ -146,23 +146,21 @@ class PreparedExpanded:
         `Prepared.solve`.
         """
         check_start(start)
-        circuit, smooth = self.circuit, self.smooth
-        if values is not None and not isinstance(values, Mapping):
-            found = None if start is not None else self._at_once(circuit.column(values))
-            if found is not None:
-                return found
-        changed = circuit.changes(values)
-        if changed:
-            circuit = circuit.with_values(changed)
-            places = {name: circuit.device_parameter(name) for name in changed}
-            changed = {name: value for name, value in changed.items() if places[name] is None}
-            if smooth is not None and any(places.values()):
-                smooth = smooth_devices(circuit, self.expansion)
-            for k in {place[0] for place in places.values() if place is not None}:
+        circuit, smooth, parts = self.circuit, self.smooth, dict[str, float]()
+        if isinstance(values, Mapping):
+            circuit = circuit.with_values(values)
+            places = [circuit.device_parameter(name) for name in values]
+            for k in {place[0] for place in places if place is not None}:
                 if not same_shape(self.circuit.devices[k], circuit.devices[k]):
                     return prepared_expanded(circuit, self.solver, self.tolerance).solve(start=start)
-                changed |= self.expansion.values(k, circuit.devices[k])
-        return self._solved(circuit, smooth, self._column(changed), start)
+                parts |= self.expansion.values(k, circuit.devices[k])
+            if smooth is not None and parts:
+                smooth = smooth_devices(circuit, self.expansion)
+        own = circuit.arrays().value if values is None or isinstance(values, Mapping) else circuit.column(values)
+        column = self._elementary(own)
+        for name, number in parts.items():
+            column[self.expansion.circuit.element_index(name)] = number
+        return self._solved(circuit, smooth, column, start)
 
     def at(self, value: np.ndarray) -> PreparedExpanded:
         """See `Prepared.at`; only without controlled sources."""
@@ -189,14 +187,15 @@ class PreparedExpanded:
         if inner is not None and len(inner.circuit) != len(self.expansion.circuit):
             inner = None  # with other parameters its devices have other parts
         try:
-            if smooth is None:
+            if smooth is not None and self.controlled is None:
+                near = None if start is None or inner is None else smooth.start(start, inner)
+                return self._smooth_point(circuit, smooth, column, near, following)
+            if self.controlled is not None and following:
+                return self.controlled.first(column, start)
+            circuit = circuit if following else valued(circuit, column)
+            if smooth is None or self.controlled is None:
                 return collapsed(circuit, self.expansion, self.inner.solve(column, inner), self.tolerance)
-            if self.controlled is not None:
-                if following:
-                    return self.controlled.first(column, start)
-                return replace(self.controlled, circuit=circuit, smooth=smooth).solve(column, start)
-            near = None if start is None or inner is None else smooth.start(start, inner)
-            return self._smooth_point(circuit, smooth, column, near, following)
+            return replace(self.controlled, circuit=circuit, smooth=smooth).solve(column, start)
         except NoSteadyStateError as error:
             raise self.expansion.restated(error) from None
 
@@ -205,36 +204,19 @@ class PreparedExpanded:
     ) -> OperatingPoint:
         """The operating point with smooth devices, for the values of all elementary elements."""
         solved = None if self._small is None else self._small.solve(smooth, column, near, few)
-        if solved is not None and not solved.certified:
-            try:
-                return self._from(circuit, smooth, column, solved)
-            except ConvergenceError:
-                solved = None  # rounding at the start: another start may give more digits
-        if solved is None:
-            return self._from(circuit, smooth, column, near)
-        if smooth.elements.size == len(circuit.devices) and not level_devices(circuit, smooth, solved.near[0]):
+        whole = smooth.elements.size == len(circuit.devices)
+        if solved is not None and solved.certified and whole and not level_devices(circuit, smooth, solved.near[0]):
             return SmoothPoint(circuit, self.expansion, smooth, solved)
-        return self._assembled(circuit, smooth, solved)
+        circuit = circuit if few else valued(circuit, column)
+        if solved is not None:
+            try:
+                return (self._assembled if solved.certified else self._from)(circuit, smooth, column, solved)
+            except ConvergenceError:
+                pass  # rounding at the start: another start may give more digits
+        return self._from(circuit, smooth, column, near)
 
-    def _assembled(self, circuit: Circuit, smooth: Smooth, found: Found) -> OperatingPoint:
-        """The operating point from the result of Newton's method; see `assembled`."""
-        level = level_devices(circuit, smooth, found.near[0])
-        if level and isinstance(self.inner, Prepared):
-            found = released(self.inner.structure, smooth, found, level)
-        certificate = proof(found, found.point.circuit.arrays(), smooth, self.tolerance)
-        return assembled(circuit, self.expansion, smooth, found, self.tolerance, certificate)
-
-    def _from(self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Found | None) -> OperatingPoint:
-        """The operating point by Newton steps of certified operating points, from an initial guess."""
-        column = column.copy()
-        found = self._newton(circuit, smooth, column, start)
-        try:
-            return self._assembled(circuit, smooth, found)
-        except ConvergenceError:  # tangents at this point, not far away, give potentials with more digits
-            return self._assembled(circuit, smooth, self._newton(circuit, smooth, column, found))
-
-    def _newton(self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Found | None) -> Found:
-        """The result of Newton's method.
+    def _assembled(self, circuit: Circuit, smooth: Smooth, column: np.ndarray, found: Found) -> OperatingPoint:
+        """The operating point from the result of Newton's method; see `assembled`.
 
         Raises
         ------
@@ -243,32 +225,28 @@ class PreparedExpanded:
         UnboundedError
             Devices cannot carry a current that has no other path.
         """
-        found = iterate(self.inner.solve, self.expansion.circuit, smooth, column, start, self.tolerance)
         if not found.distance.max() <= self.tolerance:
             unsolved(circuit, self.expansion, smooth, found, column, self.tolerance)
-        return found
+        level = level_devices(circuit, smooth, found.near[0])
+        if level and isinstance(self.inner, Prepared):
+            found = released(self.inner.structure, smooth, found, level)
+        certificate = proof(found, found.point.circuit.arrays(), smooth, self.tolerance)
+        return assembled(circuit, self.expansion, smooth, found, self.tolerance, certificate)
 
-    def _at_once(self, value: np.ndarray) -> OperatingPoint | None:
-        """The operating point for the values of all elements (m,), if one kernel can find it."""
-        if self._small is None or self.smooth is None or self.smooth.elements.size < len(self.circuit.devices):
-            return None
-        found = self._small.solve(self.smooth, self._elementary(value), None)
-        if found is None or not found.certified or level_devices(self.circuit, self.smooth, found.near[0]):
-            return None
-        return SmoothPoint(self.circuit, self.expansion, self.smooth, found)
+    def _from(self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Found | None) -> OperatingPoint:
+        """The operating point by Newton steps of certified operating points, from an initial guess."""
+        solve, elementary, column = self.inner.solve, self.expansion.circuit, column.copy()
+        found = iterate(solve, elementary, smooth, column, start, self.tolerance)
+        try:
+            return self._assembled(circuit, smooth, column, found)
+        except ConvergenceError:  # tangents at this point, not far away, give potentials with more digits
+            found = iterate(solve, elementary, smooth, column, found, self.tolerance)
+            return self._assembled(circuit, smooth, column, found)
 
     def _elementary(self, value: np.ndarray) -> np.ndarray:
         """Values of the elementary elements for those of all elements (m,)."""
         own, column = self.circuit.arrays().value, self.expansion.circuit.arrays().value.copy()
         np.copyto(column[: own.size], value, where=own == own)
-        return column
-
-    def _column(self, changed: Mapping[str, float]) -> np.ndarray:
-        """Values of the elementary elements, some of them changed."""
-        elementary = self.expansion.circuit
-        column = elementary.arrays().value.copy()
-        for name, value in changed.items():
-            column[elementary.element_index(name)] = value
         return column
 
 

@@ -410,6 +410,13 @@ def check_start(start: object) -> None:
         raise refused("start", start, "an operating point, as solve returns it")
 
 
+def changed_by(circuit: Circuit, values: Mapping[str, float] | Sequence[float] | np.ndarray | None) -> Circuit:
+    """The circuit with other values, by name or of all elements (m,)."""
+    if isinstance(values, Mapping):
+        return circuit.with_values(values)
+    return circuit if values is None else circuit.with_column(circuit.column(values))
+
+
 def stored_point(stored: Mapping[str, Any], circuit: Circuit) -> OperatingPoint:
     """The operating point written by ``circuitsim solve --format json``, for a circuit with the same names.
 
