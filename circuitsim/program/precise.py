@@ -75,49 +75,6 @@ class Pairs(NamedTuple):
         return Pairs(self.high[places], self.low[places])
 
 
-class PairFactor:
-    """Factors of a dense matrix of pairs, by elimination with partial pivoting.
-
-    Parameters
-    ----------
-    matrix : Pairs
-        (n, n); overwritten.
-
-    Raises
-    ------
-    ArithmeticError
-        A pivot is zero.
-    """
-
-    def __init__(self, matrix: Pairs) -> None:
-        high, low = matrix
-        n = high.shape[0]
-        self.order, self.matrix = np.arange(n), matrix
-        for k in range(n):
-            p = k + int(np.abs(high[k:, k]).argmax())
-            if not np.abs(high[p, k]) > 0.0:
-                raise ArithmeticError("singular")
-            if p != k:
-                for rows in (high, low, self.order):
-                    rows[[k, p]] = rows[[p, k]]
-            below, right = slice(k + 1, n), (k, slice(k + 1, n))
-            high[below, k], low[below, k] = matrix.at((below, k)).over(matrix.at((k, k)))
-            inner = (below, below)
-            product = matrix.at((below, slice(k, k + 1))).times(matrix.at(right))
-            high[inner], low[inner] = matrix.at(inner).minus(product)
-
-    def solve(self, right: Pairs) -> Pairs:
-        """The solution for a right-hand side (n,)."""
-        n, x = self.order.size, Pairs(right.high[self.order], right.low[self.order])
-        for k in range(n):
-            rest = slice(k + 1, n)
-            x.high[rest], x.low[rest] = x.at(rest).minus(self.matrix.at((rest, k)).times(x.at(k)))
-        for k in reversed(range(n)):
-            x.high[k], x.low[k] = x.at(k).over(self.matrix.at((k, k)))
-            x.high[:k], x.low[:k] = x.at(slice(k)).minus(self.matrix.at((slice(k), k)).times(x.at(k)))
-        return x
-
-
 CANCELLED = 2.0**-98
 """A sum below this fraction of its terms is rounding: zero."""
 

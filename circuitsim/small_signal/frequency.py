@@ -32,14 +32,13 @@ from circuitsim.program.components import spanning_forest
 from circuitsim.program.precise import Pairs
 from circuitsim.small_signal.deck import amplitudes, asked
 from circuitsim.small_signal.equations import (
-    DENSE,
-    Formulation,
+    EXACT,
     SmallSignalEquations,
     Solution,
     linearized,
-    nodal,
-    of_tree,
+    phasors,
     small_signal_equations,
+    solution_at,
 )
 from circuitsim.units import format_quantity
 
@@ -59,8 +58,8 @@ FLOOR = 2.0**-80
 """Fraction of the largest voltage or current below which no digit is guaranteed: the value may be rounding of 0. Of the
 2⁻¹⁰⁶ of pairs of doubles this leaves 26 bits for the condition of the equations."""
 
-MOST_TERMS = 1_000_000
-"""Maximum number of branches on all paths in a tree: the terms of its equations take some hundred MB."""
+TURN = Pairs(np.array(6.283185307179586), np.array(2.4492935982947064e-16))
+"""2π to 32 digits: the nearest double, and the double nearest to its error."""
 
 LARGEST = 200_000_000
 """Maximum number of complex numbers of a result."""
@@ -226,14 +225,12 @@ def ac(
     circuit, couplings = at_frequencies(circuit, couplings)
     system = small_signal_equations(linearized(circuit), couplings)
     own = _amplitudes(circuit, system, given)
-    whole = nodal(system)
-    right = whole.right_side(own)
     voltages = np.zeros((hertz.size, len(circuit.node_names)), dtype=complex)
     currents = np.zeros((hertz.size, len(circuit)), dtype=complex)
     low = np.zeros_like(voltages)
     residuals, errors = np.zeros(hertz.size), np.zeros(hertz.size)
     for k, f in enumerate(hertz.tolist()):
-        found = _certified(whole, right, own, f, tolerance)
+        found = _certified(system, own, f, tolerance)
         _check_parts(system, found.currents, f, tolerance)
         nodes = slice(voltages.shape[1])
         voltages[k], low[k] = found.potentials[nodes], found.low[nodes]
@@ -258,102 +255,95 @@ def _amplitudes(circuit: Circuit, system: SmallSignalEquations, sources: Mapping
     return found
 
 
-def _certified(whole: Formulation, b: Pairs, amplitudes: np.ndarray, hertz: float, tolerance: float) -> _Answer:
-    """Voltages and currents at one frequency, from node voltages, or if these fail from voltages of tree branches.
+def _certified(system: SmallSignalEquations, amplitudes: np.ndarray, hertz: float, tolerance: float) -> _Answer:
+    """Voltages and currents at one frequency; where doubles do not suffice, from rational numbers.
 
     Raises
     ------
     ConvergenceError
         The equations are singular, or an error exceeds the tolerance.
     """
-    failure: Exception | None = None
-    for by_tree, strict in ((False, whole.size <= DENSE), (True, False), (False, False)):
-        made = of_tree(whole.system, 2j * np.pi * hertz, MOST_TERMS) if by_tree else whole
-        if made is None:
-            continue
+    turn = TURN.times(Pairs.of(np.array(hertz)))
+    try:
         try:
-            solution = Solution(made, hertz, dense=by_tree)
-            own = made.right_side(amplitudes) if by_tree else b
-            return _answer(made, solution, own, amplitudes, hertz, tolerance, strict)
-        except ArithmeticError:
-            failure = failure or ConvergenceError(_singular(hertz))
-        except ConvergenceError as error:
-            failure = error
-    assert failure is not None
-    raise failure from None
+            return _answer(system, solution_at(system, turn=turn), amplitudes, hertz, tolerance)
+        except ConvergenceError:
+            if system.eq.size > EXACT:
+                raise
+            return _answer(system, Solution(system, turn=turn, exact=True), amplitudes, hertz, tolerance)
+    except ArithmeticError:
+        raise ConvergenceError(
+            f"at {hertz:g} Hz the small-signal equations have no unique solution: a resonance without resistance, an "
+            "unconnected part (blocking diodes are open), or ideally coupled windings in parallel; add a resistance"
+        ) from None
 
 
 def _answer(
-    made: Formulation,
+    system: SmallSignalEquations,
     solution: Solution,
-    b: Pairs,
     amplitudes: np.ndarray,
     hertz: float,
     tolerance: float,
-    strict: bool,
 ) -> _Answer:
-    """Voltages and currents with errors within the tolerance; ``strict``: those below `FLOOR` too.
+    """Voltages and currents with errors within the tolerance, except those below `FLOOR` where there is no other way.
 
     See `_certified` for errors.
     """
-    s, (kind, first, second, _, n) = 2j * np.pi * hertz, made.system.linear.arrays
-    x, left = solution.of(b)
-    ends = np.stack([first, second])
-    floor = FLOOR * solution.scale * float((np.abs(x.high) / solution.scale).max(initial=0.0))
-    potentials, low = made.potentials(x)
-    drops = made.drops(x)
-    currents = made.currents(drops, x.high, s, amplitudes)
-    wrong, off, none = np.zeros(n), np.zeros(kind.size), np.zeros(kind.size)
-    for own in left:
-        part = own.high[: made.voltages]
-        np.maximum(wrong, np.abs(made.paths @ part), out=wrong)
-        np.maximum(off, np.abs(made.currents(made.drop @ part, own.high, s, none)), out=off)
+    s, (kind, first, second, _, n) = 2j * np.pi * hertz, system.linear.arrays
+    b = system.right_side(amplitudes)
+    pair, errors = solution.of(b)
+    x = phasors(pair[0])
+    potentials, low = phasors(system.at_nodes(pair))
+    drops = phasors(system.drops(pair).sum(axis=0))
+    currents = system.currents(x, drops, s) + np.where(kind == CURRENT, amplitudes, 0.0)
+    wrong = np.abs(system.at_nodes(errors)).max(axis=0)
+    off = np.abs(system.currents(errors, system.drops(errors), s)).max(axis=0)
     # The scales at a node are the voltages and currents of its elements.
-    at_node, through = np.abs(potentials), np.zeros(n)
+    ends, at_node, through = np.stack([first, second]), np.abs(potentials), np.zeros(n)
     for nodes in ends:
         np.maximum.at(at_node, nodes, np.abs(drops))
         np.maximum.at(through, nodes, np.abs(currents))
-    below, below_drop = (reach @ floor[: made.voltages] for reach in made.reach)
-    held = made.own >= 0
-    below_current = np.abs(made.system.admittances(s)) * below_drop
-    below_current[held] = floor[made.own[held]]
+    least, least_current = np.zeros(n), np.zeros(kind.size)
+    if solution.exact or x.size > EXACT:
+        scale = solution.scale[: x.size]
+        floor = FLOOR * scale * (np.abs(x) / scale).max(initial=0.0)
+        least = system.at_nodes(floor)
+        least_current = np.abs(system.currents(floor, least[ends].sum(axis=0), s))
     worst = 0.0
-    for value, error, meets, least in (
-        (potentials, wrong, at_node, below),
-        (currents, off, through[ends].max(axis=0), below_current),
+    for value, error, meets, below in (
+        (potentials, wrong, at_node, least),
+        (currents, off, through[ends].max(axis=0), least_current),
     ):
         share = np.divide(SAFETY * error, meets, out=np.where(error > 0.0, np.inf, 0.0), where=meets > 0.0)
-        if not strict:
-            share[(share > tolerance) & (SAFETY * error <= least)] = 0.0
+        share[(share > tolerance) & (SAFETY * error <= below)] = 0.0
         value[np.abs(value) <= SAFETY * error] = 0.0  # within the error
         worst = max(worst, float(share.max(initial=0.0)))
         if worst > tolerance:
-            inner, k = made.system.linear.expansion.circuit, int(share.argmax())
+            inner, k = system.linear.expansion.circuit, int(share.argmax())
             name = f"v({inner.node_names[k]})" if value is potentials else f"i({inner.names[k]})"
             raise ConvergenceError(
                 f"at {hertz:g} Hz {name} is off by {worst:.1e} of its scale (tolerance {tolerance:.0e}): the equations "
                 "are nearly singular; add a resistance to a lossless resonance or to ideally coupled windings"
             )
-    return _Answer(potentials, low, currents, _residual(made, solution, x, b), worst)
+    return _Answer(potentials, low, currents, _residual(system, s, x, b), worst)
 
 
-def _residual(made: Formulation, solution: Solution, x: Pairs, b: Pairs) -> float:
+def _residual(system: SmallSignalEquations, s: complex, x: np.ndarray, b: np.ndarray) -> float:
     """The largest row-wise residual (the componentwise backward error of Oettli & Prager, 1964).
 
     Voltages and currents count with at least `SHARE` of the largest of their kind.
     """
-    sizes = np.abs(x.high)
-    for part in (sizes[: made.voltages], sizes[made.voltages :]):
+    matrix, sizes, nodes = system.matrix(s), np.abs(x), system.linear.arrays.n_nodes - 1
+    for part in (sizes[:nodes], sizes[nodes:]):
         np.maximum(part, SHARE * part.max(initial=0.0), out=part)
-    scale = abs(solution.matrix) @ sizes + np.abs(b.high)
-    residual = np.abs(b.high - solution.matrix @ x.high)
+    scale, residual = abs(matrix) @ sizes + np.abs(b), np.abs(b - matrix @ x)
     return float(np.divide(residual, scale, out=np.zeros(scale.size), where=scale > 0.0).max(initial=0.0))
 
 
 def _check_parts(system: SmallSignalEquations, inner: np.ndarray, hertz: float, tolerance: float) -> None:
     """Check the current into each part tied to ground by current sources only: its reference node has no equation."""
     arrays = system.linear.arrays
-    for node in system.pinned.tolist():
+    for node in system.eq.pinned.tolist():
         flow = np.concatenate([inner[arrays.first == node], -inner[arrays.second == node]])
         if abs(flow.sum()) > tolerance * np.abs(flow).sum():
             name = system.linear.expansion.circuit.node_names[node]
@@ -363,13 +353,6 @@ def _check_parts(system: SmallSignalEquations, inner: np.ndarray, hertz: float, 
                 [],
                 [name],
             )
-
-
-def _singular(hertz: float) -> str:
-    return (
-        f"at {hertz:g} Hz the small-signal equations have no unique solution: a resonance without resistance, an "
-        "unconnected part (blocking diodes are open), or ideally coupled windings in parallel; add a resistance"
-    )
 
 
 def _outside(system: SmallSignalEquations, inner: np.ndarray) -> np.ndarray:
@@ -447,7 +430,7 @@ BACKWARD = 2.0**-50
 SHIFTS, FARTHEST = 12, 1e-40
 """Maximum number of shifts down and up, and the range of each way, 40 decades."""
 
-EXACT = 2.0**-80
+WITHIN = 2.0**-80
 """Relative error of a pole at a shift where the equations are singular: of the 2⁻¹⁰⁶ of pairs of doubles, 26 bits are
 left for the condition of the equations."""
 
@@ -562,7 +545,7 @@ def poles(circuit: Circuit | Deck, couplings: Mapping[tuple[str, str], float] = 
         raise UsageError(f"poles are computed for up to {STATES:,} capacitors and inductors, not {count:,}")
     live = np.flatnonzero(system.storages != 0.0)
     if not live.size:
-        _solution(system, 1.0)
+        _solution(system, 1.0 + 0j)
         return Poles(np.zeros(0, dtype=complex), system.linear.kinks, np.zeros(0), circuit.title)
     with np.errstate(over="ignore"):  # poles up to the range of doubles
         found, bounds = _Spectrum(system, live).poles()
@@ -628,7 +611,7 @@ class _Spectrum:
         try:
             found, errors, *_ = self._near(1j * size)
         except ConvergenceError:  # singular there to 32 digits
-            return 1j * size, EXACT * size
+            return 1j * size, WITHIN * size
         rank = int((np.abs(values - 1j * size) < abs(pole - 1j * size)).sum())
         nearest = np.argsort(np.abs(found - 1j * size), kind="stable")[rank]
         if not errors[nearest] < bounds[own]:
@@ -708,7 +691,7 @@ class _View(NamedTuple):
         return list(zip(self.values[inside].tolist(), self.bounds[inside].tolist()))
 
 
-def _solution(system: SmallSignalEquations, shift: complex) -> tuple[Formulation, Solution]:
+def _solution(system: SmallSignalEquations, shift: complex) -> Solution:
     """Factors of A₀ + σ A₁.
 
     Raises
@@ -716,25 +699,20 @@ def _solution(system: SmallSignalEquations, shift: complex) -> tuple[Formulation
     ConvergenceError
         It is singular.
     """
-    for by_tree in (False, True):
-        made = of_tree(system, shift, MOST_TERMS) if by_tree else nodal(system)
-        if made is not None:
-            try:
-                return made, Solution(made, shift.imag / (2.0 * np.pi), shift.real, by_tree)
-            except ArithmeticError:
-                continue
-    raise ConvergenceError(SINGULAR)
+    try:
+        return solution_at(system, *(Pairs.of(np.array(part)) for part in (shift.real, shift.imag)))
+    except ArithmeticError:
+        raise ConvergenceError(SINGULAR) from None
 
 
 def _inner(system: SmallSignalEquations, shift: complex, live: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Pᵀ (A₀ + σ A₁)⁻¹ P for the columns ``live`` of P, real for a real shift, and its error bounds."""
-    made, solution = _solution(system, shift)
-    memory = made.memory[live].toarray()
+    solution, memory = _solution(system, shift), system.memory[live].toarray()
     found, off = np.zeros((2, live.size, live.size), dtype=complex)
     for k, row in enumerate(memory):
-        x, left = solution.of(Pairs.of(row.astype(complex)))
-        found[:, k] = memory @ x.high + memory @ x.low
-        off[:, k] = SAFETY * np.max([np.abs(memory @ part.high) for part in left], axis=0)
+        pair, left = solution.of(row)
+        found[:, k] = (memory @ phasors(pair).T).sum(axis=1)
+        off[:, k] = SAFETY * np.abs(memory @ left.T).max(axis=1)
     return (found if shift.imag else found.real), off.real
 
 

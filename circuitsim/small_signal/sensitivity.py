@@ -40,15 +40,12 @@ from circuitsim.formats.result import Result, proof
 from circuitsim.formats.table import OWN, Table
 from circuitsim.netlist.deck import Deck, outputs_of, transfers_of
 from circuitsim.program.components import spanning_forest
-from circuitsim.program.precise import Pairs
 from circuitsim.small_signal.equations import (
-    Formulation,
-    Products,
     SmallSignalEquations,
     Solution,
-    nodal,
     of_elements,
     small_signal_equations,
+    solution_at,
 )
 
 if TYPE_CHECKING:
@@ -74,17 +71,20 @@ class Weights(NamedTuple):
     currents: np.ndarray
 
 
-class Adjoint(NamedTuple):
-    """Potentials (n_nodes,) and branch currents (m,) of the adjoint circuit, and its largest relative residual; for a
-    controlled source the multiplier of its equation takes the place of the current."""
+class Gradient(NamedTuple):
+    """Derivatives of a quantity by the values of the elementary elements (m,) and by currents in parallel to them
+    (m,), and the largest relative residual of the adjoint equations."""
 
-    potentials: np.ndarray
-    currents: np.ndarray
+    values: np.ndarray
+    across: np.ndarray
     error: float
 
 
 class SmallSignal:
     """The linearisation of an operating point of elementary elements.
+
+    A change of an element's value acts like a source in it (`unit`): in series with voltage sources, shorts and
+    controlled sources, in parallel to resistors and current sources.
 
     Parameters
     ----------
@@ -95,27 +95,25 @@ class SmallSignal:
     def __init__(self, point: OperatingPoint) -> None:
         self.point, self.circuit = point, point.circuit
         self.kind, self.first, self.second, self.value, self.n_nodes = point.circuit.arrays()
-        diode = self.kind == DIODE
+        diode, resistor = self.kind == DIODE, self.kind == RESISTOR
         self.kinks = diode & point.kink
         self.conducting = diode & (point.currents > 0.0)
         """Diodes that become sources of 0 V; of the degenerate ones, those with a positive current."""
-        self.short = (self.kind == RESISTOR) & (self.value == 0.0)
-
-    @cached_property
-    def controls(self) -> dict[int, float]:
-        """For each controlled source with a gain, what the gain multiplies, V or A."""
-        return {
-            k: sum(c * (self.point.voltages[p] - self.point.voltages[m]) for c, p, m in law.voltages)
-            + sum(c * self.point.currents[e] for c, e in law.currents)
-            for k, law in self.circuit.laws.items()
-            if not np.isnan(self.value[k])
-        }
-
-    @cached_property
-    def _current_controls(self) -> list[tuple[int, int, float]]:
+        short = resistor & (self.value == 0.0)
+        self.ohmic = resistor & ~short
+        self.held = (self.kind == VOLTAGE) | (self.kind == INDUCTOR) | short | self.conducting
+        """Elements with a fixed voltage in the linearised circuit."""
+        conductance = np.divide(1.0, self.value, out=np.zeros(self.kind.size), where=self.ohmic)
+        self.unit = np.where(self.ohmic, -point.currents * conductance, np.where(short, point.currents, 1.0))
+        """The source in each element, V or A, per unit of its value: of a controlled one with a gain, its control."""
+        self.current_controls = list[tuple[int, int, float]]()
         """Controlled source, the element whose current controls it, the current's coefficient."""
-        gains = {k: 1.0 if np.isnan(self.value[k]) else float(self.value[k]) for k in self.circuit.laws}
-        return [(k, e, gains[k] * c) for k, law in self.circuit.laws.items() for c, e in law.currents]
+        for k, law in self.circuit.laws.items():
+            gain = 1.0 if np.isnan(self.value[k]) else float(self.value[k])
+            self.current_controls += [(k, e, gain * c) for c, e in law.currents]
+            drops = (c * (point.voltages[plus] - point.voltages[minus]) for c, plus, minus in law.voltages)
+            control = sum(drops) + sum(c * point.currents[e] for c, e in law.currents)
+            self.unit[k] = 0.0 if np.isnan(self.value[k]) else control
 
     # ------------------------------------------------------------------ adjoint
     @cached_property
@@ -123,7 +121,7 @@ class SmallSignal:
         """The small-signal equations at s = 0."""
         inner = of_elements(self.circuit, self.circuit, self.conducting, capacitors=CURRENT)
         kind, first, second, value, n = inner.arrays
-        held = np.flatnonzero(self._held)
+        held = np.flatnonzero(self.held)
         order = held[np.argsort(self.conducting[held], kind="stable")]
         # Currents in loops of elements with fixed voltages are not unique; no output depends on them.
         loops = np.setdiff1d(held, spanning_forest(n - 1, first, second, order))
@@ -131,74 +129,51 @@ class SmallSignal:
         return small_signal_equations(inner, {})
 
     @cached_property
-    def _dual(self) -> tuple[Formulation, Solution]:
-        """The transposed equations, and their factors."""
-        left, right, size = self._system.constant
-        made = nodal(self._system._replace(constant=Products(right, left, size)))
-        return made, Solution(made, 0.0)
+    def _dual(self) -> Solution:
+        """The factors of the transposed equations."""
+        return solution_at(self._system.transposed())
 
     def floats(self, weights: Weights) -> bool:
         """Whether a quantity depends on the potential of a part that only blocking diodes connect to the rest."""
         label = parts(self._system.linear.arrays)
-        loose = np.setdiff1d(self._system.pinned, references(self.circuit.arrays(), self.circuit.laws))
+        loose = np.setdiff1d(self._system.eq.pinned, references(self.circuit.arrays(), self.circuit.laws))
         return bool(np.bincount(label, weights.potentials)[label[loose]].any())
 
-    def adjoint(self, weights: Weights) -> Adjoint:
-        """The adjoint circuit's solution for a quantity.
+    def gradient(self, weights: Weights) -> Gradient:
+        """The derivatives of a quantity, from one solution of the adjoint circuit.
 
         Raises
         ------
         ConvergenceError
             Its equations are singular, or the solution is not accurate.
         """
-        through = (self.kind == RESISTOR) & ~self.short & (weights.currents != 0.0)
-        potentials, share = weights.potentials.copy(), weights.currents[through] / self.value[through]
-        np.add.at(potentials, self.first[through], share)
-        np.add.at(potentials, self.second[through], -share)
+        system, potentials = self._system, weights.potentials.copy()
+        own = system.eq.own
+        inside, read = own >= 0, np.where(self.ohmic, weights.currents, 0.0)
+        share = np.divide(read, self.value, out=np.zeros(read.size), where=self.ohmic)
+        np.add.at(potentials, self.first, share)
+        np.add.at(potentials, self.second, -share)
+        right = np.zeros(system.eq.size)
+        right[: self.n_nodes - 1] = potentials[1:]
+        right[own[inside]] = (weights.currents - read)[inside]
         try:
-            made, solution = self._dual
-            inside = made.own >= 0
-            currents = np.where(through, 0.0, weights.currents)[inside]
-            found, off = solution.of(Pairs.of(made.basis.T @ np.append(potentials, currents) + 0j))
+            found, off = self._dual.of(right)
         except ArithmeticError:
             raise ConvergenceError("the tangents at the operating point have no unique solution") from None
-        dual = -found.high.real
-        largest = np.abs(dual / solution.scale).max(initial=0.0) or 1.0
-        error = max(float(np.abs(part.high / solution.scale).max(initial=0.0)) for part in off) / largest
+        found, scale = found[:, 0], self._dual.scale[: right.size]
+        largest = np.abs(found[0] / scale).max(initial=0.0) or 1.0
+        error = float(np.abs(off / scale).max(initial=0.0) / largest)
         if not error <= ACCURATE:
             raise ConvergenceError(f"the adjoint equations are off by {error:.1e} of their scale")
-        adjoint, flow = made.paths @ dual[: made.voltages], np.zeros(self.kind.size)
-        flow[inside] = dual[made.own[inside]]
-        ohmic = (self._system.linear.arrays.kind == RESISTOR) & ~inside
-        flow[ohmic] = -made.drops(found).real[ohmic] / self.value[ohmic]
-        for k, e, gain in self._current_controls:
-            if ohmic[e]:
-                flow[e] -= flow[k] * gain / self.value[e]
-        return Adjoint(adjoint, flow, error)
-
-    @cached_property
-    def _held(self) -> np.ndarray:
-        """Elements with a fixed voltage in the linearised circuit."""
-        return (self.kind == VOLTAGE) | (self.kind == INDUCTOR) | self.short | self.conducting
-
-    def gradient(self, weights: Weights, adjoint: Adjoint) -> np.ndarray:
-        """Derivatives of a quantity by all element values (m,); zero for elements without one."""
-        current, flow = self.point.currents, adjoint.currents
-        by_value = np.zeros(self.kind.size)
-        resistor, source = self.kind == RESISTOR, self.kind == CURRENT
-        by_value[resistor] = -flow[resistor] * current[resistor]
-        carried = resistor & ~self.short & (weights.currents != 0.0)
-        by_value[carried] -= weights.currents[carried] * current[carried] / self.value[carried]
-        voltage = self.kind == VOLTAGE
-        by_value[voltage] = -flow[voltage]
-        drop = adjoint.potentials[self.first] - adjoint.potentials[self.second]
-        by_value[source] = drop[source] + weights.currents[source]
-        for k, control in self.controls.items():
-            by_value[k] = -flow[k] * control
-        for k, e, share in self._current_controls:
-            if source[e]:
-                by_value[e] -= flow[k] * share
-        return by_value + 0.0
+        found[..., system.eq.pinned - 1] = 0.0  # a reference node has no equation
+        across = -system.drops(found).sum(axis=0).astype(float)
+        along = across + weights.currents  # the current of the element itself changes, too
+        inward = np.zeros(self.kind.size)
+        inward[inside] = found.sum(axis=0).astype(float)[own[inside]]
+        for k, e, gain in self.current_controls:
+            along[e] += inward[k] * gain
+        parallel = self.ohmic | (self.kind == CURRENT)
+        return Gradient(self.unit * np.where(parallel, along, inward) + 0.0, across, error)
 
     # ------------------------------------------------------------------ one direction
     def response(self, values: np.ndarray, currents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -216,17 +191,14 @@ class SmallSignal:
             There is no steady state in that direction.
         """
         circuit, column = self._incremental
-        value, laws, m = column.copy(), dict(circuit.laws), self.kind.size
-        ohmic, extra = (self.kind == RESISTOR) & ~self.short, np.zeros(self.kind.size)
-        extra[ohmic] = -values[ohmic] * self.point.currents[ohmic] / self.value[ohmic]
-        value[m:] += extra + currents
-        plain = ~ohmic
-        plain[list(self.controls)] = False
-        value[:m][plain] += (values * np.where(self.short, self.point.currents, 1.0))[plain]
-        for k, control in self.controls.items():
-            laws[k] = laws[k]._replace(constant=laws[k].constant + values[k] * control)
-        for k, e, share in self._current_controls:
+        laws, m, change = dict(circuit.laws), self.kind.size, self.unit * values
+        series, extra = np.where(self.ohmic, 0.0, change), np.where(self.ohmic, change, 0.0)
+        for k, law in laws.items():
+            laws[k] = law._replace(constant=series[k])
+            series[k] = 0.0
+        for k, e, share in self.current_controls:
             laws[k] = laws[k]._replace(constant=laws[k].constant + share * extra[e])
+        value = column + np.append(series, extra + currents)
         if laws:
             found = prepared(Circuit.from_arrays(*circuit.arrays()._replace(value=value), laws=laws)).solve()
         else:
@@ -238,19 +210,14 @@ class SmallSignal:
         """The linearised circuit with ideal diodes where these are degenerate, and a 0 A source parallel to every
         element."""
         m = self.kind.size
-        resistor = (self.kind == RESISTOR) & ~self.short
-        kind = np.where(self.kinks, DIODE, np.where(resistor, RESISTOR, np.where(self._held, VOLTAGE, CURRENT)))
-        value = np.where(self.kinks, np.nan, np.where(resistor, self.value, 0.0))
+        kind = np.where(self.kinks, DIODE, np.where(self.ohmic, RESISTOR, np.where(self.held, VOLTAGE, CURRENT)))
+        value = np.where(self.kinks, np.nan, np.where(self.ohmic, self.value, 0.0))
         laws = {k: law._replace(constant=0.0) for k, law in self.circuit.laws.items()}
         for k in laws:
             kind[k], value[k] = self.kind[k], self.value[k]
-        everything = (
-            np.concatenate([kind, np.full(m, CURRENT)]),
-            np.concatenate([self.first, self.first]),
-            np.concatenate([self.second, self.second]),
-            np.concatenate([value, np.zeros(m)]),
-        )
-        return Circuit.from_arrays(*everything, self.n_nodes, laws=laws), everything[3]
+        column = np.append(value, np.zeros(m))
+        ends = np.tile(self.first, 2), np.tile(self.second, 2)
+        return Circuit.from_arrays(np.append(kind, np.full(m, CURRENT)), *ends, column, self.n_nodes, laws=laws), column
 
     @cached_property
     def _ready(self) -> Ready:
@@ -296,6 +263,13 @@ class Row(NamedTuple):
         """Whether the one-sided derivatives differ."""
         return bool(np.isnan(self.derivative))
 
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, without the name; None for nan."""
+        value, unit, *numbers = self[1:]
+        derivative, per_percent, below, above = (None if np.isnan(own) else own for own in numbers)
+        found = {"value": value, "unit": unit, "derivative": derivative, "per_percent": per_percent}
+        return {**found, "kink": self.kink, "below": below, "above": above}
+
 
 class Sensitivity(Result):
     """Derivatives of quantities at an operating point.
@@ -340,6 +314,7 @@ class Sensitivity(Result):
         size = np.maximum(np.abs(below), np.abs(above))
         one = np.abs(above - below) <= EQUAL * size
         self.derivative = np.where(one, 0.5 * (below + above), np.nan)
+        self._derivatives = self.derivative, below, above
 
     def __getitem__(self, key: tuple[str, str]) -> float:
         """``s["v(out)", "R1"]``: the derivative of an output by a parameter; nan where the one-sided ones differ."""
@@ -349,16 +324,10 @@ class Sensitivity(Result):
     def rows(self, output: str | int = 0) -> list[Row]:
         """The derivatives of one output, in descending order of the effect of 1 %."""
         q = output if isinstance(output, int) else _place(self.outputs, output)
+        columns = self.names, self.numbers.tolist(), self.number_units, *(own[q].tolist() for own in self._derivatives)
         found = [
-            Row(name, number, unit, derivative, number * derivative / 100.0, below, above)
-            for name, number, unit, derivative, below, above in zip(
-                self.names,
-                self.numbers.tolist(),
-                self.number_units,
-                self.derivative[q].tolist(),
-                self.below[q].tolist(),
-                self.above[q].tolist(),
-            )
+            Row(name, number, unit, slope, number * slope / 100.0, low, high)
+            for name, number, unit, slope, low, high in zip(*columns)
         ]
         return sorted(found, key=_influence)
 
@@ -366,18 +335,7 @@ class Sensitivity(Result):
         """As plain values: the JSON object of ``circuitsim sensitivity --format json``."""
         outputs = {}
         for q, name in enumerate(self.outputs):
-            rows = {
-                row.name: {
-                    "value": row.value,
-                    "unit": row.unit,
-                    "derivative": _number(row.derivative),
-                    "per_percent": _number(row.per_percent),
-                    "kink": row.kink,
-                    "below": _number(row.below),
-                    "above": _number(row.above),
-                }
-                for row in self.rows(q)
-            }
+            rows = {row.name: row.to_dict() for row in self.rows(q)}
             outputs[name] = {"value": float(self.values[q]), "unit": self.units[q], "by": rows}
         return {
             "schema": 2,
@@ -462,13 +420,11 @@ def derivatives(point: OperatingPoint, probes: Sequence[Probe], by: Numbers) -> 
         values[q] = value
         if near.floats(weights):
             raise UsageError(f"{probe} has no derivatives: its value is not unique at the operating point")
-        adjoint = near.adjoint(weights)
-        by_value = near.gradient(weights, adjoint)
-        drop = adjoint.potentials[near.first] - adjoint.potentials[near.second]
+        found = near.gradient(weights)
         for k, share in own.items():
-            drop[k] += share
-        table[q] = by.by_value @ by_value + by.by_current @ drop
-        error = max(error, adjoint.error)
+            found.across[k] += share
+        table[q] = by.by_value @ found.values + by.by_current @ found.across
+        error = max(error, found.error)
     if not near.kinks.any():
         return Sensitivity(point, probes, by, values, table, table, error)
     below, above = (_one_sided(near, forms, by, sign) for sign in (-1.0, 1.0))
@@ -546,10 +502,6 @@ def _influence(row: Row) -> tuple[float, float, str]:
     """Sort key: descending effect of 1 %, then descending derivative."""
     steepest = np.nanmax([abs(row.below), abs(row.above), 0.0])
     return -abs(row.value) * steepest, -steepest, row.name
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else value
 
 
 TEST = "i_output_test"
@@ -754,7 +706,7 @@ def _finite(value: float) -> float | None:
 
 
 __all__ = [
-    "Adjoint",
+    "Gradient",
     "Row",
     "Sensitivity",
     "SmallSignal",
