@@ -4,7 +4,7 @@ Precedence, from loose to tight, as in ngspice: ``? :``, ``||`` (also ``|``), ``
 ``< <= > >=``, ``+ -``, ``* / % \``, unary ``- + !``, ``** ^``. Powers are left-associative (``2**3**2`` is 64) and
 bind tighter than a sign (``-2**2`` is −4).
 
-Values: a walk over the tree with a budget, and environments of parameters that resolve on demand.
+Values: a traversal of the tree with a budget, and environments of parameters that resolve on demand.
 
 A name is looked up in the call of the expression, then in its callers, as ngspice does; values passed by a call are
 expressions of its caller (ngspice resolves some of their names in the sub-circuit, depending on its order of
@@ -604,7 +604,7 @@ class Evaluator:
             )
 
     def run(self, node: Node, call: Call) -> Any:
-        """The value of a part of an expression, by a walk without recursion; only the way that a condition selects is
+        """The value of a part of an expression, by a traversal without recursion; only the way that a condition selects is
         evaluated."""
         open_: list[tuple[Node, list[Any]]] = []
         symbols = () if call.domain is None else call.domain.symbols

@@ -290,8 +290,8 @@ class Drawing:
     def _element(self, k: int, a: np.ndarray, b: np.ndarray, lane: float, share: float) -> list[Place]:
         """Wire, symbol and wire from the first terminal at a to the second at b; returns the positions of its label."""
         kind, first, second = (int(column[k]) for column in self.arrays[:3])
-        owner, turn = ("element", k), frame(b - a)
-        along, normal = turn
+        owner, rotation = ("element", k), frame(b - a)
+        along, normal = rotation
         if (normal[0], normal[1]) < (0.0, 0.0) or (abs(normal[0]) < 1e-9 and normal[1] < 0):
             normal = -normal  # the same side for both directions of the element
         shift = normal * lane * float(np.abs(normal) @ LANE) * self.detailed
@@ -304,17 +304,17 @@ class Drawing:
         delivered = self._width(k, abs(float(self.arrays.value[k]))) if kind == AMPLIFIER else width
         self._add("wire", np.array([*begin, centre - reach]), owner, width, self.potential(first))
         self._add("wire", np.array([centre + reach, *end]), owner, delivered, self.potential(second))
-        parts = [centre + np.array([(-shape.half, -0.05), (shape.half, 0.05)]) @ turn]
+        parts = [centre + np.array([(-shape.half, -0.05), (shape.half, 0.05)]) @ rotation]
         for line in shape.lines:
-            parts.append(centre + np.array(line) @ turn)
+            parts.append(centre + np.array(line) @ rotation)
             self._add("wire", parts[-1], owner)
         if shape.body is not None:
             region = None if self.point is None else self.point.region(k)
-            parts.append(centre + np.array(shape.body) @ turn)
+            parts.append(centre + np.array(shape.body) @ rotation)
             filled = "filled" if region is not None and region.conducting else "body"
             self._add(filled, parts[-1], owner, LINES if self.detailed else 0.5)
         if shape.graded is not None:
-            parts.append(centre + np.array(shape.graded) @ turn)
+            parts.append(centre + np.array(shape.graded) @ rotation)
             marks = np.linspace(0, len(shape.graded) - 1, min(SHADES, len(shape.graded) - 1) + 1).round().astype(int)
             for j, (p, q) in enumerate(pairwise(marks.tolist())):
                 volts = None
@@ -330,7 +330,7 @@ class Drawing:
             tip = 0.5 * (begin[-1] + centre - reach)
             if share != 0.5:  # the label is before the symbol, the arrow behind it
                 tip = centre + along * np.sign(along[0]) * (shape.half + 0.15)
-            self._add("arrow", tip + ARROW * np.sign(self.currents[k]) @ turn, owner, 0.0)
+            self._add("arrow", tip + ARROW * np.sign(self.currents[k]) @ rotation, owner, 0.0)
         words = self._words(k)
         if share != 0.5:
             return along_wire(
@@ -394,12 +394,12 @@ def along_wire(
 ) -> list[Place]:
     """One line on the wire: before or behind the symbol, farther along, above or below the wire."""
     along = along if along[0] >= 0 else -along
-    turn = float(np.degrees(np.arctan2(along[1], along[0])))
+    rotation = float(np.degrees(np.arctan2(along[1], along[0])))
     low, high = sorted(float((end - centre) @ along) for end in ends)
     spots = [(-(half + 0.06), "right"), (half + 0.28, "left")]
     spots += [(t, "left") for t in np.arange(half + 0.6, high, 0.35).tolist()]
     spots += [(t, "right") for t in np.arange(-half - 0.4, low, -0.35).tolist()]
-    line = Text(words, angle=turn, size=7.0)
+    line = Text(words, angle=rotation, size=7.0)
     places: list[Place] = []
     for t, side in spots:
         for offset in (0.03 + 0.5 * LINE * line.size / 72.0, -0.03 - 0.5 * LINE * line.size / 72.0):

@@ -46,7 +46,7 @@ MANY = 40
 AROUND = np.array(sorted(itertools.product((-1, 0, 1), repeat=2), key=lambda cell: max(map(abs, cell))))
 """A cell, and its eight neighbours."""
 
-TURNS = [
+ROTATIONS = [
     np.array([(cos, sin), (-mirror * sin, mirror * cos)])
     for mirror in (1, -1)
     for cos, sin in zip(np.cos(np.radians(range(0, 360, 15))), np.sin(np.radians(range(0, 360, 15))))
@@ -56,7 +56,7 @@ TURNS = [
 SCALES = (1.0, 0.92, 1.15, 1.3)
 """Mean lengths of wires, cells."""
 
-ORTHOGONAL = [np.rint(turn).astype(int) for turn in TURNS[::6]]
+ORTHOGONAL = [np.rint(rotation).astype(int) for rotation in ROTATIONS[::6]]
 """Those by multiples of 90°."""
 
 
@@ -111,11 +111,11 @@ def embedded(part: Sketch) -> Iterator[np.ndarray]:
         found = networkx.kamada_kawai_layout(networkx.Graph(inner.tolist()))
         x[core] = [found[v] for v in core.tolist()]
         x /= np.hypot(*(x[inner[:, 1]] - x[inner[:, 0]]).T).mean()
-    for scale, turn in itertools.product(SCALES, TURNS):
-        turned = scale * x[core] @ turn
-        low, high = turned.min(0), turned.max(0)
+    for scale, rotation in itertools.product(SCALES, ROTATIONS):
+        rotated = scale * x[core] @ rotation
+        low, high = rotated.min(0), rotated.max(0)
         cells = np.zeros(x.shape, dtype=int)
-        cells[core] = 2 * snapped(turned - 0.5 * (low + high - np.rint(high - low)))  # the corners are cells
+        cells[core] = 2 * snapped(rotated - 0.5 * (low + high - np.rint(high - low)))  # the corners are cells
         cells[grounded] = cells[part.parent[grounded]] - (0, 1)
         yield cells
 
@@ -175,10 +175,10 @@ def _moves(part: Sketch, cells: np.ndarray, group: list[int]) -> Iterator[np.nda
     centre = np.rint(cells[others or group[:1]].mean(0)).astype(int)
     at = {(x, y): v for v, (x, y) in enumerate(cells.tolist())}
     many = len(group) > 2
-    for turn in ORTHOGONAL if many else ORTHOGONAL[:1]:
+    for rotation in ORTHOGONAL if many else ORTHOGONAL[:1]:
         for target in [*(centre + AROUND), *(here[0] + AROUND[: 1 if many else 9])]:
             new = cells.copy()
-            new[group] = (here - here[0]) @ turn + target
+            new[group] = (here - here[0]) @ rotation + target
             there = [(x, y) for x, y in new[group].tolist()]
             free = [(x, y) for x, y in here.tolist() if (x, y) not in there]
             for cell in there:

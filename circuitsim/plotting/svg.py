@@ -109,9 +109,9 @@ def _text(text: Text, x: float, y: float) -> str:
     """A text at a point of the picture."""
     anchor = {"left": "start", "center": "middle", "right": "end"}[text.ha]
     how = ' font-weight="bold"' * text.bold + ' class="faint"' * text.faint
-    turn = f' transform="rotate({-text.angle:.1f} {x:.1f} {y:.1f})"' if text.angle else ""
+    rotation = f' transform="rotate({-text.angle:.1f} {x:.1f} {y:.1f})"' if text.angle else ""
     size = f'font-size="{text.size * SCALE / 72.0:.1f}"'
-    return f'<text x="{x:.1f}" y="{y:.1f}" {size} text-anchor="{anchor}"{how}{turn}>{escape(text.words)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" {size} text-anchor="{anchor}"{how}{rotation}>{escape(text.words)}</text>'
 
 
 def describe_node(source: OperatingPoint | Circuit, node: int) -> str:

@@ -218,12 +218,12 @@ def scaled(rows, weight):
     return out
 
 
-def add(matrix, rows, out, share):
-    """Add a share of the product of a matrix, most of whose entries are zero, and rows to the first columns of
+def add(matrix, rows, out, factor):
+    """Add a multiple of the product of a matrix, most of whose entries are zero, and rows to the first columns of
     ``out``."""
     for i in range(matrix.shape[0]):
         for k in range(matrix.shape[1]):
-            weight = share * matrix[i, k]
+            weight = factor * matrix[i, k]
             if weight != 0.0:
                 for c in range(rows.shape[1]):
                     out[i, c] += weight * rows[k, c]
