@@ -366,6 +366,11 @@ class _Sines(Waveform):
         """The periods of the fastest line; see `Waveform.cycles`."""
         return self._fastest * max(min(self.end, until) - self.delay, 0.0)
 
+    def at(self, times: np.ndarray) -> np.ndarray:
+        """The values at times (n,), V or A."""
+        outside, angles = self._angles(times)
+        return np.where(outside, self._rest, self._level + np.exp(angles).imag @ self._size)
+
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The level, sine and negative cosine of each line."""
         outside, angles = self._angles(times)
