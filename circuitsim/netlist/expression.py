@@ -604,8 +604,8 @@ class Evaluator:
             )
 
     def run(self, node: Node, call: Call) -> Any:
-        """The value of a part of an expression, by a traversal without recursion; only the way that a condition selects is
-        evaluated."""
+        """The value of a part of an expression, by a traversal without recursion; only the way that a condition selects
+        is evaluated."""
         open_: list[tuple[Node, list[Any]]] = []
         symbols = () if call.domain is None else call.domain.symbols
         try:
