@@ -65,16 +65,17 @@ class Switching(NamedTuple):
     names: tuple[str, ...]
 
     def ohms(self, closed: np.ndarray) -> np.ndarray:
-        """Resistances, Ω, for states (s,)."""
-        return np.array([s.on if c else s.off for s, c in zip(self.switches, closed)])
+        """Resistances, Ω, for states (…, s)."""
+        return np.where(closed, *np.array([[s.on, s.off] for s in self.switches]).reshape(-1, 2).T)
 
     def values(self, closed: np.ndarray) -> dict[str, float]:
         """Resistances, Ω, by name."""
         return dict(zip(self.names, self.ohms(closed).tolist()))
 
     def thresholds(self, closed: np.ndarray) -> np.ndarray:
-        """The control, V or A, at which switches in these states (s,) change."""
-        return np.array([s.threshold + (-s.hysteresis if c else s.hysteresis) for s, c in zip(self.switches, closed)])
+        """The control, V or A, at which switches in these states (…, s) change."""
+        middle, half = np.array([[s.threshold, s.hysteresis] for s in self.switches]).reshape(-1, 2).T
+        return np.where(closed, middle - half, middle + half)
 
     def named(self, chosen: np.ndarray) -> str:
         """Names of the switches in a mask (s,)."""

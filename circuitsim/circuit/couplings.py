@@ -63,13 +63,13 @@ class Windings(NamedTuple):
         return bool(np.abs(own[r:, r:]).max(initial=0.0) <= ROUNDING * np.abs(change).max(initial=0.0))
 
 
-def windings_of(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) -> Windings | None:
-    """The coupled inductors of a circuit; None without couplings. Errors: `mutual_inductances`."""
+def windings_of(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) -> Windings:
+    """The coupled inductors of a circuit, none without couplings. Errors: `mutual_inductances`."""
     kind, value = circuit.arrays().kind, circuit.arrays().value
     size = np.where(kind == INDUCTOR, value, 0.0)
     found = mutual_inductances(circuit, size, couplings)
     if found is None or not found.any():
-        return None
+        return Windings(np.zeros(0, dtype=np.int64), np.zeros(0), *np.zeros((3, 0, 0)))
     inductors = np.flatnonzero(found.any(axis=0))
     own = found[np.ix_(inductors, inductors)] + np.diag(size[inductors])
     order, inductance, turns = _factors(own)
@@ -99,8 +99,8 @@ def _factors(own: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def ideal_windings(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) -> tuple[np.ndarray, np.ndarray]:
     """Inductors without independent energy (w,), ascending, and their turns ratios (w, m) to the others: their voltages
     are these times the others' voltages."""
-    made, m = windings_of(circuit, couplings) if couplings else None, len(circuit)
-    if made is None or made.independent == made.inductors.size:
+    made, m = windings_of(circuit, couplings), len(circuit)
+    if made.independent == made.inductors.size:
         return np.zeros(0, np.int64), np.zeros((0, m))
     r, size = made.independent, np.sqrt(made.mutual.diagonal())
     found = np.linalg.solve(made.turns[:r, :r], made.turns[:r, r:]).T

@@ -279,7 +279,7 @@ def small_signal_equations(
     arrays, circuit = linear.arrays, linear.expansion.circuit
     kind, first, second, value, _ = arrays
     windings = windings_of(circuit, couplings)
-    ideal = windings is not None and windings.independent < windings.inductors.size
+    ideal = windings.independent < windings.inductors.size
     # A capacitor connects its nodes at every frequency.
     tied = arrays._replace(kind=np.where(kind == CAPACITOR, RESISTOR, kind))
     eq = equations(arrays, linear.laws, references(tied, linear.laws))
@@ -295,13 +295,13 @@ def small_signal_equations(
         return vectors(np.arange(at.size), eq.own[at], np.ones(at.size), at.size)
 
     plates, inductors = np.flatnonzero(kind == CAPACITOR), np.flatnonzero(kind == INDUCTOR)
-    coupled = inductors[:0] if windings is None else windings.inductors
+    coupled = windings.inductors
     inductors = inductors[~np.isin(inductors, coupled)]
     ends, signs = np.append(first[plates], second[plates]) - 1, np.repeat([1.0, -1.0], plates.size)
     drops = vectors(np.tile(np.arange(plates.size), 2), ends, signs, plates.size)
     memory, storages = vstack([drops, currents(inductors)], "csr"), np.append(value[plates], -value[inductors])
     stored = [Entries.of(memory, storages)]
-    if windings is not None:
+    if coupled.size:
         turned = csr_matrix(csr_matrix(windings.turns) @ currents(coupled))
         memory, storages = vstack([memory, turned], "csr"), np.append(storages, -windings.inductance)
         if ideal or factored:

@@ -12,7 +12,7 @@ from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solve import solve
 from circuitsim.analysis.switching import Switching, fixed_controls, operated
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, VOLTAGE
+from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, INDUCTOR, VOLTAGE
 from circuitsim.circuit.waveforms import Waveform
 from circuitsim.errors import UsageError
 
@@ -36,6 +36,32 @@ class Start(NamedTuple):
     closed: np.ndarray
     held: dict[str, float]
     level: np.ndarray
+
+
+def check_amplifiers(circuit: Circuit) -> None:
+    """Refuse amplifiers.
+
+    Raises
+    ------
+    UsageError
+    """
+    for k in np.flatnonzero(circuit.arrays().kind == AMPLIFIER).tolist():
+        raise UsageError(f"{circuit.names[k]}: amplifiers have no transient analysis")
+
+
+def waves_of(circuit: Circuit, waveforms: Mapping[str, Waveform]) -> dict[int, Waveform]:
+    """Waveforms by the positions of their sources.
+
+    Raises
+    ------
+    UsageError
+        One is of no source.
+    """
+    kind, found = circuit.arrays().kind, {circuit.element_index(name): wave for name, wave in waveforms.items()}
+    for k in found:
+        if kind[k] not in (VOLTAGE, CURRENT):
+            raise UsageError(f"{circuit.names[k]} is not a source; only sources have waveforms")
+    return found
 
 
 def start(

@@ -20,7 +20,7 @@ import math
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -165,8 +165,6 @@ class StagesAtOnce:
         gains = companion.series[companion.series >= 0]
         self._matrices = StageMatrices(elementary, laws, smooth, companion.storing, gains)
         self._laws = Pinned(LawArrays(*map(np.array, laws)))
-        none = _NOWHERE, np.zeros((0, 0))
-        inductors, inverse = none if windings is None else (windings.inductors, windings.inverse)
         self._states = Pinned(
             StatePlaces(
                 *map(
@@ -177,9 +175,9 @@ class StagesAtOnce:
                         companion.capacitor,
                         smooth.elements,
                         companion.charged,
-                        inductors,
+                        windings.inductors,
                         companion.series[: companion.place.size],
-                        inverse,
+                        windings.inverse,
                     ),
                 )
             )
@@ -387,7 +385,7 @@ class Companion:
         Positions where it is true, and where it is false.
     weight : (q,) float array
         F, H; of coupled inductors that of their core currents, which are their states.
-    windings : Windings or None
+    windings : Windings
         Coupled inductors.
     series, beside : (n,) int arrays
         For coupled inductors the voltage source with their current, and the current source at the core; −1: none.
@@ -418,14 +416,11 @@ class Companion:
             wrong = circuit.names[int(np.flatnonzero(stores & (value < 0.0))[0])]
             raise UsageError(f"{wrong} is negative: its energy is not bounded below")
         self.elements, self.windings, size = stores & (value > 0.0), windings_of(circuit, couplings), value.copy()
-        if self.windings is not None:
-            size[self.windings.inductors] = self.windings.inductance
+        size[self.windings.inductors] = self.windings.inductance
         self.storing = np.flatnonzero(stores & (size > 0.0))
         self.capacitor, self.weight = kind[self.storing] == CAPACITOR, size[self.storing]
         self.of_capacitors, self.of_coils = np.flatnonzero(self.capacitor), np.flatnonzero(~self.capacitor)
         self._capacitors, self._coils = self.storing[self.of_capacitors], self.storing[self.of_coils]
-        self.base = np.zeros(self.storing.size, dtype=np.int64)
-        self.series = self.beside = self.place = np.zeros(0, dtype=np.int64)
         self.circuit = self._made()
         self._column = self.circuit.arrays().value.copy()
         self._length = 0.0
@@ -448,64 +443,35 @@ class Companion:
         self.follows = self.large or self.at_once is not None or getattr(self._prepared, "controlled", None) is not None
 
     def _made(self) -> Circuit:
-        circuit, (kind, first, second, value, _) = self.own, self.own.arrays()
-        kinds, starts, ends = kind.tolist(), first.tolist(), second.tolist()
-        values, names = value.tolist(), [str(name) for name in circuit.names]
-        nodes, taken = [str(name) for name in circuit.node_names], {str(name).lower() for name in circuit.names}
-        used = set(nodes)
-        laws, place = dict(circuit.laws), {int(k): j for j, k in enumerate(self.storing)}
-        coupled = self.windings
-        driven = (
-            {}
-            if coupled is None
-            else {k: -1 for k, row in zip(coupled.inductors.tolist(), np.triu(coupled.turns, 1).T) if row.any()}
-        )
-
-        def add(code: int, start: int, end: int, number: float, of: str) -> int:
-            name = of + "'"
-            while name.lower() in taken:
-                name += "'"
-            taken.add(name.lower())
-            for column, entry in zip((kinds, starts, ends, values, names), (code, start, end, number, name)):
-                column.append(entry)
-            return len(kinds) - 1
-
-        def inner(of: str) -> int:
-            name = f"{of}'"
-            while name in used:
-                name += "'"
-            used.add(name)
-            nodes.append(name)
-            return len(nodes) - 1
-
-        for k in np.flatnonzero((kind == CAPACITOR) | (kind == INDUCTOR)).tolist():
-            if not self.elements[k]:
-                kinds[k], values[k] = (CURRENT if kind[k] == CAPACITOR else RESISTOR), 0.0
-            elif k in place:
-                j, name, end = place[k], names[k], ends[k]
-                kinds[k], values[k] = RESISTOR, 1.0
-                if self.capacitor[j]:
-                    ends[k] = inner(name)
-                    self.base[j] = add(VOLTAGE, ends[k], end, 0.0, name)
-                elif k not in driven:
-                    self.base[j] = add(CURRENT, starts[k], end, 0.0, name)
-                else:
-                    ends[k] = inner(name)
-                    driven[k] = add(BY_CURRENT_H, ends[k], end, 1.0, name)
-                    self.base[j] = add(CURRENT, starts[k], ends[k], 0.0, name)
-        for k in [] if coupled is None else coupled.inductors[coupled.independent :].tolist():
-            kinds[k], values[k], driven[k] = BY_CURRENT_H, 1.0, k
-        if coupled is not None:
-            self.series = np.array([driven.get(k, -1) for k in coupled.inductors.tolist()])
-            self.place = np.array([place[k] for k in coupled.inductors[: coupled.independent].tolist()], dtype=np.int64)
-            self.beside = np.array(
-                [
-                    add(BY_CURRENT_F, starts[k], ends[k], 1.0, names[k]) if row.any() else -1
-                    for k, row in zip(coupled.inductors.tolist(), np.triu(coupled.turns, 1))
-                ]
-            )
-            laws |= _transformers(coupled, self.series, self.beside)
-        columns = array("b", kinds), array("q", starts), array("q", ends), array("d", values)
+        circuit, coupled, (kind, first, second, value, n) = self.own, self.windings, self.own.arrays()
+        kind, end, value = kind.copy(), second.copy(), value.copy()
+        still = ((kind == CAPACITOR) | (kind == INDUCTOR)) & ~self.elements
+        kind[still], value[still] = np.where(kind[still] == CAPACITOR, CURRENT, RESISTOR), 0.0
+        kind[self.storing], value[self.storing] = RESISTOR, 1.0
+        share, (cores, others) = np.triu(coupled.turns, 1), np.split(coupled.inductors, [coupled.independent])
+        kind[others], value[others] = BY_CURRENT_H, 1.0
+        self.place = np.searchsorted(self.storing, cores)
+        # Sources of the states, and of transformers: in series, from an inner node, and in parallel.
+        driven, fed = share[:, : cores.size].any(axis=0), share.any(axis=1)
+        series, beside = cores[driven], coupled.inductors[fed]
+        inner = np.concatenate([self._capacitors, series])
+        end[inner] = n + np.arange(inner.size)
+        of, sizes = np.concatenate([self.storing, series, beside]), (series.size, beside.size)
+        within = np.concatenate([self.capacitor, np.repeat([True, False], sizes)])
+        places = kind.size + np.arange(of.size)
+        self.base, in_series, in_parallel = np.split(places, [self.storing.size, self.storing.size + series.size])
+        self.series, self.beside = np.full((2, coupled.inductors.size), -1)
+        self.series[: cores.size][driven], self.series[cores.size :] = in_series, others
+        self.beside[fed] = in_parallel
+        added = np.where(self.capacitor, VOLTAGE, CURRENT), np.repeat([BY_CURRENT_H, BY_CURRENT_F], sizes)
+        numbers = np.repeat([0.0, 1.0], [self.storing.size, sum(sizes)])
+        kind, first = np.concatenate([kind, *added]), np.append(first, np.where(within, end[of], first[of]))
+        end, value = np.append(end, np.where(within, second[of], end[of])), np.append(value, numbers)
+        codes = zip("bqqd", (kind, first, end, value))
+        columns: tuple[Any, ...] = tuple(array(code, own.tolist()) for code, own in codes)
+        names = _primed(circuit.names, [circuit.names[k] for k in of.tolist()])
+        nodes = _primed(circuit.node_names, [circuit.names[k] for k in inner.tolist()])
+        laws = {**circuit.laws, **_transformers(coupled, self.series, self.beside)}
         return Circuit.from_columns(circuit.title, columns, names, nodes, devices=circuit.devices, laws=laws)
 
     def solve(
@@ -593,17 +559,15 @@ class Companion:
         m = len(self.own)
         v, i = point.drops[:m].copy(), point.currents[:m].copy()
         v[self._capacitors], i[self._coils] = x[self.of_capacitors], x[self.of_coils]
-        if self.windings is not None:
-            own, r = self.windings.inductors, self.windings.independent
-            i[own] = self.windings.inverse @ i[own]
-            v[own[:r]] += np.where(self.series[:r] >= 0, point.drops[self.series[:r]], 0.0)
+        own, r = self.windings.inductors, self.windings.independent
+        i[own] = self.windings.inverse @ i[own]
+        v[own[:r]] += np.where(self.series[:r] >= 0, point.drops[self.series[:r]], 0.0)
         return v, i
 
     def states(self, level: np.ndarray) -> np.ndarray:
         """States (q,) for these capacitor voltages and inductor currents (m,), V, A."""
         x = level[self.storing]
-        if self.windings is not None:
-            x[self.place] = (self.windings.turns @ level[self.windings.inductors])[: self.place.size]
+        x[self.place] = (self.windings.turns @ level[self.windings.inductors])[: self.place.size]
         return x
 
     def starting(self, level: np.ndarray, point: OperatingPoint | None) -> np.ndarray:
@@ -614,6 +578,18 @@ class Companion:
     def energy(self, x: np.ndarray) -> float:
         """½ Σ K x², J, for states of capacitors and inductors (or jumps of these), (q + c,)."""
         return 0.5 * float((self.weight * x[: self.storing.size] ** 2).sum())
+
+
+def _primed(own: Sequence[str], of: Sequence[str]) -> list[str]:
+    """Names, followed by new ones: others with primes."""
+    found, taken = [str(name) for name in own], {str(name).lower() for name in own}
+    for name in of:
+        name = f"{name}'"
+        while name.lower() in taken:
+            name += "'"
+        taken.add(name.lower())
+        found.append(name)
+    return found
 
 
 def _transformers(coupled: Windings, series: np.ndarray, beside: np.ndarray) -> dict[int, Law]:

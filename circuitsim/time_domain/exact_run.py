@@ -241,9 +241,7 @@ class ExactRun:
         tries, self.state.mark[TRIES] = int(self.state.mark[TRIES]), 0
         self.counted += many
         nodes = POINTS * (n + self.problem.parts.role.size)
-        if self.problem.decays:
-            return POINTS * many * nodes
-        return POINTS * (tries * (n * n + d * (n + POINTS)) + many * nodes // 2)
+        return (tries * (n * n + d * (n + POINTS)) + many * nodes) * POINTS
 
     def _mode(self) -> None:
         self.library.add(self.state.found)

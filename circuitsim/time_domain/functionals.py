@@ -128,13 +128,6 @@ def branch_weights(result: TransientResult, quantity: str) -> tuple[np.ndarray, 
     UsageError
         Neither a voltage nor a current.
     """
-    own, terminals = own_weights(result, quantity), result.origin.problem.terminals
-    by_voltage, by_current = np.zeros((2, result.segments.modes.voltage.shape[2]))
-    for weights, target, inner in zip(own, (by_voltage, by_current), (terminals.drops, terminals.flows)):
-        for k in np.flatnonzero(weights).tolist():
-            if k in terminals.devices:
-                places, signs = inner[terminals.devices.index(k)]
-                np.add.at(target, places, weights[k] * signs)
-            else:
-                target[k] += weights[k]
-    return by_voltage, by_current
+    own, every = own_weights(result, quantity), np.eye(result.segments.modes.voltage.shape[2])
+    drops, flows = result.origin.problem.terminals.of_parts(every, every.copy())
+    return drops @ own[0], flows @ own[1]

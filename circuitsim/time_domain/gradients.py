@@ -9,7 +9,7 @@ Values of ``.meas`` are weighted functionals.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -24,21 +24,15 @@ from circuitsim.time_domain.functionals import (
     Functional,
     Integral,
     Value,
-    branch_weights,
-    check,
     own_weights,
 )
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.implicit_sensitivities import implicit_sensitivities
 from circuitsim.time_domain.measure import OverTime
-from circuitsim.time_domain.numbers import STEP, ExactDirections, Stepped
 from circuitsim.time_domain.result import RESULT, TransientResult
-from circuitsim.time_domain.sensitivities import Sensitivities
+from circuitsim.time_domain.sensitivities import exact_sensitivities
 from circuitsim.time_domain.signals import Signal
-from circuitsim.time_domain.steady import ONCE, ImplicitPeriodicResult, PeriodicResult, states_of
-
-TOGETHER = 32
-"""Number of parameters in one pass, whose matrices are held for each mode: 8 MB for one of 128 states."""
+from circuitsim.time_domain.steady import ONCE, PeriodicResult, states_of
 
 
 class WaveformGradient(NamedTuple):
@@ -97,10 +91,7 @@ def waveform_gradient(
     ``waveform_gradient(run, [Integral("v(out)", 0.0, 0.02)], ["R1", "D1.vfwd"]).gradient["D1.vfwd"]``
     """
     shares = shares_of(weights, len(functionals))
-    if isinstance(result, ImplicitResult):
-        values, by_number = _of_implicit(result, functionals, names)
-    else:
-        values, by_number = _of_exact(result, functionals, names)
+    values, by_number = _sensitivities(result, functionals, names)
     return WaveformGradient(values, dict(zip(names, (shares @ by_number).tolist())))
 
 
@@ -112,52 +103,20 @@ def shares_of(weights: Sequence[float] | None, count: int) -> np.ndarray:
     return shares
 
 
-def _of_implicit(
-    result: ImplicitResult, functionals: Sequence[Functional], names: Sequence[str]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Values of functionals (f,), and their derivatives by numbers (f, n)."""
-    if not isinstance(result, ImplicitPeriodicResult):
-        return implicit_sensitivities(result, functionals, names)
-    f, n, (states, quantities) = len(functionals), len(names), states_of(result.circuit)
-    ends = [Value(quantity, result.stop) for quantity in quantities]
-    initial = [f"{state}.ic" for state in states]
-    values, by = implicit_sensitivities(result, [*functionals, *ends], [*names, *initial])
-    return values[:f], by[:f, :n] + _through_period(by[:f, n:], by[f:, n:], by[f:, :n])
-
-
-def _through_period(by_state: np.ndarray, monodromy: np.ndarray, last: np.ndarray) -> np.ndarray:
-    """Derivatives of functionals through the periodic state, x = x(T; x): from those by the initial states (f, q), and
-    from those of the final states by these (q, q) and by numbers (q, n)."""
-    found = np.linalg.lstsq(np.eye(len(monodromy)) - monodromy.T, by_state.T, rcond=ONCE)[0]
-    return np.asarray(found.T @ last)
-
-
-def _of_exact(
+def _sensitivities(
     result: TransientResult, functionals: Sequence[Functional], names: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Values of functionals (f,), and their derivatives by numbers (f, n)."""
-    for functional in functionals:
-        check(result, functional)
-    of = ExactDirections(result.origin, names)
-    timed = [own for own in functionals if not isinstance(own, EventTime)]
-    quantities = {own.quantity: branch_weights(result, own.quantity) for own in timed}
-
-    def forward(steps: list[Stepped], initial: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        run = Sensitivities(result.origin, result.segments, result.stop, steps, functionals, quantities, strict=True)
-        last = run.run(initial)
-        return run.values, last.imag.T / STEP
-
-    diodes = result.origin.problem.diodes
-    before = np.zeros(len(result.origin.problem.circuit), dtype=bool)
-    before[diodes] = result.segments.conducting(np.array([0]))[0, : diodes.size]
-    initial = STEP * of.states(before) * (not isinstance(result, PeriodicResult))
-    passes = [slice(k, k + TOGETHER) for k in range(0, len(of.steps), TOGETHER)]
-    found, last = zip(*(forward(of.steps[own], initial[own]) for own in passes))
-    values, by_number = found[0][:, 0].real.copy(), np.hstack(found).imag / STEP
-    if isinstance(result, PeriodicResult):
-        by_state, monodromy = forward([], STEP * np.eye(len(last[0])))
-        by_number = by_number + _through_period(by_state.imag / STEP, monodromy, np.hstack(last))
-    return values, by_number
+    """Values of functionals (f,), and their derivatives by numbers (f, n), through the periodic state x = x(T; x) where
+    the run is one."""
+    of: Callable[..., Any] = implicit_sensitivities if isinstance(result, ImplicitResult) else exact_sensitivities
+    if not isinstance(result, PeriodicResult):
+        return of(result, functionals, names)
+    f, n, (_, states, quantities) = len(functionals), len(names), states_of(result.circuit)
+    ends = [Value(quantity, result.stop) for quantity in quantities]
+    values, by = of(result, [*functionals, *ends], [*names, *(f"{state}.ic" for state in states)])
+    monodromy = by[f:, n:]
+    through = np.linalg.lstsq(np.eye(len(states)) - monodromy.T, by[:f, n:].T, rcond=ONCE)[0]
+    return values[:f], by[:f, :n] + through.T @ by[f:, :n]
 
 
 NEAR = 1e-9

@@ -18,9 +18,10 @@ import numpy as np
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.switching import Switch, switching_of
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import AMPLIFIER, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.waveforms import Waveform, check_cycles
 from circuitsim.errors import CircuitError, ConvergenceError, InfeasibleError, UsageError
+from circuitsim.time_domain.beginning import check_amplifiers, waves_of
 from circuitsim.time_domain.companion import BranchEnds, Companion
 from circuitsim.time_domain.implicit_events import NOISE, Conduction, Watch, controlling, located, with_capacitances
 from circuitsim.time_domain.implicit_step import (
@@ -338,22 +339,16 @@ class Implicit:
     ) -> None:
         if not 0.0 < accuracy <= 0.1:
             raise UsageError(f"the accuracy must lie between 0 and 0.1, not {accuracy!r}")
+        check_amplifiers(circuit)
         self.shown, self.parasitic, self.controlling = circuit, parasitic, controlling(circuit, switches.values())
         if parasitic:
             nodes = [str(circuit.node_names[node]) for node in self.controlling]
             circuit = with_capacitances(circuit, dict.fromkeys(nodes, parasitic))
         kind = circuit.arrays().kind
-        if (kind == AMPLIFIER).any():
-            raise UsageError(
-                f"{circuit.names[int(np.argmax(kind == AMPLIFIER))]}: amplifiers have no transient analysis"
-            )
         self.circuit, self.accuracy, self.between, self._longest = circuit, accuracy, BETWEEN * accuracy, longest
         self.companion = Companion(circuit, couplings, tolerance)
         self.switching = switching_of(circuit, switches)
-        self.sources = {circuit.element_index(name): wave for name, wave in waveforms.items()}
-        for k in self.sources:
-            if kind[k] not in (VOLTAGE, CURRENT):
-                raise UsageError(f"{circuit.names[k]} is not a source; only sources have waveforms")
+        self.sources = waves_of(circuit, waveforms)
         self._moved = np.concatenate([np.array([*self.sources], dtype=np.int64), self.switching.places])
         degree = np.bincount(np.concatenate(circuit.arrays()[1:3]), minlength=1)
         degree[[0, *controlling(circuit, [])]] = 2

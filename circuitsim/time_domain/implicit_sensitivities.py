@@ -101,7 +101,6 @@ class ImplicitSensitivities:
         self.weight, core = of.value[own.storing], np.zeros((own.place.size, self.p))
         self.turns = np.zeros((own.place.size, of.mutual.shape[1], self.p))
         for j in np.flatnonzero(of.mutual.any(axis=(1, 2))).tolist():
-            assert windings is not None
             core[:, j], self.turns[:, :, j] = windings.change(of.mutual[j])
         self.weight[own.place] = core
         self.tangents = Tangents(own.circuit, own.storing[own.capacitor])
@@ -129,8 +128,7 @@ class ImplicitSensitivities:
         """Take all steps."""
         own, coupled = self.companion, self.companion.windings
         x = np.array([own.states(level) for level in self.of.initial(self.changes).T]).T
-        if coupled is not None:
-            x[own.place] += np.tensordot(self.result.begun.level[coupled.inductors], self.turns, (0, 1))
+        x[own.place] += np.tensordot(self.result.begun.level[coupled.inductors], self.turns, (0, 1))
         at, point = At(np.zeros(self.p), x, x, x, x), None
         for n, start in enumerate(self.starts[:-1]):
             if start.jumps:
@@ -218,10 +216,9 @@ class ImplicitSensitivities:
         for k, parts in self.flows.items():
             current[k] = sum(sign * currents[part] for part, sign in parts)
         current[own.storing[~own.capacitor]] = x[~own.capacitor]
-        if own.windings is not None:
-            inductors = own.windings.inductors
-            current[own.storing[own.place]] -= np.tensordot(point.current[inductors], self.turns, (0, 1))
-            current[inductors] = own.windings.inverse @ current[inductors]
+        inductors = own.windings.inductors
+        current[own.storing[own.place]] -= np.tensordot(point.current[inductors], self.turns, (0, 1))
+        current[inductors] = own.windings.inverse @ current[inductors]
         rows = self._rows(found.potentials[first] - found.potentials[second], current)
         return At(time, x, slopes, rows, np.array([drops[own.diodes], currents[own.diodes]]))
 
@@ -229,8 +226,6 @@ class ImplicitSensitivities:
         """Derivatives of the transformers' voltages and currents by their turns and by the cores' inductances, by
         element."""
         own, windings = self.companion, self.companion.windings
-        if windings is None:
-            return {}
         r, slope = windings.independent, point.slope[own.place]
         volts = np.tensordot(windings.inductance[:r] * slope, self.turns, 1)
         volts += np.triu(windings.turns, 1)[:r].T @ (slope[:, None] * self.weight[own.place])

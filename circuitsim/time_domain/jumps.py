@@ -37,12 +37,6 @@ class Constraint(NamedTuple):
     given: np.ndarray
 
 
-def storage(problem: Problem, value: np.ndarray, coupling: np.ndarray | None) -> np.ndarray:
-    """K (q, q): capacitances and inductances."""
-    found = np.diag(value[problem.storing])
-    return found if coupling is None else found + coupling[np.ix_(problem.storing, problem.storing)]
-
-
 def constraint(problem: Problem, carrying: np.ndarray, open_: np.ndarray, rows: np.ndarray) -> Constraint:
     """The dependence of states after a jump on each other and on the sources.
 
@@ -134,7 +128,7 @@ def jump(problem: Problem, x: np.ndarray, w: np.ndarray, now: str) -> tuple[np.n
     InfeasibleError, UnboundedError
         Sources contradict each other through diodes.
     """
-    k, sources = storage(problem, problem.parts.value, problem.parts.coupling), problem.rows @ w
+    k, sources = problem.kept, problem.rows @ w
     carrying, blocking = (_limiting(problem, role, x, sources, k, now) for role in (Role.CAPACITOR, Role.INDUCTOR))
     free, given = constraint(problem, carrying, ~blocking, problem.rows)
     p = projection(free, k)

@@ -21,7 +21,7 @@ import numpy as np
 
 from circuitsim.kernels import PRODUCT, kernel
 from circuitsim.time_domain import mode_kernels
-from circuitsim.time_domain.mode_kernels import FREE, WINDING, C, Given, L, R, Waves, Wiring, equations
+from circuitsim.time_domain.mode_kernels import FIRST_ROLE, FREE, WINDING, C, Given, L, R, Waves, Wiring, equations
 
 CANCELLED = 1e-12
 """Relative magnitude below which a sum is zero, since turns ratios are rounded."""
@@ -29,6 +29,9 @@ CANCELLED = 1e-12
 
 def with_transformers(net: Wiring, role: np.ndarray, turns: np.ndarray) -> Wiring:
     """The normal tree without its windings.
+
+    Kirchhoff's current law over the currents of windings, then of branches in the order of their roles, is brought to
+    reduced row echelon form. Its pivots among the branches are the greedy base: the tree.
 
     Parameters
     ----------
@@ -42,66 +45,47 @@ def with_transformers(net: Wiring, role: np.ndarray, turns: np.ndarray) -> Wirin
     -------
     Wiring
     """
-    windings = np.flatnonzero(role == WINDING)
-    t, links = net.twigs.size, net.links[: net.rest[FREE + 1]]
-    rows = np.concatenate([np.eye(t), net.cut[:, : links.size], _moved(net, windings, turns)], axis=1)
-    first = t + links.size
-    pivot = _pivots(rows, first, np.isin(windings, net.twigs))
-    flows = np.zeros((windings.size, role.size))
-    for j, p in pivot.items():
-        # Indeterminate currents of windings (ideally coupled ones in parallel) are zero.
-        flows[j, net.twigs] = -rows[p, :t] / rows[p, first + j]
-        flows[j, links] -= rows[p, t:first] / rows[p, first + j]
-        flows[j, windings] = 0.0
-    return _arranged(net, links, rows[:, :first], set(pivot.values()), flows)
-
-
-def _pivots(rows: np.ndarray, first: int, inside: np.ndarray) -> dict[int, int]:
-    """Eliminate the columns from ``first`` on, one per winding: for each the last row with an entry there, except those
-    of others. Windings ``inside`` the tree are removed themselves and come first, before other columns have changed
-    their rows."""
-    found = dict[int, int]()
-    for j in np.argsort(~inside, kind="stable").tolist():
-        free = [p for p in np.flatnonzero(rows[:, first + j]).tolist() if p not in found.values()]
-        if free:
-            found[j] = free[-1]
-            _eliminate(rows, free[-1], first + j)
-    return found
-
-
-def _moved(net: Wiring, windings: np.ndarray, turns: np.ndarray) -> np.ndarray:
-    """Each winding's equation v_w − Tᵀ v = 0 over the voltages of the tree: (t, w)."""
-    m = turns.shape[1]
+    windings, m = np.flatnonzero(role == WINDING), role.size
     over = np.zeros((net.twigs.size, m))
     over[np.arange(net.twigs.size), net.twigs] = 1.0
     over[:, net.links] = net.cut
-    found = over[:, windings] - over @ turns.T
-    size = np.abs(over[:, windings]) + np.abs(over) @ np.abs(turns.T)
-    return np.where(np.abs(found) > CANCELLED * size, found, 0.0)
+    # Each winding's equation v_w − Tᵀ v = 0 over the voltages of the tree.
+    moved = _without_rounding(over[:, windings], over @ turns.T, np.abs(over) @ np.abs(turns.T))
+    elements = np.concatenate([net.twigs, net.links])
+    kind = np.searchsorted(FIRST_ROLE, role[elements], side="right") - 1
+    order = elements[np.argsort(kind, kind="stable")][: m - windings.size]
+    rows = np.concatenate([moved, over[:, order]], axis=1)
+    pivot = _echelon(rows)
+    inside = np.isin(np.arange(order.size) + windings.size, [*pivot])
+    twigs, links, left = order[inside], order[~inside], rows[:, windings.size :][:, ~inside]
+    flows = np.zeros((windings.size, m))
+    for j in range(windings.size):
+        # Indeterminate currents of windings (ideally coupled ones in parallel) are zero.
+        if j in pivot:
+            flows[j, links] = -left[pivot[j]]
+    cut = np.ascontiguousarray(left[[row for column, row in pivot.items() if column >= windings.size]])
+    tree, rest = (np.searchsorted(role[own], FIRST_ROLE) for own in (twigs, links))
+    return Wiring(twigs, links, cut, tree, rest, flows)
 
 
-def _eliminate(rows: np.ndarray, p: int, column: int) -> None:
-    """Subtract row ``p`` from all others, such that the column is zero there."""
-    share = rows[:, column] / rows[p, column]
-    share[p] = 0.0
-    taken = np.outer(share, rows[p])
-    left = rows - taken
-    rows[:] = np.where(np.abs(left) > CANCELLED * (np.abs(rows) + np.abs(taken)), left, 0.0)
+def _echelon(rows: np.ndarray) -> dict[int, int]:
+    """Bring a matrix to reduced row echelon form, up to the order of its rows; the row of each pivot by its column."""
+    found, free = dict[int, int](), np.ones(len(rows), dtype=bool)
+    for column in range(rows.shape[1]):
+        p = int(np.argmax(np.abs(rows[:, column]) * free))
+        if free[p] and rows[p, column] != 0.0:
+            found[column], free[p] = p, False
+            rows[p] /= rows[p, column]
+            share = np.where(np.arange(len(rows)) == p, 0.0, rows[:, column])
+            taken = np.outer(share, rows[p])
+            rows[:] = _without_rounding(rows, taken, np.abs(taken))
+    return found
 
 
-def _arranged(net: Wiring, links: np.ndarray, rows: np.ndarray, gone: set[int], flows: np.ndarray) -> Wiring:
-    """The tree without the removed branches, which become links unless they are windings."""
-    tree, rest, t = net.tree, net.rest, net.twigs.size
-    twigs, columns, at, of = list[int](), list[int](), [0], [0]
-    for kind in range(FREE + 1):
-        inside = range(tree[kind], tree[kind + 1])
-        twigs += [k for k in inside if k not in gone]
-        columns += [*range(t + rest[kind], t + rest[kind + 1]), *(k for k in inside if k in gone)]
-        at.append(len(twigs))
-        of.append(len(columns))
-    elements = np.concatenate([net.twigs, links])
-    cut = np.ascontiguousarray(rows[np.ix_(twigs, columns)])
-    return Wiring(net.twigs[twigs], elements[columns], cut, np.array(at), np.array(of), flows)
+def _without_rounding(given: np.ndarray, taken: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """A difference of terms of these sizes, zero where it is rounding."""
+    found = given - taken
+    return np.where(np.abs(found) > CANCELLED * (np.abs(given) + size), found, 0.0)
 
 
 class Role(IntEnum):

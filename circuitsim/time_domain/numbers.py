@@ -42,7 +42,7 @@ class Directions:
         Switches.
     waves : mapping of int to Waveform
         Of sources.
-    windings : Windings or None
+    windings : Windings
         Its n coupled inductors.
     names : sequence of str
         Of the first numbers: an element; a source: the factor on its waveform (without one: its value); ``D1.vfwd``,
@@ -77,12 +77,12 @@ class Directions:
         start: Start,
         switched: np.ndarray,
         waves: Mapping[int, Waveform],
-        windings: Windings | None,
+        windings: Windings,
         names: Sequence[str],
         p: int,
     ) -> None:
         self.circuit, self.start, self.switched, self.waves = circuit, start, switched.tolist(), waves
-        self.windings, self.inductors = windings, [] if windings is None else windings.inductors.tolist()
+        self.windings, self.inductors = windings, windings.inductors.tolist()
         self.value, self.level = np.zeros((2, len(circuit), p))
         self.devices = list[tuple[int, int, np.ndarray]]()
         self.mutual = np.zeros((p, len(self.inductors), len(self.inductors)))
@@ -134,7 +134,6 @@ class Directions:
         if k not in self.inductors:
             self.value[k, j] = 1.0
             return
-        assert self.windings is not None
         own, mutual = self.inductors.index(k), self.windings.mutual  # M = k √(L₁ L₂) at fixed k
         self.mutual[j, own] = 0.5 * mutual[own] / mutual[own, own]
         self.mutual[j] += self.mutual[j].T
@@ -143,7 +142,7 @@ class Directions:
         """The derivative of the inductances (n, n) by a coupling factor."""
         windings, known = self.windings, self.inductors
         a, b = (known.index(k) if k in known else -1 for k in number.elements)
-        if windings is None or min(a, b) < 0 or a == b or windings.mutual[a, b] == 0.0:
+        if min(a, b) < 0 or a == b or windings.mutual[a, b] == 0.0:
             raise refused(number.name, "couples nothing")
         found = np.zeros(windings.mutual.shape)
         found[a, b] = found[b, a] = np.sqrt(windings.mutual[a, a] * windings.mutual[b, b])

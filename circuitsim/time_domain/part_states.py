@@ -179,7 +179,7 @@ def later_errors(decays, modes, m, storage, w_size, z, later_z, later_y, time, p
     Parameters
     ----------
     storage : (q,) float array
-        `circuitsim.time_domain.problem.Problem.storage`.
+        `circuitsim.time_domain.run_state.Fixed.storage`.
     w_size : (s,) float array
         Sizes of the sources' states.
     z, later_z : (N,) float arrays

@@ -6,20 +6,21 @@ parts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.switching import Switch, switching_of
+from circuitsim.analysis.switching import Switch, Switching, switching_of
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.couplings import ideal_windings, mutual_inductances
-from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import Expansion, expanded
 from circuitsim.circuit.waveforms import Constant, Waveform
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.models.smooth import SmoothDevice
+from circuitsim.time_domain.beginning import check_amplifiers, waves_of
 from circuitsim.time_domain.mode_kernels import Given
 from circuitsim.time_domain.mode_rows import Supply
 from circuitsim.time_domain.modes import UNCOUPLED, Parts, Role
@@ -150,7 +151,6 @@ class Problem:
     diodes, sources, storing, resistors, switched : int arrays
         Elements.
     switching : Switching
-    switches : tuple of Switch
     waveforms : list of Waveform
         Of `sources`, then the constant 1 for thresholds.
     system : (s, s) float array
@@ -166,6 +166,7 @@ class Problem:
         switches: Mapping[str, Switch],
         couplings: Mapping[tuple[str, str], float],
     ) -> None:
+        check_amplifiers(circuit)
         expansion = _expansion(circuit)
         self.terminals = terminals_of(circuit, expansion)
         self.device_parts = expansion.parts
@@ -174,9 +175,9 @@ class Problem:
         self.couplings = couplings
         self.own = _parts(circuit, couplings)
         self.switching = switching_of(circuit, switches)
-        self.switched, self.switches, _ = self.switching
+        self.switched = self.switching.places
         self.own.role[self.switched] = Role.RESISTOR
-        self.parts, self.control = _with_controls(circuit, self.own, self.switched, self.switches)
+        self.parts, self.control = _with_controls(circuit, self.own, self.switching)
         role = self.own.role
         self.diodes = np.flatnonzero(role == Role.BLOCKING)
         self.sources = np.flatnonzero((role == Role.VOLTAGE) | (role == Role.CURRENT))
@@ -222,13 +223,8 @@ class Problem:
         if not self.switched.size:
             return self.parts
         value = self.parts.value.copy()
-        value[self.switched] = self.ohms(conducting[self.diodes.size :])
+        value[self.switched] = self.switching.ohms(conducting[self.diodes.size :])
         return self.parts._replace(value=value)
-
-    def ohms(self, closed: np.ndarray) -> np.ndarray:
-        """Resistances of the switches, Ω, for states (…, switches)."""
-        on, off = np.array([[s.on, s.off] for s in self.switches]).reshape(-1, 2).T
-        return np.where(closed, on, off)
 
     def states(self, time: float) -> tuple[np.ndarray, np.ndarray]:
         """States of all sources at a time, and their sizes: (s,) each."""
@@ -258,21 +254,18 @@ class Problem:
     def beyond(self, closed: np.ndarray, voltage: np.ndarray, current: np.ndarray) -> np.ndarray:
         """How far the controls of switches, closed or not (…, switches), are beyond their thresholds, relative to the
         larger of threshold and control; branch voltages and currents (…, m) include those of the controls."""
-        found = np.zeros(closed.shape)
-        for k, (switch, (by_current, place)) in enumerate(zip(self.switches, self.control.tolist())):
-            control = (current if by_current else voltage)[..., place]
-            on, off = switch.threshold + switch.hysteresis, switch.threshold - switch.hysteresis
-            wrong = np.where(closed[..., k], off - control, control - on)
-            size = max(abs(on), abs(off), float(np.abs(control).max(initial=0.0)))
-            found[..., k] = np.maximum(wrong, 0.0) / (size or 1.0)
-        return found
+        by_current, place = self.control.T
+        control = np.where(by_current, current[..., place], voltage[..., place])
+        at = self.switching.thresholds(closed)
+        wrong = np.maximum(np.where(closed, at - control, control - at), 0.0)
+        both = self.switching.thresholds(np.array([[True], [False]]))
+        size = np.maximum(np.abs(both).max(axis=0), np.abs(control).max(axis=0, initial=0.0))
+        return np.asarray(wrong / np.where(size > 0.0, size, 1.0))
 
     def supply(self) -> Supply:
         """The data that modes are computed from."""
-        parts, switches = self.parts, self.switches
-        on = np.array([s.threshold + s.hysteresis for s in switches])
-        off = np.array([s.threshold - s.hysteresis for s in switches])
-        ohms = np.array([[s.on for s in switches], [s.off for s in switches]])
+        parts, states = self.parts, np.array([[True], [False]])
+        (off, on), ohms = self.switching.thresholds(states), self.switching.ohms(states)
         coupling = UNCOUPLED if parts.coupling is None else parts.coupling
         of = Given(self.storing, self.sources, self.system, self.rows, coupling, parts.turns)
         return Supply(
@@ -309,7 +302,7 @@ class Problem:
             self.sources[~inside],
             self.system,
             self.radius,
-            self.storage(),
+            np.abs(self.kept).sum(axis=1),
         )
 
     def resistances(self) -> tuple[float, float]:
@@ -330,20 +323,19 @@ class Problem:
         found: np.ndarray = (self.parts.role == Role.WINDING) | (self.parts.turns != 0.0).any(axis=0)
         return found
 
-    def storage(self) -> np.ndarray:
-        """Capacitances and inductances (q,), plus absolute mutual inductances: twice the energy is at most the sum of
-        these times the squares of voltages and currents."""
-        found: np.ndarray = self.parts.value[self.storing]
-        if self.parts.coupling is not None:
-            found = found + np.abs(self.parts.coupling[np.ix_(self.storing, self.storing)]).sum(axis=1)
-        return found
+    def storage(self, value: np.ndarray, coupling: np.ndarray | None) -> np.ndarray:
+        """Capacitances and inductances K (q, q), of elements of these values (m,) and mutual inductances (m, m)."""
+        found = np.diag(value[self.storing])
+        return found if coupling is None else found + coupling[np.ix_(self.storing, self.storing)]
+
+    @cached_property
+    def kept(self) -> np.ndarray:
+        """`storage` of the elements."""
+        return self.storage(self.parts.value, self.parts.coupling)
 
     def stored(self, x: np.ndarray) -> float:
         """Energy of capacitor voltages and inductor currents (q,), J."""
-        found = float(0.5 * (self.parts.value[self.storing] * x**2).sum())
-        if self.parts.coupling is not None:
-            found += float(0.5 * x @ self.parts.coupling[np.ix_(self.storing, self.storing)] @ x)
-        return found
+        return float(0.5 * x @ self.kept @ x)
 
 
 def _expansion(circuit: Circuit) -> Expansion:
@@ -352,12 +344,9 @@ def _expansion(circuit: Circuit) -> Expansion:
     Raises
     ------
     UsageError
-        Smooth devices, controlled sources, amplifiers.
+        Smooth devices, controlled sources.
     """
     smooth = [k for k, device in circuit.devices.items() if isinstance(device, SmoothDevice)]
-    amplifiers = np.flatnonzero(circuit.arrays().kind == AMPLIFIER).tolist()
-    if amplifiers:
-        raise UsageError(f"{circuit.names[amplifiers[0]]}: amplifiers have no transient analysis")
     other = [*smooth, *circuit.laws]
     if other:
         raise UsageError(
@@ -386,14 +375,12 @@ def _parts(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) -> Part
     return Parts(n_nodes, first.copy(), second.copy(), role, size, coupling, turns)
 
 
-def _with_controls(
-    circuit: Circuit, parts: Parts, switched: np.ndarray, switches: Sequence[Switch]
-) -> tuple[Parts, np.ndarray]:
+def _with_controls(circuit: Circuit, parts: Parts, switching: Switching) -> tuple[Parts, np.ndarray]:
     """The elements with a source of 0 A between the control nodes of each voltage-controlled switch, and the
     controls."""
     control: list[tuple[int, int]] = []
     ends: list[list[int]] = []
-    for k, switch in zip(switched.tolist(), switches):
+    for k, switch in zip(switching.places.tolist(), switching.switches):
         name = circuit.names[k]
         if circuit.arrays().kind[k] != RESISTOR:
             raise UsageError(f"{name} is not a resistor: a switch is a resistor of two values")
@@ -405,27 +392,21 @@ def _with_controls(
             control.append((0, parts.role.size + len(ends)))
             ends.append([circuit.node_index(node) for node in switch.control])
     first, second = np.array(ends, dtype=np.int64).reshape(-1, 2).T
-    more, none = len(ends), np.zeros(len(ends))
+    more = len(ends)
+    added = first, second, np.full(more, int(Role.CURRENT)), np.zeros(more)
+    first, second, role, value = (np.concatenate(both) for both in zip(parts[1:5], added))
     coupling = None if parts.coupling is None else np.pad(parts.coupling, (0, more))
-    return Parts(
-        parts.n_nodes,
-        np.concatenate([parts.first, first]),
-        np.concatenate([parts.second, second]),
-        np.concatenate([parts.role, np.full(more, int(Role.CURRENT))]),
-        np.concatenate([parts.value, none]),
-        coupling,
-        np.hstack([parts.turns, np.zeros((len(parts.turns), more))]),
-    ), np.array(control, dtype=np.int64).reshape(-1, 2)
+    turns = np.pad(parts.turns, ((0, 0), (0, more)))
+    made = Parts(parts.n_nodes, first, second, role, value, coupling, turns)
+    return made, np.array(control, dtype=np.int64).reshape(-1, 2)
 
 
 def _of_sources(circuit: Circuit, sources: np.ndarray, waveforms: Mapping[str, Waveform]) -> list[Waveform]:
     """The waveforms of all sources; by default their constant values."""
     kind, value = circuit.arrays().kind, circuit.arrays().value
-    given = {circuit.element_index(name): waveform for name, waveform in waveforms.items()}
-    for k in given:
-        if kind[k] not in (VOLTAGE, CURRENT):
-            raise UsageError(f"{circuit.names[k]} is not a source; only sources have waveforms")
-        if (wave := given[k]).what:
+    given = waves_of(circuit, waveforms)
+    for k, wave in given.items():
+        if wave.what:
             raise UsageError(f"{circuit.names[k]} is {wave.what}: that needs the implicit method")
     own = {k: float(value[k]) if kind[k] in (VOLTAGE, CURRENT) else 0.0 for k in sources.tolist()}
     return [given.get(k, Constant(level)) for k, level in own.items()]

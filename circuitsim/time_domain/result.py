@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import count, islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -76,18 +76,14 @@ class Changes(NamedTuple):
 
     def named(self, sets: np.ndarray, names: Sequence[str]) -> tuple[Event, ...]:
         """The events, from the conducting diodes and closed switches of all modes (modes, d) and their names."""
-        on, off = ["+" + name for name in names], ["-" + name for name in names]
-        changed = sets[self.before] != sets[self.after]
-        event, which = np.nonzero(changed)
-        now = sets[self.after[event], which].tolist()
-        labels = [on[k] if closed else off[k] for k, closed in zip(which.tolist(), now)]
-        ends = changed.sum(axis=1).cumsum().tolist()
-        return tuple(
-            Event(time, error, tuple(labels[begin:end]), lost)
-            for time, error, lost, begin, end in zip(
-                self.time.tolist(), self.error.tolist(), self.lost.tolist(), [0, *ends], ends
-            )
-        )
+
+        @cache
+        def labels(before: int, after: int) -> tuple[str, ...]:
+            now = sets[after]
+            return tuple("-+"[int(now[k])] + names[k] for k in np.flatnonzero(now != sets[before]).tolist())
+
+        rows = zip(*(own.tolist() for own in self))
+        return tuple(Event(time, error, labels(before, after), lost) for time, error, lost, before, after in rows)
 
 
 class Segments(NamedTuple):
@@ -353,9 +349,7 @@ class TransientResult(Result):
         TopologyError
             An unknown node.
         """
-        voltage, _ = self.at(self.times if times is None else times)
-        path = self.path(first, second)
-        return np.asarray(voltage[:, [k for k, _ in path]] @ np.array([sign for _, sign in path]))
+        return columns(self, [Probe("v", first, second)], {}, self.times if times is None else times)[0]
 
     def current(self, element: str, times: Sequence[float] | np.ndarray | None = None) -> np.ndarray:
         """Current through an element.
@@ -548,7 +542,10 @@ def waveform_table(
 
 
 def columns(
-    result: TransientResult, probes: Sequence[Probe | Formula], names: Mapping[str, float], times: np.ndarray
+    result: TransientResult,
+    probes: Sequence[Probe | Formula],
+    names: Mapping[str, float],
+    times: Sequence[float] | np.ndarray,
 ) -> list[np.ndarray]:
     """Quantities at times (n,) of the run."""
     return of_waves(result, probes, names, *result.at(times))

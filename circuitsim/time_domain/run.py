@@ -218,7 +218,7 @@ def _waves(problem: Problem, segments: Segments, times: np.ndarray, outputs: int
     voltage, current, where = evaluate(segments, times)
     m, r, closed = problem.own.role.size, problem.resistors, segments.conducting(where)[:, problem.diodes.size :]
     ohms = np.tile(problem.own.value[r], (times.size, 1))
-    ohms[:, np.searchsorted(r, problem.switched)] = problem.ohms(closed)
+    ohms[:, np.searchsorted(r, problem.switched)] = problem.switching.ohms(closed)
     beyond = [problem.beyond(closed[own], voltage[own], current[own]) for own in (np.s_[:outputs], np.s_[outputs:])]
     return Waves(times, outputs, voltage[:, :m].T, current[:, :m].T, ohms.T, np.concatenate(beyond).T)
 

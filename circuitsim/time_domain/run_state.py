@@ -105,7 +105,8 @@ class Fixed(NamedTuple):
     radius : float
         Its largest absolute eigenvalue, 1/s.
     storage : (q,) float array
-        `circuitsim.time_domain.problem.Problem.storage`.
+        Capacitances and inductances, plus absolute mutual inductances: twice the energy is at most the sum of these
+        times the squares of voltages and currents.
     """
 
     diodes: np.ndarray

@@ -18,16 +18,26 @@ import numpy as np
 
 from circuitsim.errors import UsageError
 from circuitsim.time_domain.exponentials import DEGREE, TERMS
-from circuitsim.time_domain.functionals import EventTime, EventValue, Functional, Integral, Value
-from circuitsim.time_domain.jumps import constraint, projection, storage
+from circuitsim.time_domain.functionals import (
+    EventTime,
+    EventValue,
+    Functional,
+    Integral,
+    Value,
+    branch_weights,
+    check,
+)
+from circuitsim.time_domain.jumps import constraint, projection
 from circuitsim.time_domain.modes import mode_of
 from circuitsim.time_domain.numbers import STEP, ExactDirections, Stepped
-from circuitsim.time_domain.result import Jump, Origin, Segments
+from circuitsim.time_domain.result import Jump, Origin, Segments, TransientResult
 
 GRAZING = 1e-12
 """Slopes of a switching function at its zero below this fraction of its terms are zero: there is no derivative."""
 SAME = 1e-7
 """Largest relative difference between the states after a jump and those of its linear map."""
+TOGETHER = 32
+"""Number of parameters in one pass, whose matrices are held for each mode: 8 MB for one of 128 states."""
 
 
 class SteppedMode(NamedTuple):
@@ -235,7 +245,7 @@ class Sensitivities:
     def _jump_map(self, jump: Jump, of: Stepped) -> tuple[np.ndarray, np.ndarray]:
         """P (q, q) and N (q, s) of a jump: see `circuitsim.time_domain.jumps`."""
         free, given = constraint(self.problem, jump.carrying, jump.open, of.rows)
-        return projection(free, storage(self.problem, of.value, of.coupling)), given
+        return projection(free, self.problem.storage(of.value, of.coupling)), given
 
 
 def _applied(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
@@ -291,3 +301,26 @@ def monodromy(origin: Origin, segments: Segments, stop: float) -> np.ndarray:
     """∂x(stop)/∂x(0) (q, q) of capacitor voltages and inductor currents."""
     run = Sensitivities(origin, segments, stop)
     return np.asarray(run.run(STEP * np.eye(run.q)).imag.T / STEP)
+
+
+def exact_sensitivities(
+    result: TransientResult, functionals: Sequence[Functional], names: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values of functionals (f,), and their derivatives by numbers (f, n); see
+    `circuitsim.time_domain.waveform_gradient`."""
+    for functional in functionals:
+        check(result, functional)
+    origin, segments = result.origin, result.segments
+    of, before = ExactDirections(origin, names), np.zeros(len(origin.problem.circuit), dtype=bool)
+    before[origin.problem.diodes] = segments.conducting(np.array([0]))[0, : origin.problem.diodes.size]
+    initial = STEP * of.states(before)
+    timed = [own for own in functionals if not isinstance(own, EventTime)]
+    quantities = {own.quantity: branch_weights(result, own.quantity) for own in timed}
+    found = list[np.ndarray]()
+    for k in range(0, len(of.steps), TOGETHER):
+        own = slice(k, k + TOGETHER)
+        run = Sensitivities(origin, segments, result.stop, of.steps[own], functionals, quantities, strict=True)
+        run.run(initial[own])
+        found.append(run.values)
+    whole = np.hstack(found)
+    return whole[:, 0].real.copy(), whole[:, : len(names)].imag / STEP

@@ -18,19 +18,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.switching import Switch, switching_of
+from circuitsim.analysis.switching import Switch
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
 from circuitsim.circuit.waveforms import Waveform
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.netlist.deck import Deck
-from circuitsim.time_domain.beginning import start
 from circuitsim.time_domain.deck import stated, steady_grid, steady_setting
 from circuitsim.time_domain.exact_run import ExactRun
 from circuitsim.time_domain.functionals import Value
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.implicit_sensitivities import implicit_sensitivities
-from circuitsim.time_domain.modes import Role
+from circuitsim.time_domain.library import Library
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.run import ACCURACY, finished, needs_implicit, output_times, transient, waves
@@ -103,8 +102,7 @@ class Period(NamedTuple):
 
 
 def shoot(
-    go: Callable[[np.ndarray], Period],
-    x: np.ndarray,
+    go: Callable[[np.ndarray | None], Period],
     energy: np.ndarray,
     length: float,
     progress: Callable[[float, float], bool | None] | None,
@@ -114,9 +112,7 @@ def shoot(
     Parameters
     ----------
     go : callable
-        From states (q,) to the period that starts there.
-    x : (q,) float array
-        The initial guess.
+        From states (q,) to the period that starts there; from None to that of the initial guess.
     energy : (q,) float array
         Square roots of the capacitances and inductances.
     length : float
@@ -129,8 +125,9 @@ def shoot(
     ConvergenceError
         There is none within `MOST` periods.
     """
-    least, shot, searches, back = np.inf, False, 0, x
-    before = now = go(x)
+    least, shot, searches = np.inf, False, 0
+    before = now = go(None)
+    back = now.x
     for count in range(1, MOST + 1):
         step = newton_step(now.derivative, now.gap, energy)
         if shot:
@@ -317,14 +314,14 @@ class ImplicitPeriodicResult(PeriodicResult, ImplicitResult):
         self.monodromy = monodromy
 
 
-def states_of(circuit: Circuit) -> tuple[list[str], list[str]]:
-    """Names of the capacitors and inductors, and their voltages and currents as quantities."""
-    kind, first, second = circuit.arrays()[:3]
-    places = np.flatnonzero((kind == CAPACITOR) | (kind == INDUCTOR)).tolist()
+def states_of(circuit: Circuit) -> tuple[list[int], list[str], list[str]]:
+    """The capacitors and inductors, their names, and their voltages and currents as quantities."""
+    kind, first, second, value, _ = circuit.arrays()
+    places = np.flatnonzero(((kind == CAPACITOR) | (kind == INDUCTOR)) & (value > 0.0)).tolist()
     node, names = circuit.node_names, [circuit.names[k] for k in places]
     charged = (kind[k] == CAPACITOR for k in places)
     ends = ((node[first[k]], node[second[k]]) for k in places)
-    return names, [f"v({a},{b})" if own else f"i({name})" for name, (a, b), own in zip(names, ends, charged)]
+    return places, names, [f"v({a},{b})" if own else f"i({name})" for name, (a, b), own in zip(names, ends, charged)]
 
 
 @waves()
@@ -388,17 +385,17 @@ def steady_state(
             circuit, waveforms, switches, couplings, _ = stated(circuit, grid, waveforms, switches, couplings, False)
     length, waves = periodic(dict(waveforms), period)
     if reason := needs_implicit(circuit, waves):
-        periods = _ImplicitPeriods(circuit, waves, switches, couplings, length, points, tolerance, accuracy)
-        found, shooting = shoot(periods, periods.begin(initial), periods.energy, length, progress)
+        run = partial(transient, circuit, length, waves, points=points, tolerance=tolerance, couplings=couplings)
+        periods = _ImplicitPeriods(circuit, partial(run, method="implicit"), initial, switches, accuracy)
+        found, shooting = shoot(periods, periods.energy, length, progress)
         result = ImplicitPeriodicResult(found.run, shooting, found.derivative)
         result.accuracy, result.reason = accuracy, reason
         if result.difference is not None and result.errors is not None:
             more = 1.0 + periods.gain(found.derivative, found.size)
             result.difference, result.errors = more * result.difference, more * result.errors
         return result
-    problem = Problem(circuit, waves, switches, couplings)
-    exact = _ExactPeriods(problem, length, initial, tolerance)
-    found, shooting = shoot(exact, exact.run.x0, exact.energy, length, progress)
+    exact = _ExactPeriods(Problem(circuit, waves, switches, couplings), length, initial, tolerance)
+    found, shooting = shoot(exact, exact.energy, length, progress)
     return PeriodicResult(finished(found.run, output_times(0.0, length, points), tolerance), shooting)
 
 
@@ -406,29 +403,25 @@ class _ExactPeriods:
     """Periods of the exact method."""
 
     def __init__(self, problem: Problem, length: float, initial: Mapping[str, float] | None, tolerance: float) -> None:
-        self.problem, self.length, self.within = problem, length, SHARE * tolerance
-        self.energy = np.sqrt(problem.parts.value[problem.storing])
-        self.run = ExactRun(problem, length)
-        self.run.begin(initial, {})
-        self.last: np.ndarray | None = None
+        self.problem, self.length, self.within, self.initial = problem, length, SHARE * tolerance, initial
+        self.energy, self.library = np.sqrt(problem.parts.value[problem.storing]), Library(problem, length)
+        self.last = np.zeros(0, dtype=bool)
 
-    def __call__(self, x: np.ndarray) -> Period:
-        if self.last is not None:
-            self.run = ExactRun(self.problem, self.length, self.run.library)
-            self.run.set_out(x, self.last)
-        run, d = self.run, self.problem.diodes.size
+    def __call__(self, x: np.ndarray | None) -> Period:
+        run, d = ExactRun(self.problem, self.length, self.library), self.problem.diodes.size
+        if x is None:
+            run.begin(self.initial, {})
+            run.began = run.began._replace(point=None)  # derivatives are by the states
+        else:
+            run.set_out(x, self.last)
+        x = run.x0
         run.go(None)
         segments, gap = run.segments(), run.state.x - x
         first, self.last = segments.conducting(np.array([0, -1]))
         derivative = monodromy(run.origin(), segments, self.length)
-        return Period(run, x, gap, derivative, self._sizes(), self.within, bool((self.last[d:] == first[d:]).all()))
-
-    def _sizes(self) -> np.ndarray:
-        """Largest voltage and current of the run, for each capacitor and inductor."""
-        capacitors = self.problem.parts.role[self.problem.storing] == Role.CAPACITOR
-        number = self.run.state.number
-        found = np.where(capacitors, number[VOLTAGE], number[CURRENT])
-        return np.asarray(np.where(found > 0.0, found, 1.0))
+        largest = run.state.number[np.where(run.fixed.capacitor, VOLTAGE, CURRENT)]
+        size, same = np.where(largest > 0.0, largest, 1.0), bool((self.last[d:] == first[d:]).all())
+        return Period(run, x, gap, derivative, size, self.within, same)
 
 
 class _ImplicitPeriods:
@@ -441,45 +434,24 @@ class _ImplicitPeriods:
     def __init__(
         self,
         circuit: Circuit,
-        waves: Mapping[str, Waveform],
+        run: Callable[..., TransientResult],
+        initial: Mapping[str, float] | None,
         switches: Mapping[str, Switch],
-        couplings: Mapping[tuple[str, str], float],
-        length: float,
-        points: int,
-        tolerance: float,
         accuracy: float,
     ) -> None:
-        self.circuit, self.waves, self.switches = circuit, waves, dict(switches)
+        self.run, self.initial, self.switches = run, initial, dict(switches)
         self.accuracy = self.fine = accuracy
-        self.run = partial(
-            transient,
-            circuit,
-            length,
-            waves,
-            points=points,
-            tolerance=tolerance,
-            couplings=couplings,
-            method="implicit",
-        )
+        self.places, self.names, self.quantities = states_of(circuit)
         kind, _, _, value, _ = circuit.arrays()
-        self.places = np.flatnonzero((kind == CAPACITOR) | (kind == INDUCTOR))
         self.capacitor, self.energy = kind[self.places] == CAPACITOR, np.sqrt(value[self.places])
-        self.names, self.quantities = states_of(circuit)
 
-    def begin(self, initial: Mapping[str, float] | None) -> np.ndarray:
-        """The initial states (q,): given, or at the operating point at time 0."""
-        waves = {self.circuit.element_index(name): wave for name, wave in self.waves.items()}
-        stores = np.zeros(len(self.circuit), dtype=bool)
-        stores[self.places] = True
-        begun = start(self.circuit, waves, switching_of(self.circuit, self.switches), stores, initial, {})
-        return np.asarray(begun.level[self.places])
-
-    def __call__(self, x: np.ndarray) -> Period:
+    def __call__(self, x: np.ndarray | None) -> Period:
         while True:
-            begin = dict(zip(self.names, x.tolist()))
+            begin = self.initial if x is None else dict(zip(self.names, x.tolist()))
             run = self.run(initial=begin, switches=self.switches, accuracy=self.fine)
             assert isinstance(run, ImplicitResult)
-            derivative = self.derivative(run)
+            run.begun = run.begun._replace(point=None)  # derivatives are by the states
+            begun, derivative = run.begun.level[self.places], self.derivative(run)
             finer = max(self.accuracy / (1.0 + self.gain(derivative, self._sizes(run))), FINEST)
             if finer > 0.5 * self.fine:
                 break
@@ -489,8 +461,8 @@ class _ImplicitPeriods:
         names = run.run.switching.names
         self.switches |= {n: self.switches[n]._replace(closed=bool(own)) for n, own in zip(names, last)}
         same = bool((np.asarray(first) == np.asarray(last)).all())
-        gap = np.where(self.capacitor, voltage, current) - x
-        return Period(run, x, gap, derivative, self._sizes(run), self.accuracy, same)
+        gap = np.where(self.capacitor, voltage, current) - begun
+        return Period(run, begun, gap, derivative, self._sizes(run), self.accuracy, same)
 
     def derivative(self, run: ImplicitResult) -> np.ndarray:
         """Of the final states by the initial ones (q, q)."""
