@@ -75,7 +75,7 @@ class Switching(NamedTuple):
     def thresholds(self, closed: np.ndarray) -> np.ndarray:
         """The control, V or A, at which switches in these states (…, s) change."""
         middle, half = np.array([[s.threshold, s.hysteresis] for s in self.switches]).reshape(-1, 2).T
-        return np.where(closed, middle - half, middle + half)
+        return middle + np.where(closed, -half, half)
 
     def named(self, chosen: np.ndarray) -> str:
         """Names of the switches in a mask (s,)."""

@@ -69,7 +69,7 @@ def windings_of(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) ->
     size = np.where(kind == INDUCTOR, value, 0.0)
     found = mutual_inductances(circuit, size, couplings)
     if found is None or not found.any():
-        return Windings(np.zeros(0, dtype=np.int64), np.zeros(0), *np.zeros((3, 0, 0)))
+        return Windings(np.zeros(0, int), np.zeros(0), *np.zeros((3, 0, 0)))
     inductors = np.flatnonzero(found.any(axis=0))
     own = found[np.ix_(inductors, inductors)] + np.diag(size[inductors])
     order, inductance, turns = _factors(own)
@@ -101,7 +101,7 @@ def ideal_windings(circuit: Circuit, couplings: Mapping[tuple[str, str], float])
     are these times the others' voltages."""
     made, m = windings_of(circuit, couplings), len(circuit)
     if made.independent == made.inductors.size:
-        return np.zeros(0, np.int64), np.zeros((0, m))
+        return np.zeros(0, int), np.zeros((0, m))
     r, size = made.independent, np.sqrt(made.mutual.diagonal())
     found = np.linalg.solve(made.turns[:r, :r], made.turns[:r, r:]).T
     found = np.where(np.abs(found) * size[:r] > ROUNDING * size[r:, None], found, 0.0)
