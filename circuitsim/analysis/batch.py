@@ -391,8 +391,7 @@ class BatchSolver:
             return
         keep_memory()
         v, current, error, iterations = rows
-        nothing = np.zeros(0, dtype=np.int64)
-        network = PortNetwork(ready.wiring, arrays, independent_sources(arrays), nothing.reshape(0, 2), nothing)
+        network = PortNetwork(ready.wiring, arrays, independent_sources(arrays), np.zeros((0, 2), np.int64))
 
         def some(begin: int, end: int) -> None:
             columns = np.tile(shared, (end - begin, 1))

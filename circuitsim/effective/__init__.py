@@ -25,6 +25,7 @@ from circuitsim.engine.port_network import EPSILON, PortNetwork, independent_sou
 from circuitsim.errors import ConvergenceError, TopologyError, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
+from circuitsim.kernels import keep_memory
 from circuitsim.points import processors
 from circuitsim.program.structure import Structure, analyse
 
@@ -195,10 +196,8 @@ class EffectiveMatrix(Result):
         weight = np.ascontiguousarray(full.T if self._sides.by_outputs else full)
 
         def part(columns: slice) -> np.ndarray:
-            found = np.zeros(network.resistors.size)
             one = network.respond(near[:, columns].toarray())
-            network.products(one, network.respond(far @ weight[:, columns]), found)
-            return found
+            return network.products(one, network.respond(far @ weight[:, columns]))
 
         gradient = np.zeros(len(self.circuit))
         for found in _side_by_side(part, near.shape[1], network.width):
@@ -272,7 +271,7 @@ def effective_matrix(
     volts = [p for p in probes if p.kind == "v"]
     pairs = [(circuit.node_index(p.first), 0 if p.second is None else circuit.node_index(p.second)) for p in volts]
     ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    network = PortNetwork(Wiring(structure), arrays, sources, ends, structure.diodes)
+    network = PortNetwork(Wiring(structure), arrays, sources, ends)
     pair = iter(range(sources.size, network.n_ports))
     read = []
     for probe in probes:
@@ -338,6 +337,7 @@ def _found(
     count = max(1, min(near.shape[1] // 8, ports // GROUP))
     group = np.append(np.arange(ports) * count // ports, np.full(int(by_outputs), count))
     shares = abs(far) @ (group[:, None] == np.arange(group[-1] + 1))
+    keep_memory()
     weight = network.weights(shares)
 
     def part(columns: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

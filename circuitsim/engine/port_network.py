@@ -4,6 +4,10 @@ A port is a voltage source, a current source, or an output pair of nodes (a curr
 ports (V, A) the minimum energy of the circuit, E(d) = min ½ Σ g Δv² + Σ I Δv, is a quadratic form ½ dᵀ K d. The
 response of port p is ∂E/∂d_p: the current of a voltage source, the voltage across a current source. So K is symmetric,
 and ∂K_pq/∂g = Δv_p Δv_q, with the resistor's drops at unit drives of p and of q (Cohn 1950).
+
+Node potentials are sums of a super-node's and of an *offset*, T d for the voltage drives d along the trees of sources.
+With the incidence matrices A of the resistors and C of the other ports on z = (super-nodes, offsets), drops are A z. The
+responses are C z, and of voltage sources the sums Tᵀ of what Aᵀ G A z + Cᵀ d leaves at the nodes.
 """
 
 from __future__ import annotations
@@ -13,16 +17,15 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import coo_array, csr_array, eye_array
+from scipy.sparse.linalg import spsolve_triangular
 
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
-from circuitsim.engine import port_flows as flows
 from circuitsim.engine.network import Wiring
-from circuitsim.engine.port_flows import Branches
-from circuitsim.kernels import kernel
 from circuitsim.program.precise import two_sum
 from circuitsim.program.structure import Structure
-from circuitsim.solvers.linear import Factored, LinearSolver
+from circuitsim.solvers.linear import Factored
 
 GROUP = 8
 """Number of right-hand sides in one substitution (`circuitsim.solvers.laplacian.solve`)."""
@@ -44,18 +47,16 @@ class Response(NamedTuple):
     ----------
     drive : (ports, c) float array
         V, A.
-    x : (n + 1, c) float array
-        Potentials of super-nodes, V.
-    offset : (grouped + 1, c) float array
-        Potentials of grouped nodes (in super-nodes of several) relative to their super-nodes, V.
-    injected : (n + 1, c) float array
-        Currents injected into super-nodes by current drives, A.
+    z : (n + 1 + k, c) float array
+        Potentials of super-nodes, then of the k nodes that sources and shorts join to others, relative to the roots of
+        their trees, V.
+    drop : (r, c) float array
+        Voltages of the resistors, V.
     """
 
     drive: np.ndarray
-    x: np.ndarray
-    offset: np.ndarray
-    injected: np.ndarray
+    z: np.ndarray
+    drop: np.ndarray
 
 
 class Reading(NamedTuple):
@@ -85,20 +86,17 @@ class PortNetwork:
     wiring : Wiring
         What all values of one topology share.
     arrays : CircuitArrays
-        At the present values.
+        At the present values; diodes are absent.
     sources : (s,) int array
         Voltage and current sources: the first ports.
     pairs : (q, 2) int array
         Nodes of the other ports.
-    closed : int array
-        Conducting diodes, which are shorts. All others are absent.
     """
 
     wiring: Wiring
     arrays: CircuitArrays
     sources: np.ndarray
     pairs: np.ndarray
-    closed: np.ndarray
 
     @property
     def structure(self) -> Structure:
@@ -123,71 +121,80 @@ class PortNetwork:
         return found
 
     @cached_property
-    def ends(self) -> tuple[np.ndarray, np.ndarray]:
-        """First and second node of each port (ports,)."""
-        arrays, sources = self.arrays, self.sources
-        return (
-            np.concatenate([arrays.first[sources], self.pairs[:, 0]]),
-            np.concatenate([arrays.second[sources], self.pairs[:, 1]]),
-        )
-
-    @cached_property
-    def row(self) -> np.ndarray:
-        """Row of each node among the grouped nodes; the last, of zeros, for all others."""
-        grouped = self.structure.derived.ends.grouped
-        row = np.full(self.arrays.n_nodes, grouped.size, dtype=np.int64)
-        row[grouped] = np.arange(grouped.size)
-        return row
-
-    @cached_property
-    def tree_port(self) -> np.ndarray:
-        """Port of each voltage constraint; the number of ports for shorts."""
-        port = np.full(self.arrays.kind.size, self.n_ports, dtype=np.int64)
-        port[self.sources] = np.arange(self.sources.size)
-        return port[self.structure.voltage_edges]
-
-    @cached_property
-    def branches(self) -> Branches:
-        """The resistors, except shorts and self-loops."""
-        r = self.resistors
-        first, second, coordinate = self.arrays.first[r], self.arrays.second[r], self.structure.coordinate
-        g = 1.0 / self.arrays.value[r]
-        return Branches(coordinate[first], coordinate[second], self.row[first], self.row[second], g)
-
-    @cached_property
     def resistors(self) -> np.ndarray:
-        """Elements of `branches`."""
+        """The resistors, except shorts and self-loops."""
         r = self.structure.resistors
         return r[self.arrays.first[r] != self.arrays.second[r]]
 
     @cached_property
-    def _held(self) -> Branches:
-        """Resistors at grouped nodes, which voltage sources drive."""
-        last = self.structure.derived.ends.grouped.size
-        return self.branches.subset((self.branches.at_a < last) | (self.branches.at_b < last))
+    def _siemens(self) -> np.ndarray:
+        """Their conductances (r, 1), S."""
+        return 1.0 / self.arrays.value[self.resistors, None]
+
+    @cached_property
+    def _ports(self) -> csr_array:
+        """Incidence of the ports other than voltage sources, whose rows are empty (ports, n + 1 + k)."""
+        first, second = self.arrays.first, self.arrays.second
+        ends = np.append(first[self.sources], self.pairs[:, 0]), np.append(second[self.sources], self.pairs[:, 1])
+        return self._incidence(*ends, ~self.is_voltage)
+
+    @cached_property
+    def _branches(self) -> csr_array:
+        """Incidence of the resistors (r, n + 1 + k)."""
+        r = self.resistors
+        return self._incidence(self.arrays.first[r], self.arrays.second[r], np.ones(r.size, dtype=bool))
+
+    @cached_property
+    def _sizes(self) -> tuple[csr_array, csr_array]:
+        """Both without signs: of resistors, of ports."""
+        return abs(self._branches), abs(self._ports)
+
+    def _incidence(self, first: np.ndarray, second: np.ndarray, there: np.ndarray) -> csr_array:
+        """+1 at the first end of each branch that is ``there``, −1 at the second."""
+        structure, order = self.structure, self.structure.forest.order
+        place, size = np.full(self.arrays.n_nodes, -1), structure.n + 1
+        place[order] = np.arange(size, size + order.size)
+        columns = np.concatenate([column[end] for column in (structure.coordinate, place) for end in (first, second)])
+        rows, signs = np.tile(np.arange(first.size), 4), np.tile(np.repeat([1.0, -1.0], first.size), 2)
+        inside = np.tile(there, 4) & (columns >= 0)
+        entries = signs[inside], (rows[inside], columns[inside])
+        return coo_array(entries, shape=(first.size, size + order.size)).tocsr()
+
+    @cached_property
+    def _held(self) -> tuple[csr_array, csr_array, np.ndarray]:
+        """The trees of fixed voltages: their nodes' offsets o satisfy L o = s V, with the unit lower triangular L, the
+        choice s (k, ports) of the drive at the element to each node's parent, with its sign; and these signs (k,)."""
+        forest, edges = self.structure.forest, self.structure.voltage_edges
+        order = forest.order
+        place = np.full(self.arrays.n_nodes, -1)
+        place[order] = np.arange(order.size)
+        above = place[forest.parent[order]]
+        below = np.flatnonzero(above >= 0)
+        links = coo_array((np.ones(below.size), (below, above[below])), shape=(order.size, order.size))
+        port = np.full(self.arrays.kind.size, -1)
+        port[self.sources] = np.arange(self.sources.size)
+        column, sign = port[edges[forest.edge[order]]], forest.sign[order]
+        driven = np.flatnonzero(column >= 0)
+        drives = coo_array((sign[driven], (driven, column[driven])), shape=(order.size, self.n_ports))
+        return (eye_array(order.size) - links).tocsr(), drives.tocsr(), sign
 
     @cached_property
     def factored(self) -> Factored:
         """The nodal matrix."""
-        return self.solver.factor(self.wiring.branch[self.closed])
-
-    @cached_property
-    def solver(self) -> LinearSolver:
-        """The solver for these resistances."""
-        return self.wiring.pattern.direct(1.0 / self.arrays.value[self.structure.derived.ends.r])
+        siemens = 1.0 / self.arrays.value[self.structure.derived.ends.r]
+        return self.wiring.pattern.direct(siemens).factor(np.arange(0))
 
     @cached_property
     def _rounding(self) -> np.ndarray:
-        """Relative rounding error of a net current to its sum of magnitudes, from the number of its terms (n + 1,)."""
-        n = self.structure.n + 1
-        degree = np.bincount(self.branches.a, minlength=n) + np.bincount(self.branches.b, minlength=n)
-        return EPSILON * (degree + 6.0)
+        """Rounding error of a net current relative to its sum of magnitudes, by the number of terms (n, 1)."""
+        return EPSILON * (np.asarray(self._sizes[0].sum(axis=0))[: self.structure.n, None] + 6.0)
 
     # ------------------------------------------------------------------ responses
     def respond(self, drive: np.ndarray) -> Response:
         """Potentials for the drives (ports, c), V and A."""
-        offset, injected = self._offsets(drive), self._injected(drive)
-        return Response(drive, self._solved(injected - self._taken(offset)), offset, injected)
+        tree, drives, _ = self._held
+        z = self._completed(-(self._ports.T @ drive), _along(tree, drives @ drive))
+        return Response(drive, z, self._branches @ z)
 
     def read(self, response: Response, weight: np.ndarray) -> Reading:
         """Responses of all ports, with a bound on their errors from the residuals of Kirchhoff's current law.
@@ -195,28 +202,20 @@ class PortNetwork:
         An error δ of the potentials with residual currents r changes the response of port p by φ_p · r, where φ_p are
         the potentials at a unit drive of p (reciprocity): Σ_p |φ_p · r| ≤ |r| · ``weight`` for `weights` of the ports.
         """
-        drive, x, offset, injected = response
-        net, size = np.zeros_like(x), np.zeros_like(x)
-        at_net, at_size = np.zeros_like(offset), np.zeros_like(offset)
-        count = self.branches.a.size * x.shape[1]
-        kernel(flows.net_currents, count)(self.branches, x, offset, net, size, at_net, at_size)
-        bound, largest = np.empty((weight.shape[1], x.shape[1])), np.empty((2, x.shape[1]))
-        kernel(flows.weighted_residuals, x.size)(injected, net, size, self._rounding, weight, x, bound, largest)
-        self._add_currents(drive, at_net, at_size)
-        value, magnitude = np.zeros((2, *drive.shape))
-        self._voltages(x, offset, value, magnitude)
-        port = self.tree_port[self.tree_port < self.n_ports]
-        value[port] = self._delivered(at_net)[self.tree_port < self.n_ports]
-        magnitude[port] = self._delivered(at_size, magnitudes=True)[self.tree_port < self.n_ports]
-        flow, volts = largest[0], largest[1] + np.abs(offset).max(axis=0)
-        magnitude = np.maximum(magnitude, WEAK * np.where(self.is_voltage[:, None], flow, volts))
-        return Reading(value, magnitude, SAFETY * bound)
+        (drive, z, drop), (tree, drives, _), n = response, self._held, self.structure.n
+        flow, (of_branches, of_ports) = self._siemens * drop, self._sizes
+        net = self._branches.T @ flow + self._ports.T @ drive
+        size = of_branches.T @ np.abs(flow, out=flow) + of_ports.T @ np.abs(drive)
+        left = np.abs(net[:n]) + self._rounding * size[:n]
+        value = self._ports @ z + drives.T @ _along(tree, net[n + 1 :], beyond=True)
+        magnitude = of_ports @ np.abs(z) + abs(drives).T @ _along(tree, size[n + 1 :], beyond=True)
+        volts = np.abs(z[: n + 1]).max(axis=0) + np.abs(z[n + 1 :]).max(axis=0, initial=0.0)
+        least = WEAK * np.where(self.is_voltage[:, None], size[: n + 1].max(axis=0), volts)
+        return Reading(value, np.maximum(magnitude, least), SAFETY * (weight.T @ left))
 
-    def products(self, one: Response, other: Response, found: np.ndarray) -> None:
-        """Add Σ over columns of Δv Δv' of each resistor to ``found`` (resistors,), V²."""
-        kernel(flows.drop_products, found.size * one.x.shape[1])(
-            self.branches, one.x, one.offset, other.x, other.offset, found
-        )
+    def products(self, one: Response, other: Response) -> np.ndarray:
+        """Σ over columns of Δv Δv' of each resistor (r,), V²."""
+        return np.einsum("rc,rc->r", one.drop, other.drop)
 
     def weights(self, share: np.ndarray) -> np.ndarray:
         """(n, k) bounds on Σ_p share_p |φ_p| at each super-node, each from one response to shares ≥ 0 (ports, k).
@@ -225,102 +224,59 @@ class PortNetwork:
         bounded by the sum of those of its two ends as currents from ground; those of a voltage source within a part
         joined to ground only by resistors lie between −1 and 1 V.
         """
-        first, second = (self.structure.coordinate[end] for end in self.ends)
-        fixed = self.is_voltage & (first == self.structure.n)
-        injected = -self._taken(self._offsets(np.where(fixed[:, None], share, 0.0), magnitudes=True))
-        driven = ~self.is_voltage & (first != second)
-        for end in (first, second):
-            np.add.at(injected, end[driven], share[driven])
-        return self._solved(injected)[:-1] + share[self.is_voltage & ~fixed].sum(axis=0)
+        (tree, drives, _), fixed = self._held, self.is_voltage.copy()
+        at = self.arrays.first[self.sources]
+        fixed[: self.sources.size] &= self.structure.coordinate[at] == self.structure.n
+        offset = _along(tree, abs(drives) @ np.where(fixed[:, None], share, 0.0))
+        z = self._completed(self._sizes[1].T @ share, offset)
+        return z[: self.structure.n] + share[self.is_voltage & ~fixed].sum(axis=0)
 
     def states(self, drive: np.ndarray) -> tuple[np.ndarray, ...]:
         """Potentials, their low-order parts, V (n_nodes, c), currents, A, and drops, V (m, c), of all elements for the
         drives (ports, c), corrected once by the residuals of Kirchhoff's current law."""
-        _, x, offset, injected = self.respond(drive)
-        (kind, first, second, value, _), r, far = self.arrays, self.resistors, self.branches
-        net, at_net = self._net_currents(far, x, offset)
-        change = self._solved(injected - net)
-        at_net += self._net_currents(self._held, change, np.zeros_like(offset))[1]
-        self._add_currents(drive, at_net, np.zeros_like(at_net))
-        current = np.zeros((kind.size, drive.shape[1]))
-        between = (x[far.a] - x[far.b]) + (offset[far.at_a] - offset[far.at_b])
-        current[r] = far.g[:, None] * (between + (change[far.a] - change[far.b]))
-        current[self.structure.voltage_edges] = -self._delivered(at_net)
-        fed = self.sources[~self.is_voltage[: self.sources.size]]
-        current[fed] = drive[: self.sources.size][~self.is_voltage[: self.sources.size]]
-        v, rounding = two_sum(x[self.structure.coordinate], offset[self.row])
-        low = rounding + change[self.structure.coordinate]
+        _, z, drop = self.respond(drive)
+        (kind, first, second, value, n_nodes), r, structure = self.arrays, self.resistors, self.structure
+        n, (tree, _, sign), order = structure.n, self._held, structure.forest.order
+        given = self._ports.T @ drive
+        change = self._completed(-given - self._branches.T @ (self._siemens * drop), np.zeros_like(z[n + 1 :]))
+        current, offset = np.zeros((kind.size, drive.shape[1])), np.zeros((n_nodes, drive.shape[1]))
+        current[r] = self._siemens * (drop + self._branches @ change)
+        voltage = self.is_voltage[: self.sources.size]
+        current[self.sources[~voltage]] = drive[: self.sources.size][~voltage]
+        at_node = (self._branches.T @ current[r] + given)[n + 1 :]
+        edge = structure.voltage_edges[structure.forest.edge[order]]
+        current[edge] = -sign[:, None] * _along(tree, at_node, beyond=True)
+        offset[order] = z[n + 1 :]
+        v, rounding = two_sum(z[structure.coordinate], offset)
+        low = rounding + change[structure.coordinate]
         drop = (v[first] - v[second]) + (low[first] - low[second])
         drop[r] = value[r, None] * current[r]
-        drop[self.structure.voltage_edges] = np.append(drive, np.zeros((1, drive.shape[1])), axis=0)[self.tree_port]
+        drop[structure.voltage_edges] = 0.0
+        drop[self.sources[voltage]] = drive[self.is_voltage]
         return v, low, current, drop
 
-    # ------------------------------------------------------------------ parts of a response
-    def _net_currents(self, branches: Branches, x: np.ndarray, offset: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Currents that resistors draw from super-nodes and from grouped nodes, A."""
-        net, size = np.zeros_like(x), np.zeros_like(x)
-        at_net, at_size = np.zeros_like(offset), np.zeros_like(offset)
-        kernel(flows.net_currents, branches.a.size * x.shape[1])(branches, x, offset, net, size, at_net, at_size)
-        return net, at_net
+    def _completed(self, injected: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        """All potentials for the ``injected`` currents, of which the first n count, A, and offsets (k, c), V."""
+        n = self.structure.n
+        z = np.zeros((n + 1 + len(offset), offset.shape[1]))
+        z[n + 1 :] = offset
+        if n:
+            z[: n + 1] = self.factored.solve((injected - self._between @ offset)[:n])
+        return z
 
-    def _solved(self, injected: np.ndarray) -> np.ndarray:
-        if not self.structure.n:
-            return np.zeros_like(injected)
-        return self.factored.solve(injected[:-1])
+    @cached_property
+    def _between(self) -> csr_array:
+        """Conductances between all nodes and offsets (n + 1 + k, k), S."""
+        scaled = self._branches[:, self.structure.n + 1 :].multiply(self._siemens)
+        return (self._branches.T @ scaled).tocsr()
 
-    def _offsets(self, drive: np.ndarray, magnitudes: bool = False) -> np.ndarray:
-        """Potentials of nodes relative to their super-nodes (grouped + 1, c), V; ``magnitudes`` ignores signs."""
-        forest, row = self.structure.forest, self.row
-        held = np.concatenate([drive, np.zeros((1, drive.shape[1]))])
-        offset = np.zeros((self.structure.derived.ends.grouped.size + 1, drive.shape[1]))
-        for start, stop in zip(forest.level[:-1], forest.level[1:]):
-            nodes = forest.order[start:stop]
-            sign = np.ones(nodes.size) if magnitudes else forest.sign[nodes]
-            step = sign[:, None] * held[self.tree_port[forest.edge[nodes]]]
-            offset[row[nodes]] = offset[row[forest.parent[nodes]]] + step
-        return offset
 
-    def _taken(self, offset: np.ndarray) -> np.ndarray:
-        """Currents (n + 1, c), A, drawn by resistors from super-nodes of potential zero with these offsets."""
-        return self._net_currents(self._held, np.zeros((self.structure.n + 1, offset.shape[1])), offset)[0]
-
-    def _injected(self, drive: np.ndarray) -> np.ndarray:
-        """Currents that current drives inject into super-nodes (n + 1, c), A."""
-        injected = np.zeros((self.structure.n + 1, drive.shape[1]))
-        first, second = self.ends
-        current = ~self.is_voltage & drive.any(axis=1)
-        np.subtract.at(injected, self.structure.coordinate[first[current]], drive[current])
-        np.add.at(injected, self.structure.coordinate[second[current]], drive[current])
-        return injected
-
-    def _add_currents(self, drive: np.ndarray, at_net: np.ndarray, at_size: np.ndarray) -> None:
-        """Currents drawn by current drives from grouped nodes."""
-        current = ~self.is_voltage & drive.any(axis=1)
-        for node, sign in zip(self.ends, (1.0, -1.0)):
-            np.add.at(at_net, self.row[node[current]], sign * drive[current])
-            np.add.at(at_size, self.row[node[current]], np.abs(drive[current]))
-
-    def _voltages(self, x: np.ndarray, offset: np.ndarray, value: np.ndarray, size: np.ndarray) -> None:
-        """Voltages across current sources and pairs."""
-        a, b = (end[~self.is_voltage] for end in self.ends)
-        coordinate, row = self.structure.coordinate, self.row
-        between = x[coordinate[a]] - x[coordinate[b]], offset[row[a]] - offset[row[b]]
-        value[~self.is_voltage] = between[0] + between[1]
-        size[~self.is_voltage] = (
-            np.abs(x[coordinate[a]]) + np.abs(x[coordinate[b]]) + np.abs(offset[row[a]]) + np.abs(offset[row[b]])
-        )
-
-    def _delivered(self, at_net: np.ndarray, magnitudes: bool = False) -> np.ndarray:
-        """Currents of voltage constraints (edges, c), A: what the nodes beyond them draw, accumulated up their trees;
-        ``magnitudes`` ignores signs."""
-        forest, row = self.structure.forest, self.row
-        found = np.zeros((self.structure.voltage_edges.size, at_net.shape[1]))
-        for start, stop in zip(forest.level[-2::-1], forest.level[:0:-1]):
-            nodes = forest.order[start:stop]
-            sign = np.ones(nodes.size) if magnitudes else forest.sign[nodes]
-            found[forest.edge[nodes]] = sign[:, None] * at_net[row[nodes]]
-            np.add.at(at_net, row[forest.parent[nodes]], at_net[row[nodes]])
-        return found
+def _along(tree: csr_array, given: np.ndarray, beyond: bool = False) -> np.ndarray:
+    """Sums of the amounts ``given`` (k, c) to the nodes of trees along their paths, or ``beyond`` each node."""
+    if not given.size:
+        return given
+    found: np.ndarray = spsolve_triangular(tree.T.tocsr() if beyond else tree, given, not beyond, unit_diagonal=True)
+    return found
 
 
 def independent_sources(arrays: CircuitArrays) -> np.ndarray:

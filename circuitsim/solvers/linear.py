@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from circuitsim.errors import ConvergenceError
-from circuitsim.kernels import kernel
 from circuitsim.program import QuadraticProgram
 from circuitsim.program.components import component_labels
 
@@ -136,12 +135,16 @@ class NodalPattern:
 
     @cached_property
     def small_diameter(self) -> bool:
-        """Whether the graph has a small diameter: no small separators."""
+        """Whether breadth-first search from node 0 reaches over half of the nodes, within `LEVELS`, one of them wide
+        (`WIDEST`): the graph then has no small separators."""
+        from scipy.sparse.csgraph import dijkstra
+
         from circuitsim.solvers.laplacian.symbolic import adjacency
 
-        a, b = self.a[: self.resistors], self.b[: self.resistors]
-        ptr, idx = adjacency(self.n, a, b)
-        return bool(kernel(small_diameter, ptr.size)(ptr, idx, LEVELS, WIDEST))
+        graph = adjacency(self.n, self.a[: self.resistors], self.b[: self.resistors])
+        level = dijkstra(graph, unweighted=True, indices=0, limit=LEVELS)
+        nodes = np.bincount(level[level < np.inf].astype(np.int64))
+        return bool(nodes.size <= LEVELS and 2 * nodes.sum() > self.n and nodes.max() > WIDEST * self.n)
 
     def solver(self, g: np.ndarray) -> LinearSolver:
         """The method for conductances ``g`` (r,), S; this and `direct` make the choice."""
@@ -489,27 +492,3 @@ def merged(
     entries = np.concatenate([scaled, scaled, np.ones(k)])
     places = np.concatenate([i, j, diagonal]), np.concatenate([j, i, diagonal])
     return Merged(closed, row, coo_array((entries, places), shape=(k, k)).tocsr(), root, unit)
-
-
-def small_diameter(ptr, idx, levels, widest):
-    """Whether breadth-first search from node 0 reaches over half of the nodes, within ``levels``, one of them wide."""
-    n = ptr.size - 1
-    seen = np.zeros(n, np.bool_)
-    queue = np.empty(n, np.int64)
-    queue[0] = 0
-    seen[0] = True
-    begin, end, most = 0, 1, 1
-    for _ in range(levels):
-        stop = end
-        for k in range(begin, stop):
-            i = queue[k]
-            for p in range(ptr[i], ptr[i + 1]):
-                if not seen[idx[p]]:
-                    seen[idx[p]] = True
-                    queue[end] = idx[p]
-                    end += 1
-        begin = stop
-        most = max(most, end - stop)
-        if end == stop:
-            return 2 * end > n and most > widest * n
-    return False

@@ -3,7 +3,7 @@
 A fill-reducing order; elimination tree, postorder, column counts and supernodes of a symmetric graph, without forming
 the factor; row structure of the supernodes, the list of updates between them, and where each edge's weight goes.
 
-Before any ordering, edge lists become sorted adjacency.
+Before any ordering, edge lists become sorted adjacency (scipy).
 """
 
 from __future__ import annotations
@@ -11,122 +11,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import coo_array, csr_array
 
 from circuitsim._jit import jit
 from circuitsim.kernels import compiled
 from circuitsim.solvers.minimum_degree import minimum_degree
 
 
-@jit()
-def adjacency(n, a, b):
-    """Neighbours of every node, sorted, without ground, loops or repetitions.
+def adjacency(n: int, a: np.ndarray, b: np.ndarray) -> csr_array:
+    """Neighbours of every node: row i, sorted, without ground, loops or repetitions.
 
     Parameters
     ----------
     n : int
         Number of nodes; node ``n`` is ground and leaves no trace here.
-    a, b : ndarray of int64, shape (m,)
+    a, b : (m,) int arrays
         Edge ends, in 0..n.
-
-    Returns
-    -------
-    ptr : ndarray of int64, shape (n + 1,)
-    idx : ndarray of int32, shape (ptr[n],)
-        The neighbours of node i are ``idx[ptr[i]:ptr[i + 1]]``.
     """
-    raw = np.zeros(n + 1, np.int64)
-    for e in range(a.size):
-        if a[e] != b[e] and a[e] < n and b[e] < n:
-            raw[a[e] + 1] += 1
-            raw[b[e] + 1] += 1
-    for i in range(n):
-        raw[i + 1] += raw[i]
-    unsorted = np.empty(raw[n], np.int32)
-    free = raw[:n].copy()
-    for e in range(a.size):
-        i, j = a[e], b[e]
-        if i != j and i < n and j < n:
-            unsorted[free[i]] = j
-            free[i] += 1
-            unsorted[free[j]] = i
-            free[j] += 1
-    # Transposing a symmetric graph leaves it the same and its rows sorted; repeated neighbours then lie side by side.
-    last = np.full(n, -1, np.int64)
-    ptr = np.zeros(n + 1, np.int64)
-    for i in range(n):
-        for p in range(raw[i], raw[i + 1]):
-            j = unsorted[p]
-            if last[j] != i:
-                last[j] = i
-                ptr[j + 1] += 1
-    for i in range(n):
-        ptr[i + 1] += ptr[i]
-        last[i] = -1
-        free[i] = ptr[i]
-    idx = np.empty(ptr[n], np.int32)
-    for i in range(n):
-        for p in range(raw[i], raw[i + 1]):
-            j = unsorted[p]
-            if last[j] != i:
-                last[j] = i
-                idx[free[j]] = i
-                free[j] += 1
-    return ptr, idx
-
-
-@jit()
-def relabel(ptr, idx, order, position):
-    """Adjacency after renaming node ``order[k]`` to k; rows come out unsorted."""
-    n = order.size
-    new_ptr = np.zeros(n + 1, np.int64)
-    new_idx = np.empty(idx.size, np.int32)
-    q = 0
-    for k in range(n):
-        i = order[k]
-        for p in range(ptr[i], ptr[i + 1]):
-            new_idx[q] = position[idx[p]]
-            q += 1
-        new_ptr[k + 1] = q
-    return new_ptr, new_idx
-
-
-@jit()
-def mean_reach(ptr, idx):
-    """Mean of |i − j| over the edges, as a share of the number of nodes: small where neighbours have near numbers."""
-    n = ptr.size - 1
-    reach = 0.0
-    for i in range(n):
-        for p in range(ptr[i], ptr[i + 1]):
-            reach += abs(idx[p] - i)
-    return reach / max(1, n * idx.size)
-
-
-@jit()
-def breadth_first(ptr, idx):
-    """Nodes in breadth-first order, component by component, each from a far end: neighbours come close together."""
-    n = ptr.size - 1
-    queue = np.empty(n, np.int64)
-    seen = np.zeros(n, np.int8)  # how many of the two searches have met the node
-    end = 0
-    for first in range(n):
-        if seen[first] > 0:
-            continue
-        begin = end
-        root = np.int64(first)
-        for search in range(2):
-            queue[begin] = root
-            seen[root] = search + 1
-            get, end = begin, begin + 1
-            while get < end:
-                i = queue[get]
-                get += 1
-                for p in range(ptr[i], ptr[i + 1]):
-                    if seen[idx[p]] == search:
-                        seen[idx[p]] = search + 1
-                        queue[end] = idx[p]
-                        end += 1
-            root = queue[end - 1]
-    return queue
+    inside = (a != b) & (a < n) & (b < n)
+    i, j = a[inside].astype(np.int32), b[inside].astype(np.int32)
+    ends = np.append(i, j), np.append(j, i)
+    return coo_array((np.ones(ends[0].size, dtype=bool), ends), shape=(n, n)).tocsr()
 
 
 FAR = 0.2
@@ -134,53 +39,29 @@ FAR = 0.2
 numberings cost cache misses (a factor of four at half a million nodes) and some fill."""
 
 
-def fill_reducing(ptr: np.ndarray, idx: np.ndarray) -> np.ndarray:
-    """Elimination order of a symmetric graph by approximate minimum degree.
-
-    Parameters
-    ----------
-    ptr, idx : ndarray
-        Sorted adjacency (`adjacency`).
+def fill_reducing(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Elimination order of a graph by approximate minimum degree; parameters as of `predict`.
 
     Returns
     -------
-    ndarray of int64, shape (n,)
+    (n,) int64 array
         ``order[k]`` is the node eliminated k-th.
     """
-    order = compiled(minimum_degree)
-    if mean_reach(ptr, idx) <= FAR:
-        return order(ptr, idx)
-    near = breadth_first(ptr, idx)
-    place = np.empty_like(near)
-    place[near] = np.arange(near.size)
-    return near[order(*relabel(ptr, idx, near, place))]
+    order, graph = compiled(minimum_degree), adjacency(n, a, b)
+    reach = np.abs(graph.indices - np.repeat(np.arange(n), np.diff(graph.indptr)))
+    if not reach.size or reach.mean() <= FAR * n:
+        return order(graph.indptr.astype(np.int64), graph.indices)
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-
-@jit()
-def _sort_lists(n, ptr, values):
-    """Sort the lists of numbers below n all at once, by redistributing them in ascending order of the number."""
-    place = np.zeros(n + 1, np.int64)
-    for v in values:
-        place[v + 1] += 1
-    for v in range(n):
-        place[v + 1] += place[v]
-    owner = np.empty(values.size, np.int32)
-    for s in range(ptr.size - 1):
-        for p in range(ptr[s], ptr[s + 1]):
-            owner[place[values[p]]] = s
-            place[values[p]] += 1
-    free = ptr.copy()
-    q = 0
-    for v in range(n):
-        while q < place[v]:  # by now the end of v's owners
-            values[free[owner[q]]] = v
-            free[owner[q]] += 1
-            q += 1
+    near = reverse_cuthill_mckee(graph, symmetric_mode=True).astype(np.int64)
+    place = np.append(np.argsort(near), n)
+    graph = adjacency(n, place[a], place[b])
+    return near[order(graph.indptr.astype(np.int64), graph.indices)]
 
 
 @jit()
 def supernode_rows(ptr, idx, parent, count, first):
-    """Rows below each (uncut) supernode, sorted.
+    """Rows below each (uncut) supernode.
 
     Returns
     -------
@@ -220,7 +101,6 @@ def supernode_rows(ptr, idx, parent, count, first):
             above = owner[parent[end - 1]]
             sibling[s] = child[above]
             child[above] = s
-    _sort_lists(n, row_ptr, rows)
     return row_ptr, rows
 
 
@@ -413,15 +293,6 @@ def postorder(parent):
         if i >= 0:
             i = sibling[i]
     return post
-
-
-def renumbered(parent: np.ndarray, post: np.ndarray) -> np.ndarray:
-    """The same tree with node ``post[k]`` as k."""
-    place = np.empty(parent.size + 1, np.int32)
-    place[post] = np.arange(parent.size)
-    place[-1] = -1
-    found: np.ndarray = place[parent[post]]
-    return found
 
 
 @jit()
@@ -654,20 +525,24 @@ def predict(n: int, a: np.ndarray, b: np.ndarray) -> Pattern:
         Edge ends. Repeated edges add up, loops are ignored.
     """
     a, b = _ends(n, a, b)
-    ptr, idx = adjacency(n, a, b)
-    order = fill_reducing(ptr, idx)
-    position = np.empty(n, np.int64)
-    position[order] = np.arange(n)
-    new_ptr, new_idx = relabel(ptr, idx, order, position)
-    parent = elimination_tree(new_ptr, new_idx)
+    order = fill_reducing(n, a, b)
+    graph, position = _renumbered(n, a, b, order)
+    parent = elimination_tree(graph.indptr, graph.indices)
     post = postorder(parent)
-    order = order[post]
-    position[order] = np.arange(n)
-    ptr, idx = relabel(ptr, idx, order, position)
-    parent = renumbered(parent, post)
-    count = column_counts(ptr, idx, parent)
+    order, place = order[post], np.append(np.argsort(post), -1)
+    graph, position = _renumbered(n, a, b, order)
+    parent = place[parent[post]].astype(np.int32)
+    count = column_counts(graph.indptr, graph.indices, parent)
     width = count.astype(np.float64)
-    return Pattern(n, a, b, order, position, parent, count, int(count.sum()), float(width @ width), ptr, idx)
+    return Pattern(
+        n, a, b, order, position[:n], parent, count, int(count.sum()), float(width @ width), graph.indptr, graph.indices
+    )
+
+
+def _renumbered(n: int, a: np.ndarray, b: np.ndarray, order: np.ndarray) -> tuple[csr_array, np.ndarray]:
+    """`adjacency` with node ``order[k]`` as k; the number of each node, ground last."""
+    position = np.append(np.argsort(order), n)
+    return adjacency(n, position[a], position[b]), position
 
 
 def analyse(n: int, a: np.ndarray, b: np.ndarray) -> Symbolic:
@@ -679,8 +554,10 @@ def panels(pattern: Pattern, widest: int = WIDEST) -> Symbolic:
     """Supernodes, their rows and all maps the numeric factorisation needs."""
     uncut = supernodes(pattern.parent, pattern.count)
     below_ptr, below = supernode_rows(pattern.ptr, pattern.idx, pattern.parent, pattern.count, uncut)
+    lists = csr_array((np.ones(below.size, dtype=bool), below, below_ptr), shape=(uncut.size - 1, pattern.n))
+    lists.sort_indices()
     first, owner = split_wide(uncut, widest)
-    row_ptr, rows = panel_rows(below_ptr, below, uncut, first, owner)
+    row_ptr, rows = panel_rows(below_ptr, lists.indices, uncut, first, owner)
     offset = np.concatenate(([0], np.cumsum(np.diff(first) * np.diff(row_ptr))))
     begin, target, lo, held_ptr, held, home, above = updates(first, row_ptr, rows)
     edge_ptr, edges, place = place_edges(pattern.a, pattern.b, pattern.position, first, row_ptr, rows, offset, home)
