@@ -6,8 +6,8 @@ response of port p is ∂E/∂d_p: the current of a voltage source, the voltage 
 and ∂K_pq/∂g = Δv_p Δv_q, with the resistor's drops at unit drives of p and of q (Cohn 1950).
 
 Node potentials are sums of a super-node's and of an *offset*, T d for the voltage drives d along the trees of sources.
-With the incidence matrices A of the resistors and C of the other ports on z = (super-nodes, offsets), drops are A z. The
-responses are C z, and of voltage sources the sums Tᵀ of what Aᵀ G A z + Cᵀ d leaves at the nodes.
+With the incidence matrices A of the resistors and C of the other ports on z = (super-nodes, offsets), drops are A z.
+The responses are C z, and of voltage sources the sums Tᵀ of what Aᵀ G A z + Cᵀ d leaves at the nodes.
 """
 
 from __future__ import annotations
