@@ -512,9 +512,10 @@ class BatchSolver:
         v, current = np.zeros((count, n)), np.zeros((count, column.size))
 
         def small(begin: int, end: int) -> None:
-            step = end - begin if self.smooth is None else 1
+            step, memory = end - begin if self.smooth is None else 1, take()
             for s in range(begin, end, step):
-                respond(plan, *columns, self._tangent(column, at, s), into, s, s + step, closed, v, current)
+                respond(*memory, self._tangent(column, at, s), into, s, s + step, closed, v, current)
+            give(memory)
 
         def large(begin: int, end: int) -> None:
             factored, before = None, None
@@ -530,7 +531,7 @@ class BatchSolver:
             for k, (p, r) in enumerate(self.outputs.tolist()):
                 into[:, p] += injected[:, k]
                 into[:, r] -= injected[:, k]
-            (plan, columns), respond = ready.small.plan(), kernel(respond_samples, n * count)
+            take, give, respond = ready.small.take, ready.small.give, kernel(respond_samples, n * count)
             _side_by_side(small, count, n, threads)
         else:
             kind = ready.circuit.arrays().kind

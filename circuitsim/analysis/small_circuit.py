@@ -18,29 +18,36 @@ from circuitsim.certificate import CLEAR, Certificate, largest_at_nodes
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.table import read_only
-from circuitsim.engine.small.active_set import CARRIES, CLEAN, IDLE, MAX_ITERATIONS, ON_LOOP, REFINED, Outcome
-from circuitsim.engine.small.elimination import UPDATES, Plan
+from circuitsim.engine.small.active_set import (
+    CARRIES,
+    CLEAN,
+    IDLE,
+    MAX_ITERATIONS,
+    ON_LOOP,
+    REFINED,
+    Outcome,
+    memory,
+)
+from circuitsim.engine.small.elimination import UPDATES, Plan, plan
 from circuitsim.engine.small.least_norm import share_loops
+from circuitsim.engine.small.pointers import Pinned
 from circuitsim.engine.small.single import (
     ALL,
     LOOPS,
-    MEMORY,
     NO_GUESS,
-    NUMBERS,
     PROVE,
     REST,
-    SIGNED,
-    part,
-    prepare,
     refine_once,
     solve_once,
-    unpack,
 )
 from circuitsim.engine.spanning import resistive_tree
 from circuitsim.engine.tree import path_voltages
 from circuitsim.errors import Problem
 from circuitsim.kernels import NODE, kernel
 from circuitsim.program.components import unchangeable
+
+Memory = tuple[Pinned, np.ndarray, np.ndarray, np.ndarray]
+"""A plan and the memory of one call of its kernels."""
 
 COARSE = 1e-3
 """A voltage below this fraction of the potentials at its ends is computed as a sum of drops instead."""
@@ -89,11 +96,10 @@ class SmallCircuitSolver:
         Tolerance of certificates.
     """
 
-    def __init__(self, circuit: Circuit, tolerance: float, packed: np.ndarray) -> None:
+    def __init__(self, circuit: Circuit, tolerance: float, made: Plan) -> None:
         self.circuit, self.tolerance = circuit, float(tolerance)
         self.value = circuit.arrays().value
-        self._packed = packed
-        self._diode = part(packed, 8)
+        self.plan, self._diode, self._signed = Pinned(made), made.diode, False
         self._nodes = circuit.arrays().n_nodes
         # Layout of the output block of `solve_once`.
         m = self.value.size
@@ -102,7 +108,10 @@ class SmallCircuitSolver:
         self.iterations = end + m + 14
         self.size = self.iterations + 1 + self._diode.size
         # Free workspaces: a call takes one (or makes one) and returns it, so threads never share any.
-        self._spare = [(packed, np.empty(packed[NUMBERS]))]
+        self._spare = list[Memory]()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return small_circuit_solver, (self.circuit, self.tolerance, self._signed)
 
     def solve(
         self, value: np.ndarray, currents: np.ndarray | None = None, free: bool = False
@@ -134,11 +143,11 @@ class SmallCircuitSolver:
             return LazyOperatingPoint(self, out, drops, float(worst))
         return self._uncertified(out, status)
 
-    def _share(self, memory: tuple[np.ndarray, np.ndarray], out: np.ndarray, drops: np.ndarray | None) -> float:
+    def _share(self, memory: Memory, out: np.ndarray, drops: np.ndarray | None) -> float:
         """Choose the currents in loops of diodes, after a refinement if there are ``drops``; returns the largest
         relative residual, infinite on failure."""
         current, state = out[self.currents], out[self.iterations + 1 :]
-        if not share_loops(self.circuit.arrays(), self._diode, part(self._packed, 3), current, state):
+        if not share_loops(self.circuit.arrays(), self._diode, self.plan.members.tree_edge, current, state):
             return np.inf
         worst: float
         if drops is None:
@@ -149,26 +158,21 @@ class SmallCircuitSolver:
 
     def allow_negative_resistors(self) -> None:
         """Permit negative resistances while the energy stays convex."""
-        self._packed[SIGNED] = 1
+        self._signed = True
+        self._spare.clear()
 
-    def plan(self) -> tuple[Plan, tuple[np.ndarray, ...]]:
-        """The plan, and kind, first and second of the elements, as kernels take them."""
-        return unpack(self._packed), tuple(part(self._packed, k) for k in (15, 16, 17))
-
-    def take(self) -> tuple[np.ndarray, np.ndarray]:
-        """A workspace for one call of a kernel (with the plan and factors), not shared with other calls."""
+    def take(self) -> Memory:
+        """The plan, and memory for one call of a kernel (with factors), not shared with other calls."""
         try:
             return self._spare.pop()
         except IndexError:  # all are in use
             return self.memory()
 
-    def memory(self) -> tuple[np.ndarray, np.ndarray]:
-        """A new workspace for calls of a kernel: the plan, no factors yet."""
-        packed = self._packed.copy()
-        packed[packed[MEMORY] :] = 0
-        return packed, np.empty(packed[NUMBERS])
+    def memory(self) -> Memory:
+        """The plan, and new memory for calls of a kernel: no factors yet."""
+        return self.plan, *memory(self.plan.members, self._signed)
 
-    def give(self, memory: tuple[np.ndarray, np.ndarray]) -> None:
+    def give(self, memory: Memory) -> None:
         """Return a workspace for later calls."""
         self._spare.append(memory)
 
@@ -317,12 +321,18 @@ class LazyOperatingPoint(DeferredPoint):
         return circuit.notes if self.unique.all() else (*circuit.notes, nonunique_currents(circuit, self.unique))
 
 
-def small_circuit_solver(circuit: Circuit, tolerance: float) -> SmallCircuitSolver | str:
-    """The plan of a sufficiently small circuit, otherwise the reason why there is none."""
+def small_circuit_solver(circuit: Circuit, tolerance: float, signed: bool = False) -> SmallCircuitSolver | str:
+    """The plan of a sufficiently small circuit, otherwise the reason why there is none; ``signed``: resistances may be
+    negative."""
     kind, first, second, value, n_nodes = circuit.arrays()
     if n_nodes > LARGEST:
         return TOO_LARGE
     # Writable copies, so that the kernels are compiled for one array type only.
     columns = kind.copy(), first.copy(), second.copy(), value.copy()
-    packed = kernel(prepare, n_nodes, NODE)(*columns, n_nodes, np.zeros(n_nodes, dtype=bool), UPDATES)
-    return SmallCircuitSolver(circuit, tolerance, packed) if packed.size else TOO_DENSE
+    made = kernel(plan, n_nodes, NODE)(*columns, n_nodes, UPDATES)
+    if not made.coordinate.size:
+        return TOO_DENSE
+    found = SmallCircuitSolver(circuit, tolerance, made)
+    if signed:
+        found.allow_negative_resistors()
+    return found

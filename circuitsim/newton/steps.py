@@ -30,7 +30,7 @@ from circuitsim.engine.small.active_set import (
 from circuitsim.engine.small.currents import ACCURATE, branch_currents, correct, pendant_nodes
 from circuitsim.engine.small.elimination import substitute
 from circuitsim.engine.small.pointers import kept, pointer
-from circuitsim.engine.small.single import SIGNED, part, take_values, unpack, work_memory
+from circuitsim.engine.small.single import take_values
 from circuitsim.engine.steps import begin, contract_diodes, copy, gather, offsets
 from circuitsim.engine.tree import RESOLUTION
 from circuitsim.models import MODELS
@@ -282,12 +282,12 @@ PATIENT, FAR_OFF = 6, 0.5
 tangents."""
 
 
-def newton_once(packed, numbers, guess, places, role, rows, own, tolerance, out):
-    """The operating point of a packed circuit with smooth devices; `solve_once` is the counterpart without them.
+def newton_once(plan, numbers, work, marks, guess, places, role, rows, own, tolerance, out):
+    """The operating point of a planned circuit with smooth devices; `solve_once` is the counterpart without them.
 
     Parameters
     ----------
-    packed, numbers, guess, out
+    plan, numbers, work, marks, guess, out
         See `circuitsim.engine.small.single.solve_once`; the values of the companion models are overwritten.
     places : (3, s) int array
         Elements of the companion models: conductance, voltage source, current source.
@@ -306,17 +306,14 @@ def newton_once(packed, numbers, guess, places, role, rows, own, tolerance, out)
     worst : float
         Largest relative residual, those of the devices included.
     """
-    packed, numbers, out, own, rows = kept(packed), kept(numbers), kept(out), kept(own), kept(rows)
+    plan, out, own, rows = pointer(plan), kept(out), kept(own), kept(rows)
+    space = pointer(workspace(plan, kept(numbers), kept(work), kept(marks)))
     places, role = kept(places), kept(role)
-    plan = pointer(unpack(packed))
-    marks_of = work_memory(packed)
-    space = pointer(workspace(plan, numbers[plan.resistor.size :], marks_of[0], marks_of[1]))
-    kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
+    kind, first, second = plan.kind, plan.first, plan.second
     m, n = kind.size, plan.coordinate.size
     value, v, current = out[:m], out[m : m + n], out[m + n : 2 * m + n]
     at = 2 * m + n
-    ohms = numbers[: plan.resistor.size]
-    status, _ = take_values(plan, kind, value, ohms, packed[SIGNED] != 0)
+    status, _ = take_values(plan, value, space.ohms, space.signed[0])
     space.stamp[:] = 0
     if status != Outcome.CONVERGED or not begin_at(rows, own):
         return 0, np.inf
@@ -344,7 +341,7 @@ def newton_once(packed, numbers, guess, places, role, rows, own, tolerance, out)
     out[at + 14] = steps
     for d in range(closed.size):
         out[at + 15 + d] = 1.0 if closed[d] else 0.0
-    ohms[:] = 0.0
+    space.ohms[:] = 0.0
     return steps, worst
 
 

@@ -483,11 +483,11 @@ class Worker:
         out = np.empty((n, small.size))
         out[:, :m] = small.value
         out[:, self.places] = values
-        guess, (packed, numbers) = self.nominal.currents, small.memory()
+        guess, memory = self.nominal.currents, small.memory()
         solve = kernel(solve_once, n * small._nodes, NODE)
         status, worst = np.empty(n, np.int64), np.empty(n)
         for s in range(n):
-            status[s], worst[s] = solve(packed, numbers, guess, MAX_ITERATIONS, True, out[s])
+            status[s], worst[s] = solve(*memory, guess, MAX_ITERATIONS, True, out[s])
         good = (status == Outcome.CONVERGED) & (worst <= self.job.tolerance)
         with np.errstate(invalid="ignore", over="ignore"):  # of uncertified samples
             found = self.reader.columns(out[:, small.voltages], out[:, small.currents]) + 0.0

@@ -16,8 +16,8 @@ import numpy as np
 from circuitsim._graphs import Tracks, unite
 from circuitsim.certificate import CLEAR
 from circuitsim.circuit.elements import CURRENT
-from circuitsim.engine.small.elimination import NOWHERE, factorise, lower, substitute
-from circuitsim.engine.small.pointers import pointer, retain
+from circuitsim.engine.small.elimination import NOWHERE, Plan, factorise, lower, substitute
+from circuitsim.engine.small.pointers import kept, pointer
 from circuitsim.engine.steps import (
     RELAXED,
     SETTLED,
@@ -91,6 +91,8 @@ class Workspace(NamedTuple):
     equal: np.ndarray  # the diodes whose ends are equal, where they close loops
     low: np.ndarray  # (n_nodes,): low-order parts of the potentials, V
     pendant: Pendant
+    ohms: np.ndarray  # of plan.resistor at the last solution, Ω
+    signed: np.ndarray  # (1,): whether resistances may be negative
 
 
 def factors(fill, n):
@@ -103,7 +105,7 @@ def workspace_size(plan):
     nodes, n, fill, r = plan.coordinate.size, plan.n, plan.rows.size, plan.resistor.size
     d, f = plan.diode.size, factors(fill, n)
     numbers = r + (f + 2) * (fill + n) + (f + 1) * (fill + n) + (f + 1) * n + 6 * (n + 1) + 7 * nodes + 2 * d
-    return numbers, f + 13 + 8 * n + 5 * d + 6 * nodes, (f + 6) * d + 2 * f + n + 1 + nodes
+    return numbers + r, f + 13 + 8 * n + 5 * d + 6 * nodes, (f + 6) * d + 2 * f + n + 1 + nodes + 1
 
 
 def workspace(plan, numbers, places, marks):
@@ -117,7 +119,12 @@ def workspace(plan, numbers, places, marks):
     rows = reach + (f + 1) * n
     of_nodes = rows + 6 * c
     of_diodes = of_nodes + 7 * nodes
-    x, v, i = numbers[rows:of_nodes].reshape(6, c), numbers[of_nodes:of_diodes].reshape(7, nodes), numbers[of_diodes:]
+    ohms = of_diodes + 2 * d
+    x, v, i = (
+        numbers[rows:of_nodes].reshape(6, c),
+        numbers[of_nodes:of_diodes].reshape(7, nodes),
+        numbers[of_diodes:ohms],
+    )
     held, some = f * d, f * d + 2 * f
     on, other = marks[some : some + 6 * d].reshape(6, d), some + 6 * d
     own = f + 4
@@ -164,14 +171,18 @@ def workspace(plan, numbers, places, marks):
         on[3],
         on[4],
         v[6],
-        Pendant(p[0], p[1], places[f + 3 : f + 4], marks[other + c :], on[5], p[2:]),
+        Pendant(p[0], p[1], places[f + 3 : f + 4], marks[other + c : other + c + nodes], on[5], p[2:]),
+        numbers[ohms:],
+        marks[other + c + nodes :],
     )
 
 
-def fresh(plan):
-    """A separate workspace."""
+def memory(plan: Plan, signed: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The blocks of a new `workspace`; ``signed``: resistances may be negative."""
     numbers, places, marks = workspace_size(plan)
-    return workspace(plan, np.empty(numbers), np.zeros(places, np.int64), np.empty(marks, np.bool_))
+    blocks = np.empty(numbers), np.zeros(places, dtype=np.int64), np.zeros(marks, dtype=bool)
+    blocks[2][-1] = signed
+    return blocks
 
 
 class Outcome(enum.IntEnum):
@@ -532,16 +543,16 @@ def solve_sample(plan, max_iterations, space, closed, v, merged):
     return status, count
 
 
-def constraint_currents(plan, first, second, need, current):
+def constraint_currents(plan, need, current):
     """Currents of the voltage constraints, A, from the leaves of their trees: the residual currents of ``need`` and all
     other branches. Overwrites ``need``.
     """
     for e in range(current.size):
-        need[first[e]] -= current[e]
-        need[second[e]] += current[e]
+        need[plan.first[e]] -= current[e]
+        need[plan.second[e]] += current[e]
     for k in range(plan.tree_node.size - 1, -1, -1):
         u, w, e = plan.tree_parent[k], plan.tree_node[k], plan.tree_edge[k]
-        current[e] = need[w] if first[e] == w else -need[w]
+        current[e] = need[w] if plan.first[e] == w else -need[w]
         need[u] += need[w]
 
 
@@ -564,19 +575,19 @@ def injections(kind, first, second, value, injected):
     return clear
 
 
-def signed_currents(plan, first, second, value, v, injected, flow, current):
+def signed_currents(plan, value, v, injected, flow, current):
     """Branch currents of a linear response: zero sources, diode currents of either sign, external currents."""
-    need = injected.copy()
+    need, first, second = injected.copy(), plan.first, plan.second
     current[:] = 0.0
     for r in range(plan.resistor.size):
         e = plan.resistor[r]
         current[e] = (v[first[e]] - v[second[e]]) / value[e]
     for d in range(flow.size):
         current[plan.diode[d]] = flow[d]
-    constraint_currents(plan, first, second, need, current)
+    constraint_currents(plan, need, current)
 
 
-def respond_samples(plan, kind, first, second, value, injected, begin, end, closed, v, current):
+def respond_samples(plan, numbers, places, marks, value, injected, begin, end, closed, v, current):
     """Linear responses: zero sources, the given diodes as shorts, currents injected into the nodes.
 
     Parameters
@@ -588,12 +599,11 @@ def respond_samples(plan, kind, first, second, value, injected, begin, end, clos
     v, current : (samples, n_nodes), (samples, m) float arrays
         Overwritten: changes of potentials, V, and of the branch currents, A.
     """
-    plan, still = pointer(plan), np.zeros(plan.coordinate.size)
-    memory = fresh(plan)
-    space = pointer(memory)
+    plan = pointer(plan)
+    space = pointer(workspace(plan, kept(numbers), kept(places), kept(marks)))
+    still = np.zeros(plan.coordinate.size)
     take_conductances(plan, value, space)
     for s in range(begin, end):
         copy(closed[s], space.closed)
         solve_active_set(plan, injected[s], still, 0, space, space.closed, v[s], space.flow)
-        signed_currents(plan, first, second, value, v[s], injected[s], space.flow, current[s])
-    retain(memory)
+        signed_currents(plan, value, v[s], injected[s], space.flow, current[s])

