@@ -179,8 +179,10 @@ def _dense(prepared: Prepared) -> bool:
     """Whether the analysis for the large driver predicts that one elimination takes more than `UPDATES` updates."""
     if not FORESEEN < prepared.circuit.arrays().n_nodes <= LARGEST or not prepared.structure.n:
         return False
-    pattern = prepared.wiring.pattern
-    return not prepared.resistances.solver.direct or pattern.symbolic.pattern.flops > FASTER * UPDATES
+    if not prepared.resistances.solver.direct:
+        return True
+    count = prepared.wiring.pattern.symbolic.count
+    return bool(count @ count > FASTER * UPDATES)
 
 
 def _operating_point(

@@ -191,18 +191,10 @@ class Corrections:
 
 def active_blocks(net: Network, on: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Biconnected component of each element that may carry current, and whether it contains a source (m,)."""
-    wiring, every_source = net.resistances.wiring, np.array_equal(net.sources, net.structure.currents)
-    if not every_source or (on.any() and not wiring.one_block):
-        there = (net.ohms > 0.0) | on
-        there[net.fixed] = True
-        there[net.sources] = True
-        edges = np.flatnonzero(there)
-        block = np.full(there.size, -1, dtype=np.int64)
-        block[edges] = block_labels(net.n_nodes, net.first[edges], net.second[edges])
-    elif on.any():
-        block = np.where(on, 0, wiring.blocks)
-    else:
-        block = wiring.blocks
+    there = (net.ohms > 0.0) | on
+    there[net.fixed] = there[net.sources] = True
+    edges, block = np.flatnonzero(there), np.full(there.size, -1, dtype=np.int64)
+    block[edges] = block_labels(net.n_nodes, net.first[edges], net.second[edges])
     fed = np.zeros(block.max(initial=-1) + 2, dtype=bool)
     fed[block[((net.emf != 0.0) | (net.source != 0.0))]] = True
     fed[-1] = False

@@ -14,7 +14,7 @@ from circuitsim.engine.steps import Topology
 from circuitsim.engine.tree import Branches, Tree
 from circuitsim.kernels import MANY
 from circuitsim.program import Structure
-from circuitsim.program.components import block_labels, component_labels
+from circuitsim.program.components import component_labels
 from circuitsim.solvers.linear import Dense, Factored, LinearSolver, NodalPattern, Supernodal
 
 
@@ -234,28 +234,6 @@ class Wiring:
         branch = np.full(self.structure.arrays.kind.size, -1, dtype=np.int64)
         branch[edges] = np.arange(edges.size)
         return branch
-
-    @cached_property
-    def blocks(self) -> np.ndarray:
-        """Biconnected component of each element (m,) while all diodes block; −1 for diodes and self-loops."""
-        structure = self.structure
-        _, first, second, _, n_nodes = structure.arrays
-        there = np.zeros(first.size, dtype=bool)
-        for elements in (structure.resistors, structure.voltage_edges, structure.currents):
-            there[elements] = True
-        edges = np.flatnonzero(there)
-        block = np.full(first.size, -1, dtype=np.int64)
-        block[edges] = block_labels(n_nodes, first[edges], second[edges])
-        return block
-
-    @cached_property
-    def one_block(self) -> bool:
-        """Whether `blocks` is a single one with all nodes, to which any further element belongs."""
-        _, first, second, _, n_nodes = self.structure.arrays
-        inside = self.blocks == 0
-        touched = np.zeros(n_nodes, dtype=bool)
-        touched[first[inside]] = touched[second[inside]] = True
-        return bool(touched.all() and not (self.blocks > 0).any())
 
     def at(self, value: np.ndarray) -> Resistances:
         """What networks with the resistances in the values (m,) of all elements share.

@@ -3,8 +3,7 @@
 Each update sets x_k to p_k = (Σ_j g_kj x_j + currents into k) / Σ_j g_kj, clipped to the bounds of the diodes at k. The
 energy never increases. The fixed point is the minimum where every diode has one end at a fixed potential (layered
 networks). Elsewhere the descent can get stuck: two free nodes joined by a conducting diode block each other while only
-a joint move would lower the energy. The certificate detects this. `sweep` is the readable counterpart of the compiled
-`descend`.
+a joint move would lower the energy. The certificate detects this.
 """
 
 from __future__ import annotations
@@ -94,29 +93,6 @@ def _by_node(n: int, node: np.ndarray, *columns: np.ndarray) -> tuple[np.ndarray
     """The columns sorted by node, and where each of the first n nodes starts."""
     ptr, position = by_node(n + 1, node)
     return ptr[: n + 1], [column[position] for column in columns]
-
-
-def sweep(table: Incidence, x: np.ndarray) -> float:
-    """One sweep over all nodes, in place, in plain numpy. Returns the largest move."""
-    largest = 0.0
-    for k in range(table.current.size):
-        at = slice(table.ptr[k], table.ptr[k + 1])
-        below = slice(table.low_ptr[k], table.low_ptr[k + 1])
-        above = slice(table.high_ptr[k], table.high_ptr[k + 1])
-        lower = np.max(x[table.low[below]] - table.low_bound[below], initial=-np.inf)
-        upper = np.min(x[table.high[above]] + table.high_bound[above], initial=np.inf)
-        total = table.g[at].sum()
-        inflow = (table.g[at] * x[table.neighbour[at]] + table.drive[at]).sum() + table.current[k]
-        if total > 0.0:
-            target = inflow / total
-        else:
-            # Without conductance the energy is linear in x_k: move as far as the diodes allow.
-            target = {1.0: upper, -1.0: lower}.get(float(np.sign(inflow)), x[k])
-        target = min(max(target, lower), upper)
-        if np.isfinite(target):
-            largest = max(largest, abs(target - x[k]))
-            x[k] = target
-    return largest
 
 
 @jit()

@@ -173,32 +173,60 @@ class Dense:
 
     def factor(self, closed: np.ndarray, previous: Factored | None = None) -> DenseFactored:
         """See `LinearSolver.factor`."""
-        pattern, r = self.pattern, self.pattern.resistors
-        unit = unit_of(self.g)
-        a, b = np.append(pattern.a[:r], pattern.a[closed]), np.append(pattern.b[:r], pattern.b[closed])
-        w = np.append(self.g / unit, np.full(closed.size, SHORT))
-        return DenseFactored(closed, factor(pattern.n, a, b, w), unit)
+        w = np.zeros(self.pattern.a.size - self.g.size)
+        w[closed - self.g.size] = SHORT * unit_of(self.g)
+        return replace(self.with_conductances(w), closed=closed)
 
     def with_conductances(self, siemens: np.ndarray, previous: Factored | None = None) -> DenseFactored:
         """The nodal matrix with conductances ``siemens`` (d,), S, in place of all diodes."""
-        pattern, unit = self.pattern, unit_of(self.g)
-        w = np.append(self.g, siemens) / unit
-        return DenseFactored(np.arange(0), factor(pattern.n, pattern.a, pattern.b, w), unit)
+        n, a, b, unit = self.pattern.n, self.pattern.a, self.pattern.b, unit_of(self.g)
+        share, pivot = np.zeros((n, n + 1)), np.zeros(n)
+        np.add.at(share, (np.minimum(a, b), np.maximum(a, b)), np.append(self.g, siemens) / unit)
+        for k in range(n):
+            row = share[k, k + 1 :]
+            pivot[k] = row.sum()
+            if pivot[k] > 0.0:
+                part = row / pivot[k]
+                # Only the part above the diagonal is read again.
+                share[k + 1 :, k + 1 :] += np.multiply.outer(row[:-1], part)
+                share[k, k + 1 :] = part
+        return DenseFactored(np.arange(0), share, pivot, unit)
 
     between = with_conductances
 
 
 @dataclass(frozen=True, eq=False)
 class DenseFactored:
-    """`Factored` of `Dense`."""
+    """`Factored` of `Dense`.
+
+    Attributes
+    ----------
+    closed : int array
+    share : (n, n + 1) float array
+        Row k: the fraction of node k's current that goes to each later node, and (last column) to ground.
+    pivot : (n,) float array
+        Conductance of node k to all later nodes and ground; 0 for the last node of a part not tied to ground, which is
+        held at 0 V and absorbs the part's net current.
+    unit : float
+        Largest conductance, S, by which the others are scaled.
+    """
 
     closed: np.ndarray
-    factor: DenseFactor
+    share: np.ndarray
+    pivot: np.ndarray
     unit: float
 
     def solve(self, current: np.ndarray, accuracy: float = ACCURACY) -> np.ndarray:
         """See `Factored.solve`."""
-        return solve(self.factor, current / self.unit)
+        share, pivot, n = self.share, self.pivot, self.pivot.size
+        flow = np.append(current / self.unit, np.zeros((1, *current.shape[1:])), axis=0)
+        for k in range(n):
+            flow[k + 1 :] += np.multiply.outer(share[k, k + 1 :], flow[k])
+        x = np.zeros_like(flow)
+        for k in range(n - 1, -1, -1):
+            if pivot[k] > 0.0:
+                x[k] = flow[k] / pivot[k] + share[k, k + 1 :] @ x[k + 1 :]
+        return x
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +243,7 @@ class Supernodal:
     @cached_property
     def order(self) -> np.ndarray:
         """The fill-reducing order."""
-        return np.append(self.pattern.symbolic.pattern.order, self.pattern.n)
+        return np.append(self.pattern.symbolic.order, self.pattern.n)
 
     @cached_property
     def _unit(self) -> float:
@@ -250,7 +278,7 @@ class Supernodal:
         """`with_conductances`, for the same ``siemens`` in every call."""
         if self._between and self._between[0] is not None:
             return self._between[0]
-        found = replace(self.with_conductances(siemens), kept=bool(self._between))
+        found = self.with_conductances(siemens)
         self._between[:] = [found if self._between else None]
         return found
 
@@ -259,20 +287,18 @@ class Supernodal:
     ) -> SupernodalFactored:
         from circuitsim.solvers import laplacian
 
-        before, kept = (previous.factor, previous.kept) if isinstance(previous, SupernodalFactored) else (None, False)
-        made = laplacian.factor(self.pattern.symbolic, w, before, recycle=before is not None and not kept)
-        return SupernodalFactored(closed, g, made, self._unit)
+        before = previous.factor if isinstance(previous, SupernodalFactored) else None
+        return SupernodalFactored(closed, g, laplacian.factor(self.pattern.symbolic, w, before), self._unit)
 
 
 @dataclass(frozen=True, eq=False)
 class SupernodalFactored:
-    """`Factored` of `Supernodal`; the memory of a ``kept`` one is not reused."""
+    """`Factored` of `Supernodal`."""
 
     closed: np.ndarray
     g: np.ndarray
     factor: Factor
     unit: float
-    kept: bool = False
 
     def solve(self, current: np.ndarray, accuracy: float = ACCURACY) -> np.ndarray:
         """See `Factored.solve`."""
@@ -328,58 +354,6 @@ class Solver(Protocol):
 
 SHORT = 1e120
 """Conductance of an ideal short in a network scaled so that its largest conductance is 1."""
-
-
-class DenseFactor(NamedTuple):
-    """Factor of a grounded Laplacian of n nodes.
-
-    Attributes
-    ----------
-    share : (n, n + 1) float array
-        Row k: the fraction of node k's current that goes to each later node, and (last column) to ground.
-    pivot : (n,) float array
-        Conductance of node k to all later nodes and ground; 0 for the last node of a part not tied to ground.
-    """
-
-    share: np.ndarray
-    pivot: np.ndarray
-
-
-def factor(n: int, a: np.ndarray, b: np.ndarray, w: np.ndarray) -> DenseFactor:
-    """Eliminate the nodes 0…n−1 of the network with edges a–b of conductance w ≥ 0; index n is ground."""
-    mesh = np.zeros((n, n + 1))
-    swap = a > b
-    low, high = np.where(swap, b, a), np.where(swap, a, b)
-    np.add.at(mesh, (low, high), w)
-    pivot = np.zeros(n)
-    for k in range(n):
-        row = mesh[k, k + 1 :]
-        pivot[k] = row.sum()
-        if pivot[k] > 0.0:
-            share = row / pivot[k]
-            # Only the part above the diagonal is read again.
-            mesh[k + 1 :, k + 1 :] += np.multiply.outer(row[:-1], share)
-            mesh[k, k + 1 :] = share
-    return DenseFactor(mesh, pivot)
-
-
-def solve(factored: DenseFactor, current: np.ndarray) -> np.ndarray:
-    """Potentials (n + 1,) or (n + 1, k), ground's 0 last, for the injected ``current`` (n,) or (n, k).
-
-    The last node of a part not tied to ground is held at 0 V and absorbs the part's net current.
-    """
-    share, pivot = factored
-    n = pivot.size
-    flow = np.zeros((n + 1, *current.shape[1:]))
-    flow[:n] = current
-    for k in range(n):
-        flow[k + 1 :] += np.multiply.outer(share[k, k + 1 :], flow[k])
-    x = np.zeros_like(flow)
-    for k in range(n - 1, -1, -1):
-        if pivot[k] > 0.0:
-            x[k] = flow[k] / pivot[k] + share[k, k + 1 :] @ x[k + 1 :]
-    return x
-
 
 NAME = "conjugate gradients scaled by the diagonal"
 LEVELS = 40

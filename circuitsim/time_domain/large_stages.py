@@ -337,11 +337,12 @@ class LargeStages(Prepared):
         w[between[between >= 0]] = siemens[between >= 0] / unit
         shorts = self.wiring.branch[d]
         w[shorts[shorts >= 0]] = laplacian.SHORT
-        before = same.factor if same is not None else None
-        recycle = False
-        if before is None and len(self._kept) == KEPT:
-            before, recycle = self._kept.pop(0).factor, True
-        made = laplacian.factor(pattern.symbolic, w, before, recycle)
+        before = None
+        if same is not None:
+            before = same.factor._replace(values=same.factor.values.copy(), pivots=same.factor.pivots.copy())
+        elif len(self._kept) == KEPT:
+            before = self._kept.pop(0).factor
+        made = laplacian.factor(pattern.symbolic, w, before)
         if not made.pivots.all():
             return None
         if len(self._kept) == KEPT:
@@ -362,7 +363,7 @@ class LargeStages(Prepared):
         if not tree.inside[d].all():
             return None
         n, coordinate = structure.n, structure.coordinate
-        order, last = np.append(self.wiring.pattern.symbolic.pattern.order, n), np.arange(n + 1)
+        order, last = np.append(self.wiring.pattern.symbolic.order, n), np.arange(n + 1)
         joined = component_labels(n + 1, coordinate[first[d]], coordinate[second[d]])
         last[joined[order]] = order
         root = np.flatnonzero((tree.parent_of == np.arange(n_nodes)) & (coordinate < n))

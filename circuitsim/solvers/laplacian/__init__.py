@@ -6,16 +6,13 @@ edge the weight zero, so one analysis serves every set of conducting diodes.
 
 from circuitsim.solvers.laplacian.factor import SHORT, Factor, factor
 from circuitsim.solvers.laplacian.solve import solve
-from circuitsim.solvers.laplacian.symbolic import Pattern, Symbolic, analyse, panels, predict
+from circuitsim.solvers.laplacian.symbolic import Symbolic, analyse
 
 __all__ = [
     "SHORT",
     "Factor",
-    "Pattern",
     "Symbolic",
     "analyse",
     "factor",
-    "panels",
-    "predict",
     "solve",
 ]

@@ -10,8 +10,7 @@ many registers as the processor needs: eight lanes are one of AVX-512, two of AV
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import llvmlite.binding
 import numpy as np
@@ -319,22 +318,19 @@ def mark_ancestors(above, active):
 #: Weight of an ideal short, for weights scaled to about one. Products of a weight and a share (≤ 1) never exceed the
 #: largest weight, so nothing overflows; the weakest share, 1e-30 / 1e120 times a weight 1e-30, is far from underflow.
 SHORT = 1e120
-#: Weights beyond this could add up to infinity.
-LARGEST = 1e280
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Factor:
+class Factor(NamedTuple):
     """A factored Laplacian.
 
     Attributes
     ----------
     symbolic : Symbolic
-    weights : ndarray, shape (m,)
+    weights : (m,) float array
         The weights it was made from.
-    values : ndarray
+    values : float array
         Shares l_ik of all panels, by columns.
-    pivots : ndarray, shape (n,)
+    pivots : (n,) float array
         In elimination order; zero at one node of each component without a path to ground, whose potential is zero.
     """
 
@@ -343,79 +339,28 @@ class Factor:
     values: np.ndarray
     pivots: np.ndarray
 
-    @property
-    def spent(self) -> bool:
-        """Whether a later factor has taken this one's memory."""
-        return self.values.size == 0
 
-    def __repr__(self) -> str:
-        return f"Factor({self.symbolic!r})"
-
-
-def _checked(symbolic: Symbolic, weights: np.ndarray) -> np.ndarray:
-    weights = np.array(weights, dtype=np.float64)
-    if weights.shape != symbolic.pattern.a.shape:
-        raise ValueError(f"{symbolic.pattern.a.size} weights are needed, not an array of shape {weights.shape}")
-    if weights.size and not (weights.min() >= 0.0 and weights.max() <= LARGEST):
-        raise ValueError(f"weights must lie between 0 and {LARGEST:g}")
-    return weights
-
-
-def _upwards(symbolic: Symbolic, changed: np.ndarray) -> np.ndarray:
-    """Mark the panels of the changed edges and all their ancestors."""
-    active = np.zeros(symbolic.panels, np.bool_)
-    touched = symbolic.panel_of_edge[changed]
-    active[touched[touched >= 0]] = True
-    mark_ancestors(symbolic.above, active)
-    return active
-
-
-def _memory(symbolic: Symbolic, previous: Factor | None, recycle: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Values and pivots to work on: fresh, copied from `previous`, or taken from it."""
-    if previous is None:
-        values = np.empty(symbolic.stored + OVERREAD)
-        values[symbolic.stored :] = 0.0
-        return values, np.empty(symbolic.n)
-    if not recycle:
-        return previous.values.copy(), previous.pivots.copy()
-    values, pivots = previous.values, previous.pivots
-    for name in ("values", "pivots"):
-        object.__setattr__(previous, name, np.empty(0))
-    values.setflags(write=True)
-    pivots.setflags(write=True)
-    return values, pivots
-
-
-def factor(symbolic: Symbolic, weights: np.ndarray, previous: Factor | None = None, recycle: bool = False) -> Factor:
+def factor(symbolic: Symbolic, weights: np.ndarray, previous: Factor | None = None) -> Factor:
     """Factor the Laplacian with these edge weights.
 
     Parameters
     ----------
     symbolic : Symbolic
-    weights : array_like, shape (m,)
-        From 0 to `LARGEST`; zero is an open edge, `SHORT` an ideal connection.
+    weights : (m,) float array
+        Not negative; zero is an open edge, `SHORT` an ideal connection.
     previous : Factor, optional
-        Of the same `symbolic`: only panels that a changed weight can reach are computed again, with the same bits as
-        a factorisation from nothing.
-    recycle : bool
-        Take the memory of `previous`, which cannot be used afterwards; saves a copy as long as the factor.
-
-    Raises
-    ------
-    ValueError
-        Wrong number of weights, a negative, too large or undefined one, or a `previous` of another analysis or
-        already recycled.
+        Of the same `symbolic`, for its memory, so that it cannot be used afterwards: only panels that a changed weight
+        can reach are computed again, with the same bits as a factorisation from nothing.
     """
-    weights = _checked(symbolic, weights)
-    active = np.ones(symbolic.panels, np.bool_)
-    if previous is not None:
-        if previous.symbolic is not symbolic:
-            raise ValueError("previous factor belongs to another symbolic analysis")
-        if previous.spent:
-            raise ValueError("previous factor's memory was recycled for a later one")
-        active = _upwards(symbolic, np.flatnonzero(weights != previous.weights))
-    values, pivots = _memory(symbolic, previous, recycle)
+    panels = symbolic.first.size - 1
+    if previous is None:
+        stored = int(symbolic.offset[-1])
+        values, pivots, active = np.empty(stored + OVERREAD), np.empty(symbolic.order.size), np.ones(panels, np.bool_)
+        values[stored:] = 0.0
+    else:
+        values, pivots, active = previous.values, previous.pivots, np.zeros(panels, np.bool_)
+        touched = symbolic.panel_of_edge[weights != previous.weights]
+        active[touched[touched >= 0]] = True
+        mark_ancestors(symbolic.above, active)
     factor_active(active, symbolic.arrays, weights, values, pivots)
-    for array in (weights, values, pivots):
-        array.setflags(write=False)
     return Factor(symbolic, weights, values, pivots)

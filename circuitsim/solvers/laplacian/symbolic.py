@@ -40,7 +40,7 @@ numberings cost cache misses (a factor of four at half a million nodes) and some
 
 
 def fill_reducing(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Elimination order of a graph by approximate minimum degree; parameters as of `predict`.
+    """Elimination order of a graph by approximate minimum degree; parameters as of `analyse`.
 
     Returns
     -------
@@ -407,50 +407,16 @@ WIDEST = 64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Pattern:
-    """Ordering and predicted cost of a factorisation; cheap even where the factorisation itself is not.
-
-    Attributes
-    ----------
-    n : int
-        Unknowns; index n is ground.
-    a, b : ndarray of int64
-        Edge ends.
-    order, position : ndarray of int64
-        ``order[k]`` is eliminated k-th; ``position`` is its inverse.
-    parent, count : ndarray
-        Elimination tree and column counts (diagonal included, ground not), in elimination order.
-    fill : int
-        Entries of the factor, without relaxation.
-    flops : float
-        Multiplications and additions of the numeric factorisation, without relaxation.
-    """
-
-    n: int
-    a: np.ndarray
-    b: np.ndarray
-    order: np.ndarray
-    position: np.ndarray
-    parent: np.ndarray
-    count: np.ndarray
-    fill: int
-    flops: float
-    ptr: np.ndarray
-    idx: np.ndarray
-
-    def __repr__(self) -> str:
-        return f"Pattern(n={self.n}, edges={self.a.size}, fill={self.fill}, flops={self.flops:.3g})"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class Symbolic:
     """The panels of a factorisation, ready for numbers.
 
     A panel is a set of consecutive columns ``first[t]:first[t+1]`` with one list of rows: its own columns, rows below,
-    and ground last. Its values are stored by columns, ``height × width``, from ``offset[t]``.
+    and ground last. Its values are stored by columns, ``height × width``, from ``offset[t]``. ``order[k]`` is the node
+    eliminated k-th; ``count[k]`` are the entries of its column of the factor, diagonal included, ground not.
     """
 
-    pattern: Pattern
+    order: np.ndarray
+    count: np.ndarray
     first: np.ndarray
     row_ptr: np.ndarray
     rows: np.ndarray
@@ -465,21 +431,6 @@ class Symbolic:
     edges: np.ndarray
     place: np.ndarray
     panel_of_edge: np.ndarray
-
-    @property
-    def n(self) -> int:
-        """Unknowns."""
-        return self.pattern.n
-
-    @property
-    def panels(self) -> int:
-        """Number of panels."""
-        return self.first.size - 1
-
-    @property
-    def stored(self) -> int:
-        """Doubles one numeric factor stores."""
-        return int(self.offset[-1])
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
@@ -498,73 +449,40 @@ class Symbolic:
             self.place,
         )
 
-    def __repr__(self) -> str:
-        return f"Symbolic(n={self.n}, edges={self.pattern.a.size}, panels={self.panels}, stored={self.stored})"
 
-
-def _ends(n: int, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    a = np.ascontiguousarray(a, dtype=np.int64)
-    b = np.ascontiguousarray(b, dtype=np.int64)
-    if a.ndim != 1 or a.shape != b.shape:
-        raise ValueError(f"edge ends must be two equally long vectors, not {a.shape} and {b.shape}")
-    if not 0 <= n < 2**31 - 1:
-        raise ValueError(f"number of nodes {n} out of range")
-    if a.size and (min(a.min(), b.min()) < 0 or max(a.max(), b.max()) > n):
-        raise ValueError(f"edge ends must lie in 0..{n} ({n} is ground)")
-    return a, b
-
-
-def predict(n: int, a: np.ndarray, b: np.ndarray) -> Pattern:
-    """Order the graph and predict the cost of its factorisation.
+def analyse(n: int, a: np.ndarray, b: np.ndarray) -> Symbolic:
+    """Symbolic factorisation of the Laplacian of a graph with ground.
 
     Parameters
     ----------
     n : int
         Unknowns 0..n-1; index n is ground.
-    a, b : array_like of int, shape (m,)
+    a, b : (m,) int arrays
         Edge ends. Repeated edges add up, loops are ignored.
     """
-    a, b = _ends(n, a, b)
+    a, b = np.ascontiguousarray(a, dtype=np.int64), np.ascontiguousarray(b, dtype=np.int64)
     order = fill_reducing(n, a, b)
-    graph, position = _renumbered(n, a, b, order)
+    graph, _ = _renumbered(n, a, b, order)
     parent = elimination_tree(graph.indptr, graph.indices)
     post = postorder(parent)
     order, place = order[post], np.append(np.argsort(post), -1)
     graph, position = _renumbered(n, a, b, order)
     parent = place[parent[post]].astype(np.int32)
     count = column_counts(graph.indptr, graph.indices, parent)
-    width = count.astype(np.float64)
-    return Pattern(
-        n, a, b, order, position[:n], parent, count, int(count.sum()), float(width @ width), graph.indptr, graph.indices
-    )
-
-
-def _renumbered(n: int, a: np.ndarray, b: np.ndarray, order: np.ndarray) -> tuple[csr_array, np.ndarray]:
-    """`adjacency` with node ``order[k]`` as k; the number of each node, ground last."""
-    position = np.append(np.argsort(order), n)
-    return adjacency(n, position[a], position[b]), position
-
-
-def analyse(n: int, a: np.ndarray, b: np.ndarray) -> Symbolic:
-    """Symbolic factorisation of the Laplacian of a graph with ground; parameters as of `predict`."""
-    return panels(predict(n, a, b))
-
-
-def panels(pattern: Pattern, widest: int = WIDEST) -> Symbolic:
-    """Supernodes, their rows and all maps the numeric factorisation needs."""
-    uncut = supernodes(pattern.parent, pattern.count)
-    below_ptr, below = supernode_rows(pattern.ptr, pattern.idx, pattern.parent, pattern.count, uncut)
-    lists = csr_array((np.ones(below.size, dtype=bool), below, below_ptr), shape=(uncut.size - 1, pattern.n))
+    uncut = supernodes(parent, count)
+    below_ptr, below = supernode_rows(graph.indptr, graph.indices, parent, count, uncut)
+    lists = csr_array((np.ones(below.size, dtype=bool), below, below_ptr), shape=(uncut.size - 1, n))
     lists.sort_indices()
-    first, owner = split_wide(uncut, widest)
+    first, owner = split_wide(uncut, WIDEST)
     row_ptr, rows = panel_rows(below_ptr, lists.indices, uncut, first, owner)
     offset = np.concatenate(([0], np.cumsum(np.diff(first) * np.diff(row_ptr))))
     begin, target, lo, held_ptr, held, home, above = updates(first, row_ptr, rows)
-    edge_ptr, edges, place = place_edges(pattern.a, pattern.b, pattern.position, first, row_ptr, rows, offset, home)
-    panel_of_edge = np.full(pattern.a.size, -1, np.int64)
+    edge_ptr, edges, place = place_edges(a, b, position[:n], first, row_ptr, rows, offset, home)
+    panel_of_edge = np.full(a.size, -1, np.int64)
     panel_of_edge[edges] = np.repeat(np.arange(first.size - 1), np.diff(edge_ptr))
     return Symbolic(
-        pattern,
+        order,
+        count,
         first,
         row_ptr,
         rows,
@@ -580,3 +498,9 @@ def panels(pattern: Pattern, widest: int = WIDEST) -> Symbolic:
         place,
         panel_of_edge,
     )
+
+
+def _renumbered(n: int, a: np.ndarray, b: np.ndarray, order: np.ndarray) -> tuple[csr_array, np.ndarray]:
+    """`adjacency` with node ``order[k]`` as k; the number of each node, ground last."""
+    position = np.append(np.argsort(order), n)
+    return adjacency(n, position[a], position[b]), position
