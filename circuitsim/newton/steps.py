@@ -268,6 +268,9 @@ ROUNDING, NOTHING = 1e-4, 1e-90
 """Weight of potentials and currents at a device's ends in the scales of its own voltage and current (at a tolerance of
 1e-9 their rounding may be a thousand times that of doubles); values, V or A, that count as zero: `OPEN` causes such."""
 
+LEAST_CURRENT = 1e-290
+"""Smaller currents of tangents, A, are zero: the linear circuits count them as zero too."""
+
 BEYOND = 1e200
 """Currents and slopes of tangents above this bound lead out of the range of doubles."""
 
@@ -510,7 +513,7 @@ def put_tangents(places, own, value, least):
         flattest = max(LEAST_SLOPE * abs(amperes) / max(abs(volts), 1e-3), least)
         own[CONDUCTANCE, d] = max(own[TOUCH + 3, d], flattest)
         value[places[0, d]] = 1.0 / own[CONDUCTANCE, d]
-        value[places[1, d]], value[places[2, d]] = volts, amperes
+        value[places[1, d]], value[places[2, d]] = volts, amperes if abs(amperes) > LEAST_CURRENT else 0.0
 
 
 def move_tangents(places, first, second, own, value, v):
