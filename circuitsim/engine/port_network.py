@@ -5,7 +5,7 @@ ports (V, A) the minimum energy of the circuit, E(d) = min ½ Σ g Δv² + Σ I 
 response of port p is ∂E/∂d_p: the current of a voltage source, the voltage across a current source. So K is symmetric,
 and ∂K_pq/∂g = Δv_p Δv_q, with the resistor's drops at unit drives of p and of q (Cohn 1950).
 
-Node potentials are sums of a super-node's and of an *offset*, T d for the voltage drives d along the trees of sources.
+Node voltages are sums of a super-node's and of an *offset*, T d for the voltage drives d along the trees of sources.
 With the incidence matrices A of the resistors and C of the other ports on z = (super-nodes, offsets), drops are A z.
 The responses are C z, and of voltage sources the sums Tᵀ of what Aᵀ G A z + Cᵀ d leaves at the nodes.
 """
