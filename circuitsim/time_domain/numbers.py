@@ -214,6 +214,8 @@ class ExactDirections(Directions):
         Of the elementary elements' values; of sources with a waveform the factor on it.
     steps : list of Stepped
         One per name; without names one without a step.
+    moves : (p,) bool array
+        Whether it has one: initial values have none.
     """
 
     def __init__(self, origin: Origin, names: Sequence[str]) -> None:
@@ -235,6 +237,8 @@ class ExactDirections(Directions):
             raise refused(names[j], "is zero, and its change adds a resistance")
         self.elementary[self.inductors] = np.diagonal(self.mutual, 0, 1, 2).T
         self.steps = [self._step(j) for j in range(p)]
+        changes = self.elementary, self.mutual.T, self.ohms, self.thresholds
+        self.moves = np.asarray(np.vstack([own.reshape(-1, p) for own in changes]).any(axis=0))
 
     def _step(self, j: int) -> Stepped:
         problem, supply, (vt, vh) = self.problem, self.problem.supply(), self.thresholds[:, :, j]

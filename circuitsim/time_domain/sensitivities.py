@@ -316,11 +316,14 @@ def exact_sensitivities(
     initial = STEP * of.states(before)
     timed = [own for own in functionals if not isinstance(own, EventTime)]
     quantities = {own.quantity: branch_weights(result, own.quantity) for own in timed}
-    found = list[np.ndarray]()
-    for k in range(0, len(of.steps), TOGETHER):
-        own = slice(k, k + TOGETHER)
-        run = Sensitivities(origin, segments, result.stop, of.steps[own], functionals, quantities, strict=True)
-        run.run(initial[own])
-        found.append(run.values)
-    whole = np.hstack(found)
-    return whole[:, 0].real.copy(), whole[:, : len(names)].imag / STEP
+    moving = np.flatnonzero(of.moves)
+    alike = [moving[k : k + TOGETHER] for k in range(0, moving.size, TOGETHER)]
+    found = np.zeros((len(functionals), len(of.steps)), complex)
+    for own in (*alike, np.flatnonzero(~of.moves)):
+        # Numbers that move nothing but initial states share their matrices.
+        steps = [of.steps[j] for j in own.tolist() if of.moves[j] or j == own[0]]
+        if steps:
+            run = Sensitivities(origin, segments, result.stop, steps, functionals, quantities, strict=True)
+            run.run(initial[own])
+            found[:, own] = run.values
+    return found[:, 0].real.copy(), found[:, : len(names)].imag / STEP

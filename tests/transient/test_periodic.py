@@ -65,7 +65,7 @@ def test_a_rectifier_as_after_a_thousand_periods() -> None:
     assert mean == pytest.approx(500.0 * measure(found, "m AVG i(L1)").value, rel=1e-12)
 
 
-BUFFERED = "t\nV1 a 0 SIN(2 10 50)\nE1 in 0 a 0 1\nR1 in out 1k\nC1 out 0 {capacitance}\n.end\n"
+BUFFERED = "t\nV1 a 0 SIN(2 10 50)\nE1 in 0 a 0 1\nR1 in out 1k\nC1 out 0 {capacitance}\nC0 in 0 0\n.end\n"
 PEAK = (
     "t\nV1 a 0 SIN(0 10 1k)\nRs a in 10\nD1 in out DM\nC1 out 0 1u\nRL out 0 {load}\n.model DM D(IS=4n N=1.9)\n.end\n"
 )
