@@ -135,6 +135,14 @@ def of_elements(circuit: Circuit, inner: Circuit, conducting: np.ndarray, capaci
     return Linearized(circuit, expanded(circuit), arrays, laws, ())
 
 
+def carriers(circuit: Circuit, expansion: Expansion, k: int) -> list[tuple[int, float]]:
+    """The elementary elements that carry the current of element ``k``, with its sign in them."""
+    device = circuit.devices.get(k)
+    if device is None:
+        return [(k, 1.0)]
+    return [(expansion.parts[k][part], sign) for part, sign in device.entering(device.expand())]
+
+
 class Entries(NamedTuple):
     """A matrix as unsummed terms, because sums of admittances at a node round: rows, columns and values (t,)."""
 
@@ -197,8 +205,8 @@ class SmallSignalEquations(NamedTuple):
     sources : RightSide
         From the amplitudes of sources to b.
     memory : (k, size) sparse array
-        Pᵀ, where A₁ = P diag(storages) Pᵀ. For coupled inductors with the inductances M = Uᵀ D U its rows are those of
-        U, in the equations of their currents.
+        Pᵀ, where A₁ = P diag(storages) Pᵀ, if ``factored``. For coupled inductors with the inductances M = Uᵀ D U its
+        rows are those of U, in the equations of their currents.
     storages : (k,) float array
         C of capacitors, −L of inductors, −D of coupled ones, F and H.
     elements : (k,) int array
@@ -274,7 +282,7 @@ def small_signal_equations(
     UsageError
         Couplings of other elements, out of range, or that store negative energy.
     """
-    from scipy.sparse import csr_matrix, vstack
+    from scipy.sparse import csr_matrix
 
     arrays, circuit = linear.arrays, linear.expansion.circuit
     kind, first, second, value, _ = arrays
@@ -287,31 +295,26 @@ def small_signal_equations(
     factor = Pairs.of(np.where(np.isnan(gain), 1.0, gain))
     constant = Entries(eq.row, eq.column, Pairs.of(eq.share).times(factor).over(Pairs.of(under)))
 
-    def vectors(row: np.ndarray, column: np.ndarray, entry: np.ndarray, count: int) -> csr_matrix:
-        inside = (column >= 0) & ~np.isin(column, eq.pinned - 1)
-        return csr_matrix((entry[inside], (row[inside], column[inside])), shape=(count, eq.size))
-
-    def currents(at: np.ndarray) -> csr_matrix:
-        return vectors(np.arange(at.size), eq.own[at], np.ones(at.size), at.size)
-
     plates, inductors = np.flatnonzero(kind == CAPACITOR), np.flatnonzero(kind == INDUCTOR)
     coupled = windings.inductors
-    inductors = inductors[~np.isin(inductors, coupled)]
-    ends, signs = np.append(first[plates], second[plates]) - 1, np.repeat([1.0, -1.0], plates.size)
-    drops = vectors(np.tile(np.arange(plates.size), 2), ends, signs, plates.size)
-    memory, storages = vstack([drops, currents(inductors)], "csr"), np.append(value[plates], -value[inductors])
+    alone = inductors[~np.isin(inductors, coupled)]
+    turns, inductance = np.eye(coupled.size), value[coupled]
+    if ideal or factored:
+        turns, inductance = windings.turns, windings.inductance
+    winding, turned = np.nonzero(turns)
+    k, begin = np.arange(plates.size + inductors.size), plates.size + alone.size
+    row = np.concatenate([k[: plates.size], k[:begin], begin + winding])
+    column = np.concatenate([first[plates] - 1, second[plates] - 1, eq.own[alone], eq.own[coupled[turned]]])
+    entry = np.concatenate([np.repeat([1.0, -1.0], plates.size), np.ones(alone.size), turns[winding, turned]])
+    inside = (column >= 0) & ~np.isin(column, eq.pinned - 1)
+    memory = csr_matrix((entry[inside], (row[inside], column[inside])), shape=(k.size, eq.size))
+    storages = np.concatenate([value[plates], -value[alone], -inductance])
     stored = [Entries.of(memory, storages)]
-    if coupled.size:
-        turned = csr_matrix(csr_matrix(windings.turns) @ currents(coupled))
-        memory, storages = vstack([memory, turned], "csr"), np.append(storages, -windings.inductance)
-        if ideal or factored:
-            stored.append(Entries.of(turned, -windings.inductance))
-        else:
-            a, b = (np.array([circuit.element_index(pair[k]) for pair in couplings]) for k in (0, 1))
-            henries, factors = Pairs.of(value), Pairs.of(-np.array(list(couplings.values())))
-            mutual = Entries(eq.own[a], eq.own[b], henries.at(a).times(henries.at(b)).root().times(factors))
-            stored += [Entries.of(currents(coupled), -value[coupled])]
-            stored += [mutual, mutual.transposed()]
+    if coupled.size and not (ideal or factored):
+        a, b = (np.array([circuit.element_index(pair[k]) for pair in couplings]) for k in (0, 1))
+        henries, factors = Pairs.of(value), Pairs.of(-np.array(list(couplings.values())))
+        mutual = Entries(eq.own[a], eq.own[b], henries.at(a).times(henries.at(b)).root().times(factors))
+        stored += [mutual, mutual.transposed()]
     return SmallSignalEquations(
         linear,
         eq,
@@ -320,7 +323,7 @@ def small_signal_equations(
         right_side(arrays, law_arrays(linear.laws), eq),
         memory,
         storages,
-        np.concatenate([plates, inductors, coupled]),
+        np.concatenate([plates, alone, coupled]),
         ideal,
     )
 
@@ -509,6 +512,7 @@ __all__ = [
     "Linearized",
     "SmallSignalEquations",
     "Solution",
+    "carriers",
     "linearized",
     "of_elements",
     "phasors",

@@ -28,13 +28,14 @@ from circuitsim.errors import ConvergenceError, UnboundedError, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
 from circuitsim.netlist.deck import Deck
-from circuitsim.program.components import spanning_forest
+from circuitsim.program.components import component_labels
 from circuitsim.program.precise import Pairs
 from circuitsim.small_signal.deck import amplitudes, asked
 from circuitsim.small_signal.equations import (
     EXACT,
     SmallSignalEquations,
     Solution,
+    carriers,
     linearized,
     phasors,
     small_signal_equations,
@@ -358,10 +359,9 @@ def _check_parts(system: SmallSignalEquations, inner: np.ndarray, hertz: float, 
 def _outside(system: SmallSignalEquations, inner: np.ndarray) -> np.ndarray:
     """Currents of the circuit's own elements; for a device those into its first terminal."""
     linear, circuit = system.linear, system.linear.circuit
-    found: Any = inner[: len(circuit)].copy()
-    for k, parts in linear.expansion.parts.items():
-        device = circuit.devices[k]
-        found[k] = sum(sign * inner[parts[p]] for p, sign in device.entering(device.expand()))
+    found = inner[: len(circuit)].copy()
+    for k in linear.expansion.parts:
+        found[k] = sum(sign * inner[part] for part, sign in carriers(circuit, linear.expansion, k))
     return np.asarray(found)
 
 
@@ -563,7 +563,7 @@ class _Spectrum:
     def __init__(self, system: SmallSignalEquations, live: np.ndarray) -> None:
         self.system, self.live, self.centre = system, live, _shift(system, live)
         arrays = system.linear.arrays
-        self.states, self.zeros = _states(system, live)
+        self.states, self.zeros = _states(system)
         self.passive = not system.linear.laws and not (arrays.value[arrays.kind == RESISTOR] < 0.0).any()
         self.passive = self.passive and not (arrays.value[system.elements] < 0.0).any()
         self.lossless = self.passive and not (arrays.value[arrays.kind == RESISTOR] > 0.0).any()
@@ -618,24 +618,9 @@ class _Spectrum:
             return pole, float(bounds[own])
         return complex(found[nearest]), float(errors[nearest])
 
-    @staticmethod
-    def _balanced(response: np.ndarray, off: np.ndarray) -> tuple[np.ndarray, float]:
-        """A similar matrix, and the norm of its rounding error plus errors ``off`` of its entries, for the best of some
-        diagonal scalings between none and the one that balances rows and columns."""
-        from scipy.linalg import lapack
-
-        scale = (lapack.zgebal if np.iscomplexobj(response) else lapack.dgebal)(response, scale=1, permute=0)[3]
-        found: list[tuple[np.ndarray, float]] = []
-        for power in (0.0, 0.25, 0.5, 0.75, 1.0):
-            own = np.exp2(np.round(power * np.log2(scale)))
-            ratio = own / own[:, None]
-            made = response * ratio
-            found.append((made, BACKWARD * len(own) * float(np.linalg.norm(made)) + float(np.linalg.norm(off * ratio))))
-        return min(found, key=lambda own: own[1])
-
     def _near(self, shift: complex) -> _View:
         """The poles as resolved by one shift."""
-        from scipy.linalg import eig
+        from scipy.linalg import eig, lapack
 
         # Symmetric scaling by |D|^½ balances capacitances and inductances.
         storages = self.system.storages[self.live]
@@ -644,7 +629,10 @@ class _Spectrum:
         response = np.sign(storages)[:, None] * (root[:, None] * inner * root)
         off = root[:, None] * off * root
         response[np.abs(response) <= off] = 0.0  # balancing would amplify rounding
-        response, wrong = self._balanced(response, off)
+        scale = (lapack.zgebal if np.iscomplexobj(response) else lapack.dgebal)(response, scale=1, permute=0)[3]
+        ratio = scale / scale[:, None]
+        response, off = response * ratio, off * ratio
+        wrong = BACKWARD * root.size * float(np.linalg.norm(response)) + float(np.linalg.norm(off))
         mu, left, right = eig(response, left=True)
         # |δμ| ≤ ‖δR‖ / |yᴴ x| for unit vectors (Wilkinson, 1965).
         condition = 1.0 / np.maximum(np.abs((left.conj() * right).sum(axis=0)), 1e-300)
@@ -723,7 +711,7 @@ def _shift(system: SmallSignalEquations, live: np.ndarray) -> float:
     return float(np.exp(np.log(rates).mean()))
 
 
-def _states(system: SmallSignalEquations, live: np.ndarray) -> tuple[int | None, int]:
+def _states(system: SmallSignalEquations) -> tuple[int | None, int]:
     """The number of states, and of those at s = 0, from the topology alone; None and 0 with controlled sources or ideal
     couplings.
 
@@ -733,26 +721,20 @@ def _states(system: SmallSignalEquations, live: np.ndarray) -> tuple[int | None,
     """
     if system.linear.laws or system.ideal:
         return None, 0
-    arrays = system.linear.arrays
-    kind, n = arrays.kind, arrays.n_nodes
-    places = system.elements[live]
-    capacitors, inductors = places[kind[places] == CAPACITOR], places[kind[places] == INDUCTOR]
+    kind, first, second, value, n = system.linear.arrays
     idle = np.zeros(kind.size, dtype=bool)
     idle[system.elements] = system.storages == 0.0
-    shorts = np.flatnonzero(
-        (kind == VOLTAGE) | (idle & (kind == INDUCTOR)) | ((kind == RESISTOR) & (arrays.value == 0.0))
-    )
-    others = np.flatnonzero(
-        (kind != CURRENT) & ~np.isin(np.arange(kind.size), inductors) & ~(idle & (kind == CAPACITOR))
-    )
+    capacitor, inductor = ((kind == own) & ~idle for own in (CAPACITOR, INDUCTOR))
+    short = (kind == VOLTAGE) | (idle & (kind == INDUCTOR)) | ((kind == RESISTOR) & (value == 0.0))
+    rest = (kind != CURRENT) & (kind != CAPACITOR) & ~inductor
 
-    def joined(*edges: np.ndarray) -> np.ndarray:
-        return spanning_forest(n - 1, arrays.first, arrays.second, np.concatenate(edges))
+    def rank(edges: np.ndarray) -> int:
+        """Number of edges of a forest."""
+        return n - int(np.unique(component_labels(n, first[edges], second[edges])).size)
 
-    free = int(np.isin(capacitors, joined(shorts, capacitors)).sum())
-    free += int((~np.isin(inductors, joined(others, inductors))).sum())
-    loops = int((~np.isin(inductors, joined(shorts, inductors))).sum())
-    cuts = int(np.isin(capacitors, joined(np.setdiff1d(others, capacitors), inductors, capacitors)).sum())
+    inductors, every = int(inductor.sum()), rank(rest | capacitor | inductor)
+    free = rank(short | capacitor) - rank(short) + inductors - every + rank(rest | capacitor)
+    loops, cuts = inductors - rank(short | inductor) + rank(short), every - rank(rest | inductor)
     return free, loops + cuts
 
 

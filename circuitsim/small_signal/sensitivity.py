@@ -43,6 +43,7 @@ from circuitsim.program.components import spanning_forest
 from circuitsim.small_signal.equations import (
     SmallSignalEquations,
     Solution,
+    carriers,
     of_elements,
     small_signal_equations,
     solution_at,
@@ -464,7 +465,7 @@ def _weights(probe: Probe, point: OperatingPoint, near: SmallSignal) -> tuple[fl
         raise UsageError(f"{probe} has no derivatives: the current is not unique at the operating point")
     current, drop = float(point.currents[k]), float(point.drops[k])
     share = 1.0 if probe.kind == "i" else drop
-    for e, sign in _carriers(circuit, k):
+    for e, sign in carriers(circuit, expanded(circuit), k):
         weights.currents[e] += share * sign
     if probe.kind == "p":
         first, second = circuit.arrays().first[k], circuit.arrays().second[k]
@@ -472,15 +473,6 @@ def _weights(probe: Probe, point: OperatingPoint, near: SmallSignal) -> tuple[fl
         weights.potentials[second] -= current
         return current * drop, weights, {k: share}
     return current, weights, {k: share}
-
-
-def _carriers(circuit: Circuit, k: int) -> list[tuple[int, float]]:
-    """The elementary elements that carry the current of element ``k``."""
-    device = circuit.devices.get(k)
-    if device is None:
-        return [(k, 1.0)]
-    places = expanded(circuit).parts[k]
-    return [(places[p], sign) for p, sign in device.entering(device.expand())]
 
 
 def _linear(probe: Probe | Formula) -> Probe:
@@ -630,18 +622,24 @@ def transfer_function(
         [(output, input_source)] = stated
     circuit = circuit_at_operating_point(source, tolerance, [input_source])
     probe, k = output_and_input(circuit, output, input_source)
-    kind = circuit.arrays().kind
-    tested, by = _tested(circuit, k, probe)
-    at_input = Probe("i", circuit.names[k]) if kind[k] == VOLTAGE else _across(circuit, k)
-    at_output = probe
+    held, of_current = circuit.arrays().kind[k] == VOLTAGE, probe.kind == "i"
+    at_input = Probe("i", circuit.names[k]) if held else Probe("v", circuit[k].first, circuit[k].second)
+    # What varies is the input, and the output's source, or one of 0 A out of the output's first node.
+    tested, name = circuit, probe.first if of_current else TEST
+    if not of_current:
+        while name in circuit:
+            name += "_"
+        tested = circuit.with_values({})
+        tested.current_source(name, probe.first, probe.second or "0", 0.0)
+    varied = (k, "V" if held else "A"), (tested.element_index(name), "V" if of_current else "A")
+    value, names = tested.arrays().value, tested.names
+    by = [DependsOn(names[at], float(value[at]), unit, Change(((at, 1.0),))) for at, unit in varied]
     point = solve(tested, tolerance=tolerance)
     numbers = Numbers.of(by, elementary_point(point).circuit.arrays().kind.size)
-    found = derivatives(point, [probe, at_input, at_output], numbers)
-    from_input = _resistance(found, 1, 0, kind[k] == VOLTAGE)
-    from_output = _resistance(found, 2, 1, probe.kind == "i")
-    unit = f"{probe.unit}/{by[0].unit}"
+    found = derivatives(point, [probe, at_input], numbers)
     gain = TwoSided(float(found.below[0, 0]), float(found.above[0, 0]))
-    return Transfer(str(probe), circuit.names[k], gain, unit, from_input, from_output, found.point)
+    resistances = _resistance(found, 1, 0, held), _resistance(found, 0, 1, of_current)
+    return Transfer(str(probe), circuit.names[k], gain, f"{probe.unit}/{by[0].unit}", *resistances, found.point)
 
 
 def output_and_input(circuit: Circuit, output: str, input_source: str) -> tuple[Probe, int]:
@@ -667,29 +665,6 @@ def _readable(probe: Probe, circuit: Circuit) -> bool:
     if probe.kind == "v":
         return True
     return probe.kind == "i" and circuit.arrays().kind[circuit.element_index(probe.first)] == VOLTAGE
-
-
-def _tested(circuit: Circuit, k: int, probe: Probe) -> tuple[Circuit, list[DependsOn]]:
-    """The circuit with a source of 0 A out of the output's first node, and the varied parameters: the input, that
-    source, or the voltage source whose current is the output."""
-    value = circuit.arrays().value
-    first = DependsOn(circuit.names[k], float(value[k]), (circuit[k].kind.startswith("v") and "V") or "A", _one(k))
-    if probe.kind == "i":
-        e = circuit.element_index(probe.first)
-        return circuit, [first, DependsOn(probe.first, float(value[e]), "V", _one(e))]
-    copy, name = circuit.with_values({}), TEST
-    while name in circuit:
-        name += "_"
-    copy.current_source(name, probe.first, probe.second or "0", 0.0)
-    return copy, [first, DependsOn(name, 0.0, "A", _one(len(copy) - 1))]
-
-
-def _one(k: int) -> Change:
-    return Change(((k, 1.0),))
-
-
-def _across(circuit: Circuit, k: int) -> Probe:
-    return Probe("v", circuit[k].first, circuit[k].second)
 
 
 def _resistance(found: Sensitivity, output: int, by: int, held: bool) -> TwoSided:

@@ -11,8 +11,7 @@ import os
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from functools import lru_cache, partial
-from itertools import chain
+from functools import lru_cache, partial, reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -516,7 +515,7 @@ TASKS, LARGEST = 256, 64
 
 
 class Block(NamedTuple):
-    """The quantities (n, q) of a block, their moments with the variables', failures, the largest residual."""
+    """The quantities (n, q) of samples, their moments with the variables', failures, the largest residual."""
 
     values: np.ndarray
     moments: Moments
@@ -571,7 +570,7 @@ def montecarlo(
     progress : callable, optional
         Called with the number of samples done and the total.
     rows : callable, optional
-        Called with the names of the quantities and their values (n, q) in each block, in order, for keeping them.
+        Called with the names of the quantities and their values (n, q) in each task, in order, for keeping them.
     checkpoint : path, optional
         A folder for finished blocks of samples: the same call resumes after them.
 
@@ -608,14 +607,13 @@ def montecarlo(
     job = pickle.dumps(Job(circuit, spread.names, " ".join(names), tolerance), 5)
     nominal = worker_of(job).nominal
     summary = Summary(len(probes), len(spread.variables), wanted, of_specification)
-    run = (job, spread, seed, latin, samples)
-    journal = None if checkpoint is None else Journal(Path(checkpoint), run, _encoded, _decoded)
     blocks = -(-samples // BLOCK)
     size = max(1, min(blocks // TASKS, LARGEST))
+    run = (job, spread, seed, latin, samples, size)
+    journal = None if checkpoint is None else Journal(Path(checkpoint), run, _encoded, _decoded)
     tasks = [range(first, min(first + size, blocks)) for first in range(0, blocks, size)]
-    draw: Callable[[range], list[Block]] = partial(draw_blocks, job, spread, seed, latin, samples)
-    found = computed(draw, tasks, workers, executor, journal)
-    for block in chain.from_iterable(found):
+    draw: Callable[[range], Block] = partial(draw_blocks, job, spread, seed, latin, samples)
+    for block in computed(draw, tasks, workers, executor, journal):
         summary.add(block)
         if rows is not None:
             rows(names, block.values)
@@ -633,33 +631,27 @@ def _canonical(quantity: str, circuit: Circuit) -> str:
     return str(found[0])
 
 
-def _encoded(blocks: list[Block]) -> dict[str, np.ndarray]:
-    """The blocks of a task as arrays."""
-    arrays = {"failures": np.array([b.failures for b in blocks])}
-    arrays["worst"] = np.array([b.worst for b in blocks])
-    arrays["values"] = np.concatenate([b.values for b in blocks])
-    for name in Moments._fields:
-        arrays[name] = np.array([getattr(b.moments, name) for b in blocks])
-    return arrays
+def _encoded(block: Block) -> dict[str, np.ndarray]:
+    """The block of a task as arrays."""
+    found = {**block._asdict(), **block.moments._asdict()}
+    del found["moments"]
+    return {name: np.asarray(own) for name, own in found.items()}
 
 
-def _decoded(arrays: dict[str, np.ndarray]) -> list[Block]:
-    """The blocks of `_encoded`."""
-    blocks = []
-    columns = [arrays[name] for name in ("failures", "worst", *Moments._fields)]
-    values = np.split(arrays["values"], np.cumsum(arrays["size"][:-1]))
-    for own, failures, worst, size, *moments in zip(values, *columns):
-        blocks.append(Block(own, Moments(int(size), *moments), int(failures), float(worst)))
-    return blocks
+def _decoded(arrays: dict[str, np.ndarray]) -> Block:
+    """The block of `_encoded`."""
+    size, *moments = (arrays[name] for name in Moments._fields)
+    return Block(arrays["values"], Moments(int(size), *moments), int(arrays["failures"]), float(arrays["worst"]))
 
 
-def draw_blocks(job: bytes, spread: Spread, seed: int, latin: bool, samples: int, blocks: range) -> list[Block]:
+def draw_blocks(job: bytes, spread: Spread, seed: int, latin: bool, samples: int, blocks: range) -> Block:
     """Compute some blocks of a run, in any process."""
-    worker, found = worker_of(job), []
+    worker, found = worker_of(job), list[Block]()
     for block in blocks:
         x = deviations(spread, seed, block, min(BLOCK, samples - block * BLOCK), latin)
         solved = worker.solve(spread.values(x))
         there = ~np.isnan(solved.values).any(axis=1)
         y = solved.values[there]
         found.append(Block(y, Moments.of(y, x[there]), solved.failures, solved.worst))
-    return found
+    values, moments, failures, worst = zip(*found)
+    return Block(np.concatenate(values), reduce(Moments.plus, moments), sum(failures), max(worst))
