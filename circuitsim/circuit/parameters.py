@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
 from circuitsim.circuit.dynamics import NONE, SwitchLaw
@@ -115,4 +116,11 @@ def parameter_values(circuit: Circuit) -> dict[str, float]:
     return found
 
 
-__all__ = ["COUPLING", "HELD", "SWITCH", "Parameter", "Sort", "parameter", "parameter_values"]
+def matching(circuit: Circuit, pattern: str, known: Iterable[str]) -> list[str]:
+    """Known names that match a pattern with wildcards ``*`` and ``?``; ``R*`` means elements, for parameters of devices
+    contain a dot."""
+    own = pattern.lower().replace("[", "[[]")
+    return [name for name in known if fnmatchcase(name.lower(), own) and ("." in own or name in circuit)]
+
+
+__all__ = ["COUPLING", "HELD", "SWITCH", "Parameter", "Sort", "matching", "parameter", "parameter_values"]

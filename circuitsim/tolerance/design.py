@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from itertools import chain, combinations, product
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from circuitsim.analysis.probes import Probe, Reader, parse_probes
 from circuitsim.analysis.solve import circuit_at_operating_point, prepared
 from circuitsim.arguments import listed, numbers, real, refused, table
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.parameters import parameter_values
+from circuitsim.circuit.parameters import matching, parameter_values
 from circuitsim.circuit.source import analysis, circuit_of
 from circuitsim.errors import NoSteadyStateError, UsageError
 from circuitsim.formats.result import Result, proof
@@ -432,12 +431,10 @@ def _bounds(
     found, values = dict[str, tuple[float, float]](), parameter_values(circuit)
     for patterns, ends in given.items():
         for pattern in patterns.split():
-            # R* means elements; names of parameters of devices contain a dot.
-            known = [*circuit.names, *(name for name in values if "." in pattern and name not in circuit)]
-            matching = [name for name in known if fnmatchcase(name.lower(), pattern.lower())]
-            if not matching:
+            names = matching(circuit, pattern, dict.fromkeys([*circuit.names, *values]))
+            if not names:
                 raise UsageError(f"nothing is called {pattern!r}: {ADJUSTABLE}")
-            for name in matching:
+            for name in names:
                 found[name] = _ends(circuit, name, values.get(name), ends)
     if not found:
         raise UsageError("nothing to adjust: name elements, for instance --adjust 'R*'")

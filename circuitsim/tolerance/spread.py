@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ from circuitsim.analysis.solve import circuit_at_operating_point
 from circuitsim.arguments import POSITIVE, QUANTITIES, listed, table
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.parameters import parameter_values
+from circuitsim.circuit.parameters import matching, parameter_values
 from circuitsim.circuit.source import analysis, circuit_of
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import STEADY, Deck, columns_of, warn_of_time
@@ -279,27 +278,24 @@ def spread_of(circuit: Circuit, tolerances: Sequence[Tolerance], deck: Deviation
         random function of the deck.
     """
     values = parameter_values(circuit)
-    known = list(values)
-    lower = [name.lower() for name in known]
-    own: dict[int, Tolerance] = {}
-    lots: list[tuple[Tolerance, list[int]]] = []
+    own, lots = dict[str, Tolerance](), list[_Row]()
     for tolerance in tolerances:
-        found = _matched(circuit, tolerance, values, known, lower)
+        found = [name for name in matching(circuit, tolerance.names, values) if values[name] or not tolerance.relative]
+        if not found:
+            raise UsageError(f"--tol {tolerance}: it matches no element or parameter with a nonzero value")
         if tolerance.lot:
-            lots.append((tolerance, found))
+            lots.append(_row(values, f"{tolerance.names} (lot)", tolerance, found))
         else:
             own |= dict.fromkeys(found, tolerance)
-    order = {name: p for p, name in enumerate(known)}
-    stated = _of_deck(circuit, deck, {known[k] for k in own}) if deck is not None else []
+    order = {name: p for p, name in enumerate(values)}
+    stated = [] if deck is None else _of_deck(circuit, deck, own)
     single = [row for row in stated if len(row.effects) == 1]
-    single += [_row(values, known[k], own[k], [known[k]]) for k in own]
+    single += [_row(values, name, tolerance, [name]) for name, tolerance in own.items()]
     rows = sorted(single, key=lambda row: order[next(iter(row.effects))])
-    rows += [row for row in stated if len(row.effects) > 1]
-    rows += [_row(values, f"{t.names} (lot)", t, [known[k] for k in members]) for t, members in lots]
+    rows += [*(row for row in stated if len(row.effects) > 1), *lots]
     if not rows:
         raise UsageError("no tolerance: give at least one, for instance --tol 'R*=1%', or write tol=1% in the deck")
-    touched = {name for row in rows for name in row.effects}
-    names = tuple(name for name in known if name in touched)
+    names = tuple(sorted({name for row in rows for name in row.effects}, key=order.__getitem__))
     column = {name: p for p, name in enumerate(names)}
     place = [column[name] for row in rows for name in row.effects]
     own_row = [k for k, row in enumerate(rows) for _ in row.effects]
@@ -318,26 +314,12 @@ def spread_of(circuit: Circuit, tolerances: Sequence[Tolerance], deck: Deviation
     return spread
 
 
-def _matched(
-    circuit: Circuit, tolerance: Tolerance, values: Mapping[str, float], known: Sequence[str], lower: Sequence[str]
-) -> list[int]:
-    """Positions of the numbers that a tolerance names."""
-    pattern = re.sub(r"\[", "[[]", tolerance.names.lower())
-    found = [k for k, name in enumerate(lower) if fnmatchcase(name, pattern)]
-    # R* means elements; parameters of devices contain a dot.
-    found = [k for k in found if ("." in tolerance.names) or known[k] in circuit]
-    found = [k for k in found if not tolerance.relative or values[known[k]] != 0.0]
-    if not found:
-        raise UsageError(f"--tol {tolerance}: it matches no element or parameter with a nonzero value")
-    return found
-
-
 def _row(values: Mapping[str, float], name: str, tolerance: Tolerance, members: Sequence[str]) -> _Row:
     effects = {one: abs(values[one]) if tolerance.relative else 1.0 for one in members}
     return _Row(name, tolerance.amount, tolerance.distribution, effects)
 
 
-def _of_deck(circuit: Circuit, deck: Deviations, replaced: set[str]) -> list[_Row]:
+def _of_deck(circuit: Circuit, deck: Deviations, replaced: Mapping[str, Tolerance]) -> list[_Row]:
     """The variables of the deck's own tolerances and random functions."""
     if deck.refused:
         raise UsageError(
