@@ -24,30 +24,23 @@ MOVED = {
     "circuitsim train --tol": "use `--tolerance`",
     "circuitsim tran --dask": "use `--workers N`; `circuitsim sweep` of the deck's .tran and .step takes --dask",
     "circuitsim warm-up --only": "leave it out: one run warms all kernels",
-    "circuitsim.batched": "kept",
-    "circuitsim.effective_matrix": "kept",
     "circuitsim.elements.current_by_current": "use `Circuit.cccs`",
     "circuitsim.elements.current_by_voltage": "use `Circuit.vccs`",
     "circuitsim.elements.ideal_amplifier": "use `Circuit.opamp`",
     "circuitsim.elements.ideal_transformer": "use `Circuit.transformer`",
     "circuitsim.elements.voltage_by_current": "use `Circuit.ccvs`",
     "circuitsim.elements.voltage_by_voltage": "use `Circuit.vcvs`",
-    "circuitsim.ir_drop": "kept; also `circuitsim solve --drops`",
     "circuitsim.learning.Estimator": "use `circuitsim.learning.Rule`",
-    "circuitsim.load": "kept: it gives the deck, which is a circuit and has the analyses of its file",
-    "circuitsim.prepared": "kept",
     "circuitsim.netlist.read_deck_text": "use `circuitsim.loads`",
     "circuitsim.read_deck": "use `circuitsim.load`, which gives the deck",
     "circuitsim.steady_state_periodic": "use `circuitsim.steady_state`",
-    "circuitsim.transfer_function": "kept",
-    "circuitsim.waveform_gradient": "kept",
 }
 """Old spelling → replacement. Commands and options as typed, ``COMMAND`` for any command, Python names with their
-module; ``kept`` still exists."""
+module."""
 
 
 def hint(old: str) -> str | None:
-    """The replacement of ``old``, as a sentence; None if ``old`` never existed or still exists.
+    """The replacement of ``old``, as a sentence; None if there is none.
 
     >>> hint("circuitsim forms")
     'circuitsim forms was removed: see the table in docs/dialects.md'

@@ -39,6 +39,8 @@ _NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]+))?
 _RKM = re.compile(r"([+-]?)([0-9]+)(meg|[rkmgtuµμnpf])([0-9]+)[^\W\d_]*", re.IGNORECASE)
 _REST = re.compile(r"[\w.+-]*")
 _PREFIXES = ("y", "z", "a", "f", "p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E", "Z", "Y")
+UNSCALED = ("dB", "°", "°C")
+"""Units without SI prefixes."""
 
 
 class Quantity(Enum):
@@ -213,10 +215,10 @@ def exact(value: float) -> str:
 
 
 def format_quantity(value: float, unit: str = "", digits: int = 6) -> str:
-    """``value`` for display, with an SI prefix (``M`` is mega here, unlike in SPICE).
+    """``value`` for display, with an SI prefix (``M`` is mega here, unlike in SPICE) except before `UNSCALED`.
 
-    >>> format_quantity(4.7e6, "Ω"), format_quantity(0.0, "V"), format_quantity(-2.5e-10, "A")
-    ('4.7 MΩ', '0 V', '-250 pA')
+    >>> format_quantity(4.7e6, "Ω"), format_quantity(0.0, "V"), format_quantity(-2.5e-10, "A"), format_quantity(0.02, "°")
+    ('4.7 MΩ', '0 V', '-250 pA', '0.02 °')
 
     Parameters
     ----------
@@ -235,7 +237,7 @@ def format_quantity(value: float, unit: str = "", digits: int = 6) -> str:
     if value == 0 or not math.isfinite(value):
         return f"{value:g} {unit}".rstrip()
     rounded = float(f"{value:.{digits}g}")
-    power = math.floor(math.log10(abs(rounded)) / 3 + 1e-12)
+    power = 0 if unit in UNSCALED else math.floor(math.log10(abs(rounded)) / 3 + 1e-12)
     if not -8 <= power <= 8:
         return f"{rounded:.{digits}g} {unit}".rstrip()
     scaled = float(f"{rounded}e{-3 * power}") if "e" not in repr(rounded) else rounded / 10.0 ** (3 * power)

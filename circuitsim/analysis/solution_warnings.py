@@ -109,7 +109,7 @@ def several(point: OperatingPoint, other: OperatingPoint) -> Problem:
     """The warning of a second operating point, with the node that differs most, preferably one of the deck itself."""
     away = np.abs(point.voltages - other.voltages)
     own = np.array(["." not in name for name in point.circuit.node_names])
-    if (away[own] > SAME * away.max()).any():
+    if (away[own] > SAME * np.abs(other.voltages[own]).max()).any():
         away = np.where(own, away, 0.0)
     k = int(np.argmax(away))
     name = point.circuit.node_names[k]
@@ -117,7 +117,7 @@ def several(point: OperatingPoint, other: OperatingPoint) -> Problem:
         "several",
         f"there are several operating points: v({name}) is {point.voltages[k]:.6g} V here and "
         f"{other.voltages[k]:.6g} V in another",
-        hint="start= (or a sweep) chooses the branch",
+        hint=".ic, start= (--start FILE of solve) or a sweep chooses the branch",
         names=[name],
     )
 

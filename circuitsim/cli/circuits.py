@@ -71,7 +71,7 @@ SEVERITY = (0, 3, 2, 1, 130)
     """\
 Runs .op, .dc, .step, .tran with .meas and .four, .ac, .tf and .sens in the order of the deck, or the
 operating point of a deck without any. If one fails, the others still run; the exit code is the worst.
-Long tables are shortened on the terminal only.
+Long tables are shortened; --output writes them whole.
 
 examples:
   circuitsim run netlists/boost-converter.cir

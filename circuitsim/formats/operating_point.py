@@ -41,8 +41,7 @@ def as_raw(point: Mapping[str, Any]) -> str:
 
 def as_table(point: Mapping[str, Any]) -> str:
     """The operating point as text: potentials, branches, power and the certificate."""
-    lines = [point["title"]] if point["title"] else []
-    lines += ["", *_nodes(point), "", *_branches(point), ""]
+    lines = [point["title"].lstrip("* "), "", *_nodes(point), "", *_branches(point), ""]
     if not all(branch["unique"] for branch in point["branches"].values()):
         lines += ["* not unique: the smallest currents that satisfy Kirchhoff's current law", ""]
     if any(branch.get("kink") for branch in point["branches"].values()):

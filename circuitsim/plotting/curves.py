@@ -56,23 +56,20 @@ class Panel(NamedTuple):
     columns: list[str]
 
 
-def panels_of(columns: Iterable[tuple[str, str]]) -> list[Panel]:
-    """The panels of columns (name, unit).
+def panels_of(columns: Iterable[tuple[str, str]], most: int) -> list[Panel]:
+    """The panels of columns (name, unit), up to `PANELS`, each of at most ``most`` columns.
 
     Voltages come first, then currents and powers. Each other column (an expression, a measurement) has a panel of its
-    own, up to `PANELS`.
+    own.
 
-    >>> [panel.columns for panel in panels_of([("i(R1)", "A"), ("v(a)", "V"), ("gain", ""), ("v(b)", "V")])]
+    >>> [panel.columns for panel in panels_of([("i(R1)", "A"), ("v(a)", "V"), ("gain", ""), ("v(b)", "V")], 4)]
     [['v(a)', 'v(b)'], ['i(R1)'], ['gain']]
     """
-    shared = {own.unit: Panel(own.label, own.unit, []) for own in Quantity}
-    others = []
-    for name, unit in columns:
-        if unit in shared:
-            shared[unit].columns.append(name)
-        else:
-            others.append(Panel(name, unit, [name]))
-    return [*(panel for panel in shared.values() if panel.columns), *others][:PANELS]
+    given = list(columns)
+    same = {own: [name for name, unit in given if unit == own.unit] for own in Quantity}
+    found = [Panel(q.label, q.unit, all_[k : k + most]) for q, all_ in same.items() for k in range(0, len(all_), most)]
+    units = {own.unit for own in Quantity}
+    return [*found, *(Panel(name, unit, [name]) for name, unit in given if unit not in units)][:PANELS]
 
 
 CURVES = 200
@@ -86,9 +83,11 @@ def plot_sweep(sweep: Any) -> Figure:
     ----------
     sweep : Sweep
     """
-    panels = panels_of((name, sweep.units[name]) for name in sweep.columns)
-    figure, stack = stacked(sweep.title, 7.5, [3.5] * len(panels))
     (fast, x), *slow = ((name, values.reshape(-1, sweep.shape[0])) for name, values in sweep.axes.items())
+    columns = ((name, sweep.units[name]) for name in sweep.columns)
+    styles = [*STYLES] if slow else ["-"] * len(sweep.columns)
+    panels = panels_of(columns, len(styles))
+    figure, stack = stacked(sweep.title, 7.5, [3.5] * len(panels))
     colours = family(slow[0][1][:, 0]) if slow else [None]
     note = f"as {slow[0][0]} grows" if slow else ""
     lost: dict[str, None] = {}
@@ -101,7 +100,7 @@ def plot_sweep(sweep: Any) -> Figure:
                 if slow and not np.isfinite(y).any():
                     lost[at] = None
                     continue
-                style |= {"color": colours[row], "linestyle": STYLES[number % len(STYLES)] if slow else "-"}
+                style |= {"color": colours[row], "linestyle": styles[number]}
                 ends = np.flatnonzero(jumps[row])
                 axes.plot(
                     np.insert(x[row], ends, np.nan),
@@ -140,7 +139,7 @@ def plot_waveforms(heading: str, table: Table, conduction: Spans) -> Figure:
     """
     time, *waves = (np.asarray(column) for column in table.columns)
     curves = dict(zip(table.header[1:], waves))
-    panels = panels_of(list(zip(table.header, table.units))[1:])
+    panels = panels_of(list(zip(table.header, table.units))[1:], len(waves))
     strips = conduction[:STRIPS]
     heights = [3.4] * len(panels) + ([0.7 + 0.18 * len(strips)] if strips else [])
     figure, axes = stacked(heading, 8.0, heights, True)
@@ -200,28 +199,32 @@ def plot_bode(name: str, table: Table, varied: tuple[str, np.ndarray] | None = N
     varied : (str, (runs,) float array), optional
         What is varied between runs, and its values, which set the colours.
     """
-    figure, (magnitude, phase) = stacked(name, 8.0, [3.0, 3.0], True)
     frequency = np.asarray(table.columns[0])
     colours = [None] if varied is None else family(varied[1])
     many = len(table.header) // (3 * len(colours))
+    styles = ["-"] * many if varied is None else [*STYLES]
+    figure, stack = stacked(name, 8.0, [3.0, 3.0] * min(-(-many // len(styles)), PANELS // 2), True)
+    pairs = [*zip(stack[::2], stack[1::2])]
     for k in range(1, len(table.header), 3):
-        decibels, drawn = np.asarray(table.columns[k + 1]), np.isfinite(table.columns[k + 1])
+        drawn = np.isfinite(table.columns[k + 1])
         label = plain(table.header[k]) + ("" if drawn.any() else " = 0")
         run, quantity = divmod(k // 3, many)
-        how: dict[str, Any] = {"linewidth": 1.3, "color": colours[run]}
-        how["linestyle"] = "-" if varied is None else STYLES[quantity % len(STYLES)]
-        magnitude.plot(frequency, np.where(drawn, decibels, np.nan), label=label, **how)
-        phase.plot(frequency, np.where(drawn, table.columns[k + 2], np.nan), **how)
+        group, style = divmod(quantity, len(styles))
+        how: dict[str, Any] = {"linewidth": 1.3, "color": colours[run], "linestyle": styles[style]}
+        for magnitude, phase in pairs[group : group + 1]:
+            magnitude.plot(frequency, table.columns[k + 1], label=label, **how)
+            phase.plot(frequency, np.where(drawn, table.columns[k + 2], np.nan), **how)
     if frequency[-1] >= 10.0 * frequency[0] > 0.0:
-        phase.set_xscale("log")
-    magnitude.set_ylabel("magnitude, dB", color=INK)
-    phase.set_ylabel("phase, °", color=INK)
-    measured(phase.xaxis, "frequency", "Hz")
-    phase.yaxis.set_major_locator(_degrees())
-    # d(20 log10 |x|) = 20 / ln 10 d|x| / |x|, d(arg x) = 180 / π |dx| / |x|.
-    widen(magnitude.yaxis, 20.0 / math.log(10.0) * ROUNDING, 1.0)
-    widen(phase.yaxis, math.degrees(ROUNDING), 1.0)
-    for axes in (magnitude, phase):
+        stack[-1].set_xscale("log")
+    measured(stack[-1].xaxis, "frequency", "Hz")
+    for magnitude, phase in pairs:
+        magnitude.set_ylabel("magnitude, dB", color=INK)
+        phase.set_ylabel("phase, °", color=INK)
+        phase.locator_params(axis="y", nbins=10, steps=[1, 1.5, 3, 4.5, 9, 10])
+        # d(20 log10 |x|) = 20 / ln 10 d|x| / |x|, d(arg x) = 180 / π |dx| / |x|.
+        widen(magnitude.yaxis, 20.0 / math.log(10.0) * ROUNDING, 1.0)
+        widen(phase.yaxis, math.degrees(ROUNDING), 1.0)
+    for axes in stack:
         name_curves(axes, "", "", "" if varied is None else f"as {varied[0]} grows")
     return figure
 
@@ -320,8 +323,3 @@ def plot_lines(lines: Sequence[Line], settings: Mapping[str, Any]) -> Figure:
     figure.legend(named.values(), named, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
     return figure
 
-
-def _degrees() -> object:
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(steps=[1, 1.5, 3, 4.5, 9, 10])

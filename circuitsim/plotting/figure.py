@@ -27,8 +27,7 @@ ROUNDING = 1e-9
 INK, FAINT = "#30343b", "#8a919c"
 BLUE, RED, CYAN = "#3b6ea5", "#b4413c", "#17becf"
 """Colours of data; of limits and poles; of pads."""
-STYLES = ("-", "--", ":", "-.")
-STROKES = ("solid", "dashed", "dotted", "dash-dotted")
+STYLES = {"-": "solid", "--": "dashed", ":": "dotted", "-.": "dash-dotted"}
 """Line styles of the quantities in a family of curves, whose colours show the varied value."""
 DISTINCT = 10
 """Maximum number of curves in a panel with distinct colours."""
@@ -181,15 +180,16 @@ def name_curves(axes: Axes, name: str, unit: str, note: str = "") -> None:
         for line, colour in zip(curves, family(np.arange(len(curves)))):
             line.set_color(colour)
     how: dict[str, Any] = {"fontsize": 7, "transform": axes.transAxes}
+    low, high = axes.get_ylim()
     if len(curves) > NAMED:
         styles = {str(line.get_label()).partition("  ")[0]: str(line.get_linestyle()) for line in curves}
-        names = [name + f" ({STROKES[STYLES.index(style)]})" * (len(styles) > 1) for name, style in styles.items()]
+        names = [name + f" ({STYLES[style]})" * (len(styles) > 1) for name, style in styles.items()]
         what = f" of {', '.join(names)}" if len(names) <= len(STYLES) else ""
         words = f"{len(curves)} curves{what}, dark to light {note or 'in their order'}"
         box = {"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.0}
         axes.text(0.01, 0.97, plain(words), va="top", bbox=box, **how)
+        axes.set_ylim(low, high + 0.1 * (high - low))  # the words are above the curves
         return
-    low, high = axes.get_ylim()
     values = [np.asarray(line.get_ydata(), dtype=float) for line in curves]
     last = [float(y[np.isfinite(y)][-1]) if np.isfinite(y).any() else low for y in values]
     order = sorted(range(len(curves)), key=last.__getitem__)

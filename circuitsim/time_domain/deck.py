@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from circuitsim.analysis.switching import Switch, switches_of
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
-from circuitsim.circuit.waveforms import PiecewiseLinear, Waveform, check_cycles
+from circuitsim.circuit.waveforms import Waveform, check_cycles
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import STARTUP, Deck, InitialValues, Transient, grid_of
 from circuitsim.netlist.functional import FollowingSources
@@ -82,9 +82,9 @@ def setting(
     circuit, following = deck.with_sources() if elaborated is None else elaborated
     if cards and cards[0].uic:
         initial = _stated(circuit, following) | dict(initial or {})
-    waves, switches = _moving(circuit, following, grid), _abrupt(circuit, following)
     if cards and cards[0].startup:
-        waves |= _turned_on(circuit, waves)
+        following = _turned_on(circuit, following)
+    waves, switches = _moving(circuit, following, grid), _abrupt(circuit, following)
     following.over_time().check_frozen(waves)
     begin = cards[0].start if cards and cards[0].start < grid.stop else 0.0
     start = None if initial is None else dict(initial)
@@ -176,12 +176,13 @@ def _longest(waves: Mapping[str, Waveform]) -> float:
     return min((wave.longest for wave in waves.values() if isinstance(wave, FormulaOfTime)), default=math.inf)
 
 
-def _turned_on(circuit: Circuit, waves: Mapping[str, Waveform]) -> dict[str, Waveform]:
-    """Sources without time functions, ramped up as by LTspice's ``startup``."""
+def _turned_on(circuit: Circuit, following: FollowingSources) -> FollowingSources:
+    """The sources with those without time functions ramped up as by LTspice's ``startup``."""
     code, _, _, values = circuit.columns()
-    constant = [k for k in range(len(circuit)) if code[k] in (VOLTAGE, CURRENT) and k not in circuit.laws]
-    found = {circuit.names[k]: PiecewiseLinear([0.0, STARTUP], [0.0, values[k]]) for k in constant}
-    return {name: wave for name, wave in found.items() if name not in waves}
+    found = following.of(circuit)
+    sources = {k for k in range(len(circuit)) if code[k] in (VOLTAGE, CURRENT)} - {*circuit.laws, *following.formulas}
+    found.waves = {k: Card("pwl", (0.0, 0.0, STARTUP, values[k])) for k in sources} | following.waves
+    return found
 
 
 def _abrupt(circuit: Circuit, following: FollowingSources) -> dict[str, Switch]:

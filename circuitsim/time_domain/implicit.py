@@ -627,6 +627,10 @@ class Implicit:
             end = math.nextafter(target, 0.0) if count == 1 else None
             try:
                 step, late = attempt(length, end, inside=self.companion.at_once is not None), 0.0
+                off, after, beyond = judged(step)
+                if after is not None and off <= 1.0:
+                    length, late, step = self._located(attempt, at, now, step, target)
+                    off, after, beyond = judged(step)
             except BranchEnds:
                 if length <= NOISE * self._end and not self.parasitic:
                     raise ConvergenceError(
@@ -639,10 +643,6 @@ class Implicit:
                     raise
                 want = LEAST * length
                 continue
-            off, after, beyond = judged(step)
-            if after is not None and off <= 1.0:
-                length, late, step = self._located(attempt, at, now, step, target)
-                off, after, beyond = judged(step)
             if off <= 1.0 and not step.inside:
                 step = with_inside(self.companion, moving, begin, step)
                 off, after, beyond = judged(step)

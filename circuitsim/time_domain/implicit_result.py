@@ -122,7 +122,8 @@ class ImplicitResult(TransientResult):
     errors : (2, m) float array, or None
         The same error of each element's voltage, V, and current, A.
     warnings : tuple of Problem
-        One of the kind ``accuracy`` where the error exceeds the accuracy or is unknown.
+        Of the kind ``several`` if the run begins at one of several operating points, of the kind ``accuracy`` where the
+        error exceeds the accuracy or is unknown.
     run : Implicit
     begun : Start
     """
@@ -168,15 +169,16 @@ class ImplicitResult(TransientResult):
     @cached_property
     def warnings(self) -> tuple[Problem, ...]:  # type: ignore[override]
         """See `ImplicitResult`."""
-        found = self.difference
+        found, begun = self.difference, () if self.begun.point is None else self.begun.point.warnings
+        several = tuple(own for own in begun if own.kind == "several")
         if self.run.error is not None and not self.run.error.known:
-            return (Problem("accuracy", "the error of the waveforms could not be carried forward with the run"),)
+            return *several, Problem("accuracy", "the error of the waveforms could not be carried forward with the run")
         if found is None or found <= self.accuracy:
-            return ()
+            return several
         better = 10.0 ** math.floor(math.log10(self.accuracy**2 / found))
         what = f"the waveforms are off by {found:.1e} of their largest values, more than the accuracy"
         hint = f"a run for {better:g} should be within it" if better >= FINEST else "rounding leaves about as much"
-        return (Problem("accuracy", f"{what} of {self.accuracy:g}", hint=hint),)
+        return *several, Problem("accuracy", f"{what} of {self.accuracy:g}", hint=hint)
 
     @cached_property
     def _waves(self) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[override]

@@ -86,3 +86,5 @@ def test_a_deck_of_ltspice_as_a_flat_one() -> None:
     again = loads(text)
     assert ".tran 1e-06 6e-05 0 5e-07" in text and "startup" not in text
     assert transient(again).voltage("b") == pytest.approx(transient(deck).voltage("b"), abs=1e-12)
+    squared = loads("t\nV1 a 0 3\nB1 b 0 V=v(a)*v(a)\nR1 b 0 1\n.tran 1u 60u startup\n")
+    assert transient(squared).voltage("b", times=[1e-5]).tolist() == pytest.approx([2.25])
