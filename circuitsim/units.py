@@ -217,8 +217,8 @@ def exact(value: float) -> str:
 def format_quantity(value: float, unit: str = "", digits: int = 6) -> str:
     """``value`` for display, with an SI prefix (``M`` is mega here, unlike in SPICE) except before `UNSCALED`.
 
-    >>> format_quantity(4.7e6, "Ω"), format_quantity(0.0, "V"), format_quantity(-2.5e-10, "A"), format_quantity(0.02, "°")
-    ('4.7 MΩ', '0 V', '-250 pA', '0.02 °')
+    >>> format_quantity(4.7e6, "Ω"), format_quantity(-2.5e-10, "A"), format_quantity(0.02, "°")
+    ('4.7 MΩ', '-250 pA', '0.02 °')
 
     Parameters
     ----------
@@ -236,9 +236,9 @@ def format_quantity(value: float, unit: str = "", digits: int = 6) -> str:
     """
     if value == 0 or not math.isfinite(value):
         return f"{value:g} {unit}".rstrip()
-    rounded = float(f"{value:.{digits}g}")
-    power = 0 if unit in UNSCALED else math.floor(math.log10(abs(rounded)) / 3 + 1e-12)
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    power = 0 if unit in UNSCALED else int(exponent) // 3
     if not -8 <= power <= 8:
-        return f"{rounded:.{digits}g} {unit}".rstrip()
-    scaled = float(f"{rounded}e{-3 * power}") if "e" not in repr(rounded) else rounded / 10.0 ** (3 * power)
+        return f"{value:.{digits}g} {unit}".rstrip()
+    scaled = float(f"{mantissa}e{int(exponent) - 3 * power}")
     return f"{scaled:.{digits}g} {_PREFIXES[power + 8]}{unit}".rstrip()

@@ -216,7 +216,7 @@ examples:
 def run_tran(args: argparse.Namespace) -> int:
     """Run the transient analysis, or find the periodic steady state, and print the waveforms."""
     from circuitsim.measurements import check_asked
-    from circuitsim.time_domain import ImplicitResult, TransientResult, steady_state, transient
+    from circuitsim.time_domain import TransientResult, steady_state, transient
     from circuitsim.time_domain.deck import setting
     from circuitsim.time_domain.fourier import requests
 
@@ -252,7 +252,7 @@ def run_tran(args: argparse.Namespace) -> int:
                 found = called(steady_state, args, deck, points=points, progress=update)
             else:
                 found = called(transient, args, deck, points=None, progress=interrupt.watch(update))
-            ended, more = interrupt.asked, dict[str, Any]()
+            ended = interrupt.asked
     except CircuitError as error:
         if isinstance(partial := error.partial_result, TransientResult):
             show_run(args, deck, columns, partial, _measured(deck, partial, [*texts, *args.measure]))
@@ -262,9 +262,7 @@ def run_tran(args: argparse.Namespace) -> int:
         values, harmonics = _measured(deck, found, [*texts, *args.measure]), []
     else:
         values = _measured(deck, found, texts, args.measure)
-    if not ended and isinstance(found, ImplicitResult):
-        more["difference"] = found.difference
-    show_run(args, deck, columns, found, values, more, harmonics)
+    show_run(args, deck, columns, found, values, harmonics)
     if found.reason:
         print(f"note: implicit method: {found.reason}", file=sys.stderr)
     report(found.warnings, args.verbose)
@@ -279,18 +277,16 @@ def show_run(
     columns: str,
     found: TransientResult,
     values: Mapping[str, float | None],
-    more: Mapping[str, Any] = MappingProxyType({}),
     harmonics: Sequence[FourierRequest] = (),
 ) -> None:
-    """Print waveforms, events, measurements or harmonics; ``more`` is for JSON in addition to certificate and
-    energies."""
+    """Print waveforms, events, measurements or harmonics."""
     from circuitsim.time_domain.fourier import fourier_table, series
     from circuitsim.time_domain.gradients import measurement_error
     from circuitsim.time_domain.result import events_table, waveform_table
 
     names, probes = lowered(deck), parse_probes(columns, found.circuit) if columns else [*all_probes(found.circuit)]
     spectra = [own for request in harmonics for own in series(found, request, names)]
-    more = found.checks() | dict(more)
+    more = found.checks()
     main = events_table(found) if args.events else waveform_table(found, probes, names)
     shown: dict[str, Table | Result] = {"waveforms": main}
     if spectra:

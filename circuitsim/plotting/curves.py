@@ -322,4 +322,3 @@ def plot_lines(lines: Sequence[Line], settings: Mapping[str, Any]) -> Figure:
     columns = min(6, len(named))
     figure.legend(named.values(), named, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
     return figure
-

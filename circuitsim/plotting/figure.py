@@ -186,8 +186,7 @@ def name_curves(axes: Axes, name: str, unit: str, note: str = "") -> None:
         names = [name + f" ({STYLES[style]})" * (len(styles) > 1) for name, style in styles.items()]
         what = f" of {', '.join(names)}" if len(names) <= len(STYLES) else ""
         words = f"{len(curves)} curves{what}, dark to light {note or 'in their order'}"
-        box = {"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1.0}
-        axes.text(0.01, 0.97, plain(words), va="top", bbox=box, **how)
+        axes.text(0.01, 0.97, plain(words), va="top", **how)
         axes.set_ylim(low, high + 0.1 * (high - low))  # the words are above the curves
         return
     values = [np.asarray(line.get_ydata(), dtype=float) for line in curves]

@@ -163,13 +163,13 @@ class ImplicitResult(TransientResult):
         return float((off / np.maximum(largest, least)).max())
 
     def checks(self) -> dict[str, Any]:
-        """See `TransientResult`; the accuracy and the steps of the run."""
-        return super().checks() | {"accuracy": self.accuracy, "steps": self.steps}
+        """See `TransientResult`; the accuracy, the steps and the error of the run."""
+        return super().checks() | {"accuracy": self.accuracy, "steps": self.steps, "difference": self.difference}
 
     @cached_property
     def warnings(self) -> tuple[Problem, ...]:  # type: ignore[override]
         """See `ImplicitResult`."""
-        found, begun = self.difference, () if self.begun.point is None else self.begun.point.warnings
+        found, begun = self.difference, getattr(self.begun.point, "warnings", ())
         several = tuple(own for own in begun if own.kind == "several")
         if self.run.error is not None and not self.run.error.known:
             return *several, Problem("accuracy", "the error of the waveforms could not be carried forward with the run")
