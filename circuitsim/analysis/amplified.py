@@ -4,13 +4,12 @@ and certified in volts. The operating point at which a circuit is linearised.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.convex import Prepared, prepared_convex
-from circuitsim.analysis.operating_point import OperatingPoint, changed_by
+from circuitsim.analysis.operating_point import OperatingPoint, Values, changed_by
 from circuitsim.certificate import Certificate, certify
 from circuitsim.circuit import GROUND, Circuit, CircuitArrays
 from circuitsim.circuit.amplifiers import Image, without_amplifiers
@@ -38,11 +37,7 @@ class PreparedAmplified(NamedTuple):
     image: Image
     inner: Prepared
 
-    def solve(
-        self,
-        values: Mapping[str, float] | Sequence[float] | np.ndarray | None = None,
-        start: OperatingPoint | None = None,
-    ) -> OperatingPoint:
+    def solve(self, values: Values = None, start: OperatingPoint | None = None) -> OperatingPoint:
         """The operating point with other element values (Ω, V, A, gains); see `Prepared.solve`."""
         circuit, image = changed_by(self.circuit, values), self.image
         kind, _, _, value, _ = circuit.arrays()
@@ -184,16 +179,6 @@ def _touching(point: OperatingPoint, inner: OperatingPoint) -> OperatingPoint:
         array[smooth.rest] = devices[smooth.elements]
     drops[smooth.touch] = drops[smooth.rest]
     voltages[first[smooth.touch]] = voltages[second[smooth.touch]] + drops[smooth.touch]
-    made = OperatingPoint(
-        inner.circuit.with_column(column),
-        voltages,
-        currents,
-        inner.intervals,
-        inner.unique.copy(),
-        inner.certificate,
-        inner.solver,
-        inner.warnings,
-        drops,
-    )
+    made = inner.changed(circuit=inner.circuit.with_column(column), voltages=voltages, currents=currents, drops=drops)
     made.low = inner.low
     return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -12,8 +11,7 @@ import numpy as np
 
 from circuitsim.analysis.controlled_system import NOISE, ControlledSystem, measured
 from circuitsim.analysis.convex import prepared_convex
-from circuitsim.analysis.operating_point import OperatingPoint, changed_by, check_start
-from circuitsim.analysis.sectioned import sectioned
+from circuitsim.analysis.operating_point import OperatingPoint, Values, changed_by, check_start
 from circuitsim.analysis.solution_warnings import (
     floating_control,
     jump,
@@ -31,14 +29,17 @@ from circuitsim.controlled.equations import Equations
 from circuitsim.controlled.linear import Pair
 from circuitsim.controlled.rational import LARGEST, PORTS, Read, binary, decimal
 from circuitsim.controlled.search import Choice, Outcome, Search, all_regular
-from circuitsim.controlled.sections import levels
+from circuitsim.controlled.sections import levels, stages
 from circuitsim.controlled.states import CLEAR
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.engine.small.least_norm import WireLoops
-from circuitsim.errors import ConvergenceError, NoOperatingPointError, TopologyError, some
+from circuitsim.errors import ConvergenceError, NoOperatingPointError, NoSteadyStateError, TopologyError, some
 
 CHANGES = 8
 """Maximum number of changes of diode states after refinement."""
+
+CARRIES = 1e-12
+"""A current in a loop that is not unique and below this fraction of the largest is rounding."""
 
 SHORTED = 1e-9
 """Voltage of a conducting diode, relative to the largest potential, that is not rounding."""
@@ -69,7 +70,7 @@ class PreparedControlled:
 
     def solve(
         self,
-        values: Mapping[str, float] | Sequence[float] | np.ndarray | None = None,
+        values: Values = None,
         start: OperatingPoint | None = None,
         verdict: bool = True,
     ) -> OperatingPoint:
@@ -103,7 +104,7 @@ class PreparedControlled:
                         found.uniqueness = Uniqueness.UNIQUE
                     return found
             if self.levels is not None and not system.arbitrary:
-                states = sectioned(at.circuit, self.laws, self.levels, self._convex)
+                states = at.sectioned(self.levels)
                 if states is not None:
                     found = at.certified(system.states(states[1]))
                     if found is not None:
@@ -148,9 +149,6 @@ class PreparedControlled:
         """The level of each element (m,) of a circuit with an acyclic control graph."""
         return levels(self.circuit.arrays(), self.laws)
 
-    def _convex(self, part: Circuit) -> OperatingPoint:
-        return prepared_convex(part, "auto", self.tolerance).solve()
-
     def _at(self, circuit: Circuit) -> _Values:
         system = self.system(circuit.arrays())
         return _Values(circuit, system, system.sources.of(circuit.arrays().value), self.tolerance)
@@ -160,8 +158,8 @@ class PreparedControlled:
         source = (arrays.kind == VOLTAGE) | (arrays.kind == CURRENT)
         key = np.where(source, 0.0, arrays.value).tobytes()
         if key not in self._known:
-            before = self._known.popitem()[1] if self._known else None
-            self._known[key] = ControlledSystem(self.circuit, arrays, self.laws, before)
+            self._known.clear()
+            self._known[key] = ControlledSystem(self.circuit, arrays, self.laws)
         return self._known[key]
 
 
@@ -320,6 +318,33 @@ class _Values(NamedTuple):
         except ArithmeticError:
             return False  # singular: existence and position of a solution depend on rounding
 
+    def sectioned(self, level: np.ndarray) -> tuple[OperatingPoint, np.ndarray] | None:
+        """The operating point with independent sources of the same values in place of controlled ones, and its currents
+        (m,), A, without rounding in loops, from the levels of the elements (`circuitsim.controlled.sections`); None
+        where a section has none, but another choice in an earlier one may leave it one.
+
+        Raises
+        ------
+        NoSteadyStateError
+            A section has no steady state.
+        """
+        laws, value, n = self.system.laws, self.value, self.circuit.arrays().n_nodes
+        given, state, controls = value.copy(), np.zeros(n + value.size), laws.controls(value, n)
+        given[laws.element] = laws.constant
+        unique = True
+        for own, stage in stages(self.circuit, level):
+            part = stage.with_column((given + controls @ state)[own])
+            try:
+                point = prepared_convex(part, "auto", self.tolerance).solve()
+            except NoSteadyStateError:
+                if unique:
+                    raise
+                return None
+            unique, size = bool(point.unique.all()) and not point.intervals, np.abs(point.currents)
+            carries = point.unique | (size > CARRIES * size.max())
+            state[:n], state[n + own] = point.voltages, np.where(carries, point.currents, 0.0)
+        return point, state[n:]
+
     def completed(self, point: OperatingPoint, states: OperatingPoint) -> OperatingPoint:
         """An operating point found from its sections, with what these leave open."""
         # The potential of a part not tied to ground is relative to its reference; that of a part tied by controlled
@@ -405,6 +430,3 @@ def _none(system: ControlledSystem, outcome: Outcome) -> NoOperatingPointError:
     if given:
         text = f"{text} for the {given} that the rest of the circuit sets"
     return NoOperatingPointError(text, elements, nodes, outcome.proven)
-
-
-__all__ = ["PreparedControlled", "always_one", "loaded_ports", "prepared_controlled", "unknowns"]

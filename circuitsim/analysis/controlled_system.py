@@ -23,7 +23,6 @@ from circuitsim.controlled.equations import (
     RightSide,
     equations,
     floating_controls,
-    of_resistances,
     parts,
     right_side,
 )
@@ -71,23 +70,13 @@ class ControlledSystem:
     `circuitsim.controlled.equations.equations`."""
 
     def __init__(
-        self,
-        circuit: Circuit,
-        arrays: CircuitArrays,
-        laws: LawArrays,
-        before: ControlledSystem | None = None,
-        varying: np.ndarray | None = None,
+        self, circuit: Circuit, arrays: CircuitArrays, laws: LawArrays, varying: np.ndarray | None = None
     ) -> None:
         self.circuit, self.arrays, self.laws = circuit, arrays, laws
-        known = None
-        if before is not None:
-            known = of_resistances(before.eq, arrays, before.arrays.value)
-        self.eq: Equations = equations(arrays, circuit.laws, None, varying) if known is None else known
-        same = None if known is None else before
-        self.pattern: Pattern = Pattern(self.eq) if same is None else same.pattern.of(self.eq)
-        self.ties: Ties = Ties(arrays, laws, self.eq) if same is None else same.ties
-        self.sources: RightSide = right_side(arrays, laws, self.eq) if same is None else same.sources
-        self._raw: list[RawBlock] | None = None if same is None else same._raw
+        self.eq: Equations = equations(arrays, circuit.laws, None, varying)
+        self.pattern = Pattern(self.eq)
+        self.ties = Ties(arrays, laws, self.eq)
+        self.sources: RightSide = right_side(arrays, laws, self.eq)
         self._exact: dict[tuple[int, Read], RationalBlock] = {}
         self._orders: dict[tuple[Read | None, bool], list[Block]] = {}
         self.factors: dict[tuple[bytes, bool, bool], Factor] = {}
@@ -107,15 +96,13 @@ class ControlledSystem:
             self.laws.owners(),
         )
 
-    @property
+    @cached_property
     def raw(self) -> list[RawBlock]:
         """Equations, unknowns and diodes of the blocks in topological order."""
-        if self._raw is None:
-            try:
-                self._raw = blocks(self.eq, self.pattern)
-            except StructureError as error:
-                raise self.singular(error.rows) from None
-        return self._raw
+        try:
+            return blocks(self.eq, self.pattern)
+        except StructureError as error:
+            raise self.singular(error.rows) from None
 
     @cached_property
     def decidable(self) -> bool:
@@ -209,9 +196,9 @@ class ControlledSystem:
         """`factor`, with what these diodes leave indeterminate resolved; see `circuitsim.controlled.ties`."""
         return self._kept(conducting, quick, self.ties.terms(conducting) is not None)
 
-    def tied_terms(self, conducting: np.ndarray) -> Terms:
-        """The terms of that matrix."""
-        terms, more = self.pattern.terms(conducting), self.ties.terms(conducting)
+    def tied_terms(self, conducting: np.ndarray, values: np.ndarray | None = None) -> Terms:
+        """The terms of that matrix; see `Pattern.terms`."""
+        terms, more = self.pattern.terms(conducting, values), self.ties.terms(conducting)
         if more is None:
             return terms
         unit = float(np.exp2(np.round(np.log2(self.eq.load.mean()))))
@@ -263,7 +250,7 @@ class ControlledSystem:
     def given(self, block: Block) -> str:
         """List the potentials and currents that a block takes from others."""
         outside = np.setdiff1d(self.pattern.matrix(None)[block.rows].indices, block.columns)
-        n, own = self.arrays.n_nodes, {int(u): k for k, u in enumerate(self.eq.own) if u >= 0}
+        n, own = self.arrays.n_nodes, self.carriers
         names = [
             f"v({self.circuit.node_names[u + 1]})" if u < n - 1 else f"i({self.circuit.names[own[u]]})"
             for u in outside.tolist()
@@ -271,14 +258,18 @@ class ControlledSystem:
         ]
         return some(names)
 
+    @property
+    def carriers(self) -> dict[int, int]:
+        """The elements whose currents are unknowns, by unknown."""
+        return {int(u): k for k, u in enumerate(self.eq.own) if u >= 0}
+
     def members(self, rows: np.ndarray, columns: np.ndarray) -> tuple[list[str], list[str]]:
         """Elements and nodes of given equations and unknowns."""
-        n = self.arrays.n_nodes
-        _, first, second, _, _ = self.arrays
-        own = {int(u): k for k, u in enumerate(self.eq.own) if u >= 0}
+        kind, first, second, _, n = self.arrays
+        own = self.carriers
         inside = {int(u) + 1 for u in columns if u < n - 1}
         elements = {own[int(r)] for r in (*rows, *columns) if r >= n - 1}
-        resistors = np.flatnonzero((self.arrays.kind == RESISTOR) | (self.arrays.kind == CURRENT)).tolist()
+        resistors = np.flatnonzero((kind == RESISTOR) | (kind == CURRENT)).tolist()
         elements |= {k for k in resistors if inside & {int(first[k]), int(second[k])}}
         nodes = sorted(inside | {int(r) + 1 for r in rows if r < n - 1})
         return [self.circuit.names[k] for k in sorted(elements)], [self.circuit.node_names[k] for k in nodes]

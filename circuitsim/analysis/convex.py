@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.operating_point import OperatingPoint, check_start, open_ended
+from circuitsim.analysis.operating_point import OperatingPoint, Values, check_start, open_ended
 from circuitsim.analysis.small_circuit import LARGEST, TOO_DENSE, SmallCircuitSolver, small_circuit_solver
 from circuitsim.analysis.solution_warnings import nonunique_potentials, solution_warnings
 from circuitsim.certificate import Certificate, certify
@@ -83,11 +83,7 @@ class Prepared:
             made.__dict__.update(shared)
         return made
 
-    def solve(
-        self,
-        values: Mapping[str, float] | Sequence[float] | np.ndarray | None = None,
-        start: OperatingPoint | None = None,
-    ) -> OperatingPoint:
+    def solve(self, values: Values = None, start: OperatingPoint | None = None) -> OperatingPoint:
         """The operating point with other element values.
 
         Parameters
@@ -139,7 +135,7 @@ class Prepared:
             return found
         return self._general(value, found.why, found.closed, found.current)
 
-    def _column(self, values: Mapping[str, float] | Sequence[float] | np.ndarray | None) -> np.ndarray:
+    def _column(self, values: Values) -> np.ndarray:
         """The values of all elements."""
         own = self.circuit.arrays().value
         if values is None:

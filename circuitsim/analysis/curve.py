@@ -11,14 +11,16 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solve import prepared
-from circuitsim.analysis.sweep import Sweep, sweep
+from circuitsim.analysis.sweep import sweep
+from circuitsim.analysis.sweep_result import Sweep
 from circuitsim.arguments import NAMES
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
@@ -252,13 +254,7 @@ def _breakpoints(
         return None
     if samples is None:
         return None
-    pieces: list[list[_Sample]] = []
-    for sample in samples:
-        if pieces and pieces[-1][0].states == sample.states:
-            pieces[-1].append(sample)
-        else:
-            pieces.append([sample])
-    span = high.w - low.w
+    pieces, span = [list(piece) for _, piece in groupby(samples, attrgetter("states"))], high.w - low.w
     pieces = [piece for piece in pieces if piece[-1].w - piece[0].w > 1e3 * NEAR * span]
     found = []
     for one, other in pairwise(pieces):
@@ -315,6 +311,3 @@ def _slope(ohms: float, share: float) -> float:
     """Conductance of a piece, S, from its current per volt of the load line."""
     flat, steep = abs(share) * ohms <= STRAIGHT, abs(1.0 - share * ohms) <= STRAIGHT
     return 0.0 if flat else np.inf if steep else share / (1.0 - share * ohms)
-
-
-__all__ = ["Breakpoint", "Curve", "curve", "device_curve"]

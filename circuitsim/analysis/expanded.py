@@ -5,7 +5,7 @@ On a flat segment of its curve a device has the same current at any voltage, so 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,11 +15,10 @@ import numpy as np
 from circuitsim.analysis.amplified import PreparedAmplified, prepared_elementary
 from circuitsim.analysis.collapse import SmoothPoint, assembled, collapsed, valued
 from circuitsim.analysis.convex import Prepared
-from circuitsim.analysis.newton import Found, Smooth, iterate, smooth_devices
-from circuitsim.analysis.operating_point import OperatingPoint, check_start, open_ended
+from circuitsim.analysis.newton import Found, SmallNewton, Smooth, iterate, smooth_devices
+from circuitsim.analysis.operating_point import OperatingPoint, Values, check_start, open_ended
 from circuitsim.analysis.small_circuit import SmallCircuitSolver
 from circuitsim.analysis.smooth_proof import proof, unsolved
-from circuitsim.analysis.smooth_small import SmallNewton
 from circuitsim.analysis.solution_warnings import Level, nonunique_potential, released_potentials
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE
@@ -86,17 +85,7 @@ def released(structure: Structure, smooth: Smooth, found: Found, level: dict[int
     named = {point.circuit.node_names[k]: open_ended(ends) for k, ends in free.items()}
     warnings = [warning for warning in point.warnings if warning.kind != "nonunique-potential"]
     warnings += [nonunique_potential([*named])] if named else []
-    made = OperatingPoint(
-        point.circuit,
-        voltages,
-        point.currents,
-        named,
-        point.unique,
-        point.certificate,
-        point.solver,
-        tuple(warnings),
-        drops,
-    )
+    made = point.changed(voltages=voltages, intervals=named, warnings=tuple(warnings), drops=drops)
     found = found._replace(point=made, own=found.own.copy())
     found.own[VOLTAGE, chosen] = found.near[0, chosen] = found.near[1, chosen] = across
     return found
@@ -137,11 +126,7 @@ class PreparedExpanded:
         small = getattr(self.inner, "small", None)
         return SmallNewton(small, self.smooth) if self.smooth and isinstance(small, SmallCircuitSolver) else None
 
-    def solve(
-        self,
-        values: Mapping[str, float] | Sequence[float] | np.ndarray | None = None,
-        start: OperatingPoint | None = None,
-    ) -> OperatingPoint:
+    def solve(self, values: Values = None, start: OperatingPoint | None = None) -> OperatingPoint:
         """The operating point with other element values (Ω, V, A) or device parameters (``D1.vfwd``); see
         `Prepared.solve`.
         """

@@ -255,27 +255,14 @@ def ir_drop(source: Deck | Circuit | OperatingPoint) -> IrDrop:
 def _nets(
     point: OperatingPoint, nominal: np.ndarray, net: np.ndarray, drop: np.ndarray, pads: tuple[Pad, ...]
 ) -> tuple[Net, ...]:
-    inside = np.flatnonzero(net >= 0)
-    count = np.bincount(net[inside], minlength=nominal.size)
-    total = np.bincount(net[inside], drop[inside], nominal.size)
-    order = inside[np.lexsort((inside, -drop[inside], net[inside]))]
-    worst = order[np.concatenate([[0], np.cumsum(count)[:-1]])].tolist()
-    own: list[list[float]] = [[] for _ in nominal]
+    order = np.argsort(net, kind="stable")
+    groups = np.split(order, np.searchsorted(net[order], np.arange(nominal.size)))[1:]
+    own: list[list[float]] = [[] for _ in groups]
     for pad in pads:
         own[pad.net].append(pad.current)
-    names = point.circuit.node_names
-    return tuple(
-        Net(
-            float(nominal[k]),
-            int(count[k]),
-            len(own[k]),
-            float(np.sum(own[k])),
-            float(drop[worst[k]]),
-            names[worst[k]],
-            float(total[k] / count[k]),
-        )
-        for k in range(nominal.size)
-    )
-
-
-__all__ = ["IrDrop", "Net", "Pad", "ir_drop"]
+    found = []
+    for level, inside, currents in zip(nominal.tolist(), groups, own):
+        worst = inside[np.argmax(drop[inside])]
+        name, largest, mean = point.circuit.node_names[worst], float(drop[worst]), float(drop[inside].mean())
+        found.append(Net(level, inside.size, len(currents), float(np.sum(currents)), largest, name, mean))
+    return tuple(found)

@@ -14,17 +14,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from circuitsim.analysis.small_circuit import LazyOperatingPoint, SmallCircuitSolver
 from circuitsim.certificate import RESOLUTION
-from circuitsim.circuit import Circuit, CircuitArrays
+from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR
 from circuitsim.circuit.expansion import Expansion
 from circuitsim.circuit.table import read_only
+from circuitsim.engine.small.active_set import FEW
+from circuitsim.engine.small.single import NO_GUESS
 from circuitsim.errors import ConvergenceError, NoOperatingPointError
 from circuitsim.kernels import SHORT, TERM, kernel
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.newton import steps
 from circuitsim.newton.steps import (
-    BEYOND,
     CONDUCTANCE,
     DISTANCE,
     INNER,
@@ -55,15 +57,6 @@ cycled."""
 
 LEAD = 0.5
 """Distance from the curves below which full steps are taken all the same."""
-
-DESCENT = 96
-"""Number of steps after which each step ends at the minimum of the energy, if there is one: slower, but convergent."""
-
-HUGE = 1e150
-"""Currents above this, A, are truncated in the slope of the energy."""
-
-PARTS = 40
-"""Maximum number of evaluations of a line search."""
 
 PATIENT = 10
 """Number of steps along the circuit's load lines; later ones alternate with load lines closer to the tangents' own."""
@@ -257,7 +250,7 @@ def iterate(
     point, own, at_node = start.point, start.own.copy(), np.empty((2, arrays.n_nodes))
     touch = own[TOUCH : TOUCH + 5]
     resistances = resistances or Ports(circuit, smooth).resistances
-    best, left, last, found, before, polished = np.inf, np.inf, np.inf, None, None, None
+    best, left, last, found, polished = np.inf, np.inf, np.inf, None, None
     kernel(steps.begin_at, zero.size, TERM)(smooth.rows, own)
     for step in range(1, limit + 1):
         kernel(steps.put_tangents, zero.size, SHORT)(places, own, column, least)
@@ -303,14 +296,6 @@ def iterate(
             last, touch[:] = away, nearer
             continue
         best = min(best, worst)
-        if energy and step > DESCENT:
-            part = 1.0 if before is None else least_energy(arrays, smooth, column, before, point.drops, touch[0])
-            before = point.drops if before is None else before + part * (point.drops - before)
-            there = project(smooth, before[smooth.rest], zero, zero, touch[0])
-            if np.abs(there[1:4]).max() < BEYOND:
-                touch[:] = there
-                continue
-            before = None
         own[RESISTANCE] = resistances(column, point, conductance)
         if step > PATIENT:
             own[RESISTANCE] = mean_resistance(own[RESISTANCE], conductance)
@@ -323,6 +308,51 @@ def iterate(
     if polished is not None:
         found, column[:] = polished
     return found
+
+
+class SmallNewton:
+    """The kernel for one circuit of elementary elements.
+
+    Parameters
+    ----------
+    small : SmallCircuitSolver
+        Of the circuit of elementary elements.
+    smooth : Smooth
+        The positions of its devices.
+    """
+
+    def __init__(self, small: SmallCircuitSolver, smooth: Smooth) -> None:
+        self.small, self._places = small, smooth.places(small.value.size)
+        self._nodes = small.circuit.arrays().n_nodes
+
+    def solve(self, smooth: Smooth, column: np.ndarray, start: Found | None, few: bool = False) -> Found | None:
+        """The certified solution for element values (m,); an initial guess where it fails its certificate, and for few
+        nodes, where refined steps give all digits; None where the kernel has neither.
+
+        Parameters
+        ----------
+        smooth : Smooth
+            The devices with the parameters to solve for.
+        start : Found, optional
+            A nearby solution.
+        few : bool
+            Whether the kernel also takes circuits of few nodes: within the tolerance, but not to all digits.
+        """
+        start = smooth.at_rest() if start is None else start
+        guess = NO_GUESS if start.point is None else read_only(start.point.currents)
+        own, out, memory = start.own.copy(), np.empty(self.small.size), self.small.take()
+        out[: column.size] = column
+        taken, worst = kernel(steps.newton_once, self._nodes + 20 * smooth.rest.size, TERM)(
+            *memory, guess, *self._places, smooth.rows, own, self.small.tolerance, out
+        )
+        self.small.give(memory)
+        if taken == 0:
+            return None
+        if not worst <= self.small.tolerance:
+            return Found(None, own, int(taken))
+        out.setflags(write=False)
+        point = LazyOperatingPoint(self.small, out, None, float(worst))
+        return Found(point, own, int(taken), few or self._nodes > FEW)
 
 
 def _settle(smooth: Smooth, own: np.ndarray, least: float) -> None:
@@ -344,45 +374,6 @@ def own_distance(smooth: Smooth, found: Found) -> tuple[np.ndarray, float]:
     scale = np.abs(own) + NOTHING
     near = project(smooth, own[0], own[1], scale[0] / scale[1], found.near[0])
     return near, float((np.abs(near[1:3] - own) / scale).max())
-
-
-def least_energy(
-    arrays: CircuitArrays, smooth: Smooth, column: np.ndarray, before: np.ndarray, after: np.ndarray, guess: np.ndarray
-) -> float:
-    """The fraction of a step that minimises the energy.
-
-    Along the step all drops are affine in the fraction t, and ideal diodes and voltage sources satisfy their equations;
-    the slope of the energy, Σ i(v) dv/dt over resistors, current sources and devices, increases with t.
-    """
-    kind, change = arrays.kind, after - before
-    own = np.zeros(kind.size, dtype=bool)
-    own[smooth.slope] = own[smooth.touch] = own[smooth.rest] = True
-    ohmic = (kind == RESISTOR) & ~own & (column > 0.0)
-    given = (kind == CURRENT) & ~own
-    curved = float((change[ohmic] ** 2 / column[ohmic]).sum())
-    at_start = float((before[ohmic] * change[ohmic] / column[ohmic]).sum() + column[given] @ change[given])
-    v, dv, zero = before[smooth.rest], change[smooth.rest], np.zeros(smooth.rest.size)
-
-    def slope(t: float) -> float:
-        current = project(smooth, v + t * dv, zero, zero, guess)[2]
-        return at_start + t * curved + float(np.clip(current, -HUGE, HUGE) @ dv)
-
-    low, high = 0.0, 1.0
-    at_low, at_high = slope(low), slope(high)
-    if at_high <= 0.0 or not at_low < 0.0:
-        return 1.0
-    for turn in range(PARTS):
-        t = 0.5 * (low + high)
-        if turn % 3 and at_low > -HUGE and at_high < HUGE:
-            t = low + (high - low) * min(max(at_low / (at_low - at_high), 0.01), 0.99)
-        here = slope(t)
-        if here <= 0.0:
-            low, at_low = t, here
-        else:
-            high, at_high = t, here
-        if low > 0.0 and high - low <= 0.05 * low:
-            break
-    return low if low > 0.0 else high
 
 
 def _solved(solve: Solve, column: np.ndarray, smooth: Smooth, before: Any) -> Any:

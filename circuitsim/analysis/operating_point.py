@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -40,8 +40,15 @@ from circuitsim.models import Region
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Values: TypeAlias = Mapping[str, float] | Sequence[float] | np.ndarray | None
+"""Element values, Ω, V, A: some by name, or those of all elements (m,)."""
+
 CONDUCTING, BLOCKING = Region("conducting", True), Region("blocking", False)
 """Regions of an ideal diode."""
+
+
+PARTS = ("circuit", "voltages", "currents", "intervals", "unique", "certificate", "solver", "warnings", "drops")
+"""The arguments of `OperatingPoint`."""
 
 
 class Status(enum.Enum):
@@ -128,6 +135,10 @@ class OperatingPoint(Result):
             self.drops = drops + 0.0
         for array in (voltages, currents, unique):
             array.flags.writeable = False
+
+    def changed(self, **parts: Any) -> OperatingPoint:
+        """A point with other values of some arguments."""
+        return OperatingPoint(**{name: getattr(self, name) for name in PARTS} | parts)
 
     @cached_property
     def drops(self) -> np.ndarray:
@@ -410,7 +421,7 @@ def check_start(start: object) -> None:
         raise refused("start", start, "an operating point, as solve returns it")
 
 
-def changed_by(circuit: Circuit, values: Mapping[str, float] | Sequence[float] | np.ndarray | None) -> Circuit:
+def changed_by(circuit: Circuit, values: Values) -> Circuit:
     """The circuit with other values, by name or of all elements (m,)."""
     if isinstance(values, Mapping):
         return circuit.with_values(values)

@@ -204,6 +204,3 @@ def _weighted(weights: Sequence[float], values: Sequence[float]) -> float:
     if all(value == values[0] for value in values):
         return 0.0
     return sum(weight * value for weight, value in zip(weights, values))
-
-
-__all__ = ["Change", "DependsOn", "Numbers", "dependencies", "law_slope", "quotient"]

@@ -122,6 +122,3 @@ def sectioned_batch(ready: BatchSolver) -> BatchSolver:
         value[inputs] = 0.0
         found.append(Stage(own, BatchSolver(circuit, ready.tolerance, inputs, outputs, value)))
     return SectionedBatch(ready.circuit, ready.tolerance, ready.inputs, ready.outputs, ready.value, stages=tuple(found))
-
-
-__all__ = ["SectionedBatch", "sectioned_batch"]

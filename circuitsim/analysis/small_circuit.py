@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.operating_point import OperatingPoint, Status
+from circuitsim.analysis.operating_point import PARTS, OperatingPoint, Status
 from circuitsim.analysis.solution_warnings import nonunique_currents
 from circuitsim.certificate import CLEAR, Certificate, largest_at_nodes
 from circuitsim.circuit import Circuit
@@ -242,8 +242,7 @@ class DeferredPoint(OperatingPoint):
     """Attributes besides the arguments of `OperatingPoint`."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        names = ("circuit", "voltages", "currents", "intervals", "unique", "certificate", "solver", "warnings", "drops")
-        own, rest = ({name: getattr(self, name) for name in each} for each in (names, self.more))
+        own, rest = ({name: getattr(self, name) for name in each} for each in (PARTS, self.more))
         return OperatingPoint, tuple(own.values()), rest
 
 

@@ -130,7 +130,7 @@ class StageMatrices:
         smooth, value = self.smooth, column.copy()
         value[smooth.touch], value[smooth.rest], value[smooth.slope] = 0.0, 0.0, 1.0
         arrays = self.circuit.arrays()._replace(value=value)
-        system = ControlledSystem(self.circuit, arrays, self.laws, None, self._varying)
+        system = ControlledSystem(self.circuit, arrays, self.laws, self._varying)
         terms, own, sources = system.tied_terms(conducting), system.eq.own[smooth.slope], system.sources
         place = [np.flatnonzero((terms.row == k) & (terms.column == k))[0] for k in own.tolist()]
         others = ~np.isin(sources.source, [*smooth.touch, *smooth.rest])
@@ -149,6 +149,3 @@ class StageMatrices:
             *np.ones((2, size)),
         )
         return Made(system, matrix)
-
-
-__all__ = ["Made", "StageMatrices", "StageMatrix"]

@@ -357,6 +357,3 @@ def _solved(
         if progress is not None and not here:
             progress(sum(table.shape[1] for table in tables), points)
     return Solved(np.concatenate(tables, axis=1), failures, [*warnings.values()])
-
-
-__all__ = ["MAX_POINTS", "MAX_VALUES", "Failure", "Sweep", "sweep"]

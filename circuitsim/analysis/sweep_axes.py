@@ -179,17 +179,3 @@ def values_at(axes: Sequence[Axis], values: Sequence[float], following: Followin
         if axis.sort is Sort.TIME and axis.grid is not None:
             return given | following.values(given, value, axis.grid)
     return given | following.values(given)
-
-
-__all__ = [
-    "PARAMETER",
-    "TEMPERATURE",
-    "TIME",
-    "Axis",
-    "Combinations",
-    "Sort",
-    "elaborated",
-    "moving_at",
-    "of_deck",
-    "values_at",
-]

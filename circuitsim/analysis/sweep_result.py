@@ -146,6 +146,3 @@ class Sweep(Result):
 
     def _proof(self) -> str:
         return "certified: every point whose status is solved"
-
-
-__all__ = ["Failure", "Sweep"]

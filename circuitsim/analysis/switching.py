@@ -6,17 +6,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.operating_point import OperatingPoint, check_start
+from circuitsim.analysis.operating_point import OperatingPoint, Values, check_start
 from circuitsim.circuit import Circuit
 from circuitsim.engine.spanning import fixed_voltages
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem
 from circuitsim.program.components import component_labels
 
 if TYPE_CHECKING:
+    from circuitsim.analysis.solve import Unswitched
     from circuitsim.circuit.dynamics import Dynamics
 
 TRIES = 50
@@ -232,12 +233,6 @@ def switching_of(circuit: Circuit, switches: Mapping[str, Switch]) -> Switching:
     return Switching(places, tuple(switches.values()), tuple(switches))
 
 
-class Solvable(Protocol):
-    """A prepared circuit that takes resistances of its switches."""
-
-    def solve(self, values: Mapping[str, float], start: OperatingPoint | None) -> OperatingPoint: ...
-
-
 @dataclass(frozen=True, eq=False)
 class PreparedSwitched:
     """A prepared circuit with switches.
@@ -246,13 +241,13 @@ class PreparedSwitched:
     ----------
     circuit : Circuit
         With switches as resistors in the states of their cards.
-    inner : Solvable
+    inner : Prepared, or another without switches
         The same circuit, taking resistances of the switches.
     switching : Switching
     """
 
     circuit: Circuit
-    inner: Solvable
+    inner: Unswitched
     switching: Switching
 
     @cached_property
@@ -260,11 +255,7 @@ class PreparedSwitched:
         """Switches (s,) whose controls are fixed by sources."""
         return fixed_controls(self.circuit, self.switching)
 
-    def solve(
-        self,
-        values: Mapping[str, float] | Sequence[float] | np.ndarray | None = None,
-        start: OperatingPoint | None = None,
-    ) -> OperatingPoint:
+    def solve(self, values: Values = None, start: OperatingPoint | None = None) -> OperatingPoint:
         """The operating point with other values; see `Prepared.solve`.
 
         A switch named in ``values`` is a resistor of that value. A control between both thresholds leaves a switch as
@@ -325,18 +316,12 @@ def _warnings(found: Operated, switching: Switching) -> list[Problem]:
     names = switching.names
     if found.others:
         more = "; or ".join(switching.stated(closed) for closed in found.others[:3])
-        return [
-            Problem(
-                "several",
-                f"several states of the switches are consistent: here {switching.stated(found.closed)}; also {more}",
-                hint="write ON or OFF on their cards to choose",
-                names=names,
-            )
-        ]
-    if not found.complete:
+        message = f"several states of the switches are consistent: here {switching.stated(found.closed)}; also {more}"
+    elif not found.complete:
         message = (
             f"the states of {', '.join(names[:8])} are consistent; others may be too: all are tried only for "
             f"up to {ALL_STATES} switches"
         )
-        return [Problem("several", message, hint="write ON or OFF on their cards to choose", names=names)]
-    return []
+    else:
+        return []
+    return [Problem("several", message, hint="write ON or OFF on their cards to choose", names=names)]

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from circuitsim.analysis.probes import all_probes, parse_probes
-from circuitsim.analysis.sweep import Sweep, sweep
+from circuitsim.analysis.sweep import sweep
+from circuitsim.analysis.sweep_result import Sweep
 from circuitsim.cli.deck import elsewhere, opened, printed, read, report
 from circuitsim.cli.options import command
 from circuitsim.cli.output import alone, check_targets, present

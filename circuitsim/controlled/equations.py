@@ -109,7 +109,7 @@ def term_values(value: np.ndarray, share: np.ndarray, gain: np.ndarray, under: n
     return np.asarray(share * np.where(np.isnan(factor), 1.0, factor) / np.where(under >= 0, value[under], 1.0))
 
 
-def references(arrays: CircuitArrays, laws: Mapping[int, Law]) -> np.ndarray:
+def references(arrays: CircuitArrays) -> np.ndarray:
     """The lowest node of each part not connected to ground by elements other than capacitors and current sources."""
     label = parts(arrays)
     lowest = np.unique(label, return_index=True)[1]
@@ -173,7 +173,7 @@ def equations(
     small = held[(kind[held] == RESISTOR) & (value[held] > 0.0)]
     found.add(own[small], own[small], -1.0, small)
     found.add(*_controlled(arrays, own, laws))
-    pinned = references(arrays, laws) if pinned is None else pinned
+    pinned = references(arrays) if pinned is None else pinned
     triplets = found.joined()
     for node in pinned.tolist():
         outside = triplets[0] != node - 1
@@ -185,21 +185,6 @@ def equations(
     rows, columns, share, gain, under = triplets
     values = term_values(value, share, gain, under)
     return Equations(size, rows, columns, values, share, gain, under, own, diode, a[diode], b[diode], loads, pinned)
-
-
-def of_resistances(eq: Equations, arrays: CircuitArrays, before: np.ndarray) -> Equations | None:
-    """The equations ``eq`` for other resistances and gains than the values ``before``; None where zeros are elsewhere
-    or different currents would be unknowns.
-    """
-    kind, value = arrays.kind, arrays.value
-    fixed = ((kind == RESISTOR) | (kind >= FIRST_CONTROLLED)) & ((value == 0.0) | (before == 0.0))
-    if not np.array_equal(value[fixed], before[fixed]):
-        return None
-    branch, inside = _roles(arrays)[1], eq.own >= 0
-    if branch.size != int(inside.sum()) or not inside[branch].all():
-        return None
-    entry = term_values(value, eq.share, eq.gain, eq.under)
-    return eq._replace(value=entry, load=_loads(arrays, eq.diode.size))
 
 
 class RightSide(NamedTuple):
@@ -294,16 +279,3 @@ def _controlled(arrays: CircuitArrays, own: np.ndarray, laws: Mapping[int, Law])
 def _loads(arrays: CircuitArrays, count: int) -> np.ndarray:
     """A typical resistance of the circuit for each diode, all of them different."""
     return arrays.typical_resistance * (0.75 + 0.5 * (GOLDEN * np.arange(1, count + 1) % 1.0))
-
-
-__all__ = [
-    "OPEN",
-    "Equations",
-    "RightSide",
-    "equations",
-    "floating_controls",
-    "of_resistances",
-    "parts",
-    "references",
-    "right_side",
-]

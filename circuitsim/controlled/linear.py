@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -103,22 +102,17 @@ class Pattern:
         self._row, self._column, self._d = row[self._order], column[self._order], d
         self._ends = np.searchsorted(self._row, np.arange(eq.size + 1))
 
-    def of(self, eq: Equations) -> Pattern:
-        """The same pattern with other values."""
-        made = copy(self)
-        made.eq = eq
-        return made
-
     def matrix(self, conducting: np.ndarray | None) -> csr_matrix:
         """The matrix for diodes that conduct (d,) or block; for ``None`` all are loaded."""
         return self.terms(conducting).matrix()
 
-    def terms(self, conducting: np.ndarray | None) -> Terms:
-        """The terms of its rows."""
+    def terms(self, conducting: np.ndarray | None, values: np.ndarray | None = None) -> Terms:
+        """The terms of its rows; ``values`` (nnz,) in place of those of the equations."""
         eq, d = self.eq, self._d
         v = np.ones(d) if conducting is None else conducting.astype(float)
         i = -eq.load if conducting is None else np.where(conducting, 0.0, 1.0)
-        value, share = (np.concatenate([part, v, -v, i])[self._order] for part in (eq.value, eq.share))
+        values = eq.value if values is None else values
+        value, share = (np.concatenate([part, v, -v, i])[self._order] for part in (values, eq.share))
         gain, under = (np.append(part, np.full(3 * d, -1))[self._order] for part in (eq.gain, eq.under))
         return Terms(value, self._column, self._row, self._ends, share, gain, under)
 
@@ -275,10 +269,7 @@ class Factor:
 
     def rough(self, right: np.ndarray) -> np.ndarray:
         """The solution in double precision; columns are right-hand sides."""
-        wide = right.ndim == 2
-        left = self.left[:, None] if wide else self.left
-        scaled = self.lu.solve(left * right)
-        return (self.right[:, None] if wide else self.right) * scaled
+        return np.asarray((self.right * self.lu.solve((self.left * right.T).T).T).T)
 
     def transposed(self, right: np.ndarray) -> np.ndarray:
         """The solution of the transposed system, in double precision."""

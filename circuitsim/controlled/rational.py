@@ -316,6 +316,3 @@ def _nearest(low: Fraction | None, high: Fraction | None) -> Fraction:
     if low is not None and low > 0:
         return low
     return high if high is not None and high < 0 else ZERO
-
-
-__all__ = ["LARGEST", "PORTS", "RationalBlock", "Read", "Solutions", "binary", "decimal"]

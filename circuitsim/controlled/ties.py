@@ -155,6 +155,3 @@ def lowest_nodes(arrays: CircuitArrays, value: np.ndarray, conducting: np.ndarra
     same = (value == 0.0) & ((arrays.kind == VOLTAGE) | (arrays.kind == RESISTOR))
     same[conducting] = True
     return component_labels(arrays.n_nodes, arrays.first[same], arrays.second[same])
-
-
-__all__ = ["MoreTerms", "Ties", "lowest_nodes"]

@@ -290,7 +290,7 @@ def small_signal_equations(
     ideal = windings.independent < windings.inductors.size
     # A capacitor connects its nodes at every frequency.
     tied = arrays._replace(kind=np.where(kind == CAPACITOR, RESISTOR, kind))
-    eq = equations(arrays, linear.laws, references(tied, linear.laws))
+    eq = equations(arrays, linear.laws, references(tied))
     gain, under = (np.where(place >= 0, value[place], 1.0) for place in (eq.gain, eq.under))
     factor = Pairs.of(np.where(np.isnan(gain), 1.0, gain))
     constant = Entries(eq.row, eq.column, Pairs.of(eq.share).times(factor).over(Pairs.of(under)))

@@ -137,7 +137,7 @@ class SmallSignal:
     def floats(self, weights: Weights) -> bool:
         """Whether a quantity depends on the potential of a part that only blocking diodes connect to the rest."""
         label = parts(self._system.linear.arrays)
-        loose = np.setdiff1d(self._system.eq.pinned, references(self.circuit.arrays(), self.circuit.laws))
+        loose = np.setdiff1d(self._system.eq.pinned, references(self.circuit.arrays()))
         return bool(np.bincount(label, weights.potentials)[label[loose]].any())
 
     def gradient(self, weights: Weights) -> Gradient:

@@ -8,7 +8,6 @@ decide or certify (loops of diodes, sets that do not settle) the active-set engi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.convex import Prepared
-from circuitsim.analysis.operating_point import OperatingPoint, Status
+from circuitsim.analysis.operating_point import OperatingPoint, Status, Values
 from circuitsim.analysis.small_circuit import Deferred
 from circuitsim.certificate import Certificate, certify
 from circuitsim.circuit.elements import VOLTAGE
@@ -254,7 +253,7 @@ class LargeStages(Prepared):
 
     def solve(
         self,
-        values: Mapping[str, float] | Sequence[float] | np.ndarray | None = None,
+        values: Values = None,
         start: OperatingPoint | None = None,
     ) -> OperatingPoint:
         """See `Prepared.solve`."""

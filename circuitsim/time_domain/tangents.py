@@ -91,7 +91,7 @@ class Tangents:
         value = self.value.copy()
         value[[self.parts[k][0] for k in self.smooth]] = 1.0  # conductances of companion models
         laws = law_arrays(self.circuit.laws)
-        self._system = ControlledSystem(self.circuit, arrays._replace(value=value), laws, None, series)
+        self._system = ControlledSystem(self.circuit, arrays._replace(value=value), laws, series)
         self.equations = self._system.eq
         self.place = self.equations.own
         self.flowing = self.place >= 0
@@ -112,8 +112,7 @@ class Tangents:
         if key not in self._kept:
             if len(self._kept) == KEPT:
                 self._kept.pop(next(iter(self._kept)))
-            self._system.pattern = self._system.pattern.of(eq._replace(value=value))
-            terms = self._system.tied_terms(on)
+            terms = self._system.tied_terms(on, value)
             self._kept[key] = Factor(terms, quick=True), terms.matrix()
         return self._kept[key]
 
