@@ -81,9 +81,14 @@ def _physical(circuit: Circuit, image: Image, point: OperatingPoint, tolerance: 
         return None if end is None else end * gain[name]
 
     intervals = {name: (volts(name, low), volts(name, high)) for name, (low, high) in point.intervals.items()}
-    warnings = (*circuit.notes, *point.warnings)
-    result = OperatingPoint(
-        circuit, voltages, currents, intervals, np.array(point.unique), certificate, point.solver, warnings, drops
+    result = point.changed(
+        circuit=circuit,
+        voltages=voltages,
+        currents=currents,
+        intervals=intervals,
+        certificate=certificate,
+        warnings=(*circuit.notes, *point.warnings),
+        drops=drops,
     )
     result.energy, result.transformed = point.energy, point
     return result
@@ -170,15 +175,10 @@ def _touching(point: OperatingPoint, inner: OperatingPoint) -> OperatingPoint:
 
     smooth = smooth_devices(point.circuit, expanded(point.circuit))
     assert smooth is not None
-    _, first, second, value, _ = inner.circuit.arrays()
-    column, voltages = value.copy(), inner.voltages.copy()
-    currents, drops = inner.currents.copy(), inner.drops.copy()
-    smooth.linearise(smooth.start(point, inner), column)
-    for array, devices in ((currents, point.currents), (drops, point.drops)):
-        array[smooth.slope], array[smooth.touch] = 0.0, 0.0
-        array[smooth.rest] = devices[smooth.elements]
-    drops[smooth.touch] = drops[smooth.rest]
-    voltages[first[smooth.touch]] = voltages[second[smooth.touch]] + drops[smooth.touch]
+    found, column = smooth.start(point, inner), inner.circuit.arrays().value.copy()
+    voltages, currents, drops = inner.voltages.copy(), inner.currents.copy(), inner.drops.copy()
+    smooth.linearise(found, column)
+    smooth.hold(inner.circuit.arrays(), [voltages], drops, currents, found)
     made = inner.changed(circuit=inner.circuit.with_column(column), voltages=voltages, currents=currents, drops=drops)
     made.low = inner.low
     return made

@@ -147,11 +147,6 @@ class PreparedExpanded:
             column[self.expansion.circuit.element_index(name)] = number
         return self._solved(circuit, smooth, column, start)
 
-    def at(self, value: np.ndarray) -> PreparedExpanded:
-        """See `Prepared.at`; only without controlled sources."""
-        assert isinstance(self.inner, Prepared)
-        return replace(self, inner=self.inner.at(self._elementary(value)))
-
     def solve_next(self, value: np.ndarray, start: OperatingPoint | None) -> OperatingPoint:
         """`solve` for the values of all elements (m,), from a nearby operating point of this circuit in a sequence,
         each within the tolerance. The result's circuit keeps its previous values; with controlled sources there is no

@@ -3,20 +3,20 @@
 A step solves the circuit of elementary elements with each smooth device replaced by its tangent; ideal diodes and
 piecewise-linear devices are exact in every step. The resulting voltage and current of a device are projected onto its
 curve along a load line, whose resistance is that of the rest of the circuit, estimated from the elements at the
-device's ends (`Ports`). The next tangent touches there. No conductance is added to the result: the minimum
-conductance of a tangent acts only on the difference of two steps.
+device's ends. The next tangent touches there. No conductance is added to the result: the minimum conductance of a
+tangent acts only on the difference of two steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from circuitsim.analysis.small_circuit import LazyOperatingPoint, SmallCircuitSolver
-from circuitsim.certificate import RESOLUTION
-from circuitsim.circuit import Circuit
+from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR
 from circuitsim.circuit.expansion import Expansion
 from circuitsim.circuit.table import read_only
@@ -50,13 +50,6 @@ if TYPE_CHECKING:
 
 STEPS = 400
 """Maximum number of steps of Newton's method."""
-
-CIRCLING = 24
-"""Number of steps after which only half a step is taken, and after twice as many a quarter, because load lines
-cycled."""
-
-LEAD = 0.5
-"""Distance from the curves below which full steps are taken all the same."""
 
 PATIENT = 10
 """Number of steps along the circuit's load lines; later ones alternate with load lines closer to the tangents' own."""
@@ -124,6 +117,33 @@ class Smooth(NamedTuple):
         own, size = at.own.copy(), self.rest.size
         kernel(steps.begin_at, size, TERM)(self.rows, own)
         kernel(steps.put_tangents, size, SHORT)(self.places(column.size)[0], own, column, OPEN)
+
+    def hold(
+        self,
+        arrays: CircuitArrays,
+        potentials: Sequence[np.ndarray],
+        drops: np.ndarray,
+        currents: np.ndarray,
+        at: Found,
+    ) -> None:
+        """Overwrite a solution, as if each device were a source of its own current at its own voltage, and nothing left
+        of its companion model.
+
+        Parameters
+        ----------
+        arrays : CircuitArrays
+        potentials : sequence of (n_nodes,) float arrays
+            V, also low-order parts.
+        drops, currents : (m,) float arrays
+            V, A.
+        at : Found
+            The devices' voltages and currents.
+        """
+        for own in potentials:
+            own[arrays.second[self.slope]] = own[arrays.first[self.slope]]
+        drops[self.slope] = currents[self.slope] = currents[self.touch] = 0.0
+        drops[self.touch] = drops[self.rest] = at.voltage
+        currents[self.rest] = at.current
 
     def at_rest(self) -> Found:
         """The initial guess of zero volts."""
@@ -243,13 +263,13 @@ def iterate(
         Minimum conductance of any tangent, S.
     resistances : callable, optional
         Driving-point resistances of the rest of the circuit at each device, Ω (s,), from values of all elements, a
-        solution and the conductances of the tangents; by default estimates (`Ports`).
+        solution and the conductances of the tangents; by default `estimated_resistances`.
     """
     arrays, (places, role) = circuit.arrays(), smooth.places(column.size)
     zero, start = np.zeros(smooth.slope.size), smooth.at_rest() if start is None else start
     point, own, at_node = start.point, start.own.copy(), np.empty((2, arrays.n_nodes))
     touch = own[TOUCH : TOUCH + 5]
-    resistances = resistances or Ports(circuit, smooth).resistances
+    resistances = resistances or partial(estimated_resistances, arrays, smooth)
     best, left, last, found, polished = np.inf, np.inf, np.inf, None, None
     kernel(steps.begin_at, zero.size, TERM)(smooth.rows, own)
     for step in range(1, limit + 1):
@@ -278,7 +298,6 @@ def iterate(
             read_only(i),
             at_node,
         )
-        _settle(smooth, own, tolerance * RESOLUTION * np.abs(i).max())
         found = Found(point, own.copy(), start.steps + step)
         worst = float(found.distance.max())
         if worst <= CLOSE or (worst <= 0.5 * tolerance and worst > 0.25 * best):
@@ -299,9 +318,6 @@ def iterate(
         own[RESISTANCE] = resistances(column, point, conductance)
         if step > PATIENT:
             own[RESISTANCE] = mean_resistance(own[RESISTANCE], conductance)
-        share = 1.0 if step <= CIRCLING or worst < LEAD else 0.5 if step <= 2 * CIRCLING else 0.25
-        for row, at in ((VOLTS, 1), (AMPERES, 2)):
-            own[row] = touch[at] + share * (own[row] - touch[at])
         if not kernel(steps.move, zero.size, TERM)(smooth.rows, own):
             break
     assert found is not None
@@ -355,18 +371,6 @@ class SmallNewton:
         return Found(point, own, int(taken), few or self._nodes > FEW)
 
 
-def _settle(smooth: Smooth, own: np.ndarray, least: float) -> None:
-    """Set currents below the certificates' resolution ``least``, A, to zero if that lies on the curve at their voltage:
-    on flat segments, the nearest point to a noisy current is arbitrary."""
-    lost = (own[DISTANCE] > CLOSE) & (np.abs(own[AMPERES]) <= least)
-    if not lost.any():
-        return
-    still = project(smooth, own[VOLTS], np.zeros(lost.size), np.ones(lost.size), own[VOLTS])
-    lost &= (still[1] == own[VOLTS]) & (still[2] == 0.0)
-    own[NEAR : NEAR + 5, lost] = still[:, lost]
-    own[AMPERES, lost] = own[DISTANCE, lost] = 0.0
-
-
 def own_distance(smooth: Smooth, found: Found) -> tuple[np.ndarray, float]:
     """The points of the curves nearest to the devices' voltages and currents, relative to each device's own scales, and
     the largest distance: a leakage current next to amperes keeps its digits."""
@@ -389,40 +393,24 @@ def _solved(solve: Solve, column: np.ndarray, smooth: Smooth, before: Any) -> An
         column[smooth.slope] = np.minimum(column[smooth.slope], smaller[0])
 
 
-class Ports:
-    """Driving-point resistances of the rest of a circuit at its smooth devices, estimated from the elements at their
-    ends.
+def estimated_resistances(
+    arrays: CircuitArrays, smooth: Smooth, column: np.ndarray, point: Solved, conductance: np.ndarray
+) -> np.ndarray:
+    """Driving-point resistances, Ω (s,), of the rest of a circuit at its smooth devices, estimated from the elements at
+    their ends, for values (m,) of all elements, a solution and the conductances of the tangents.
 
     With all other nodes joined, the resistance between two nodes is 1/G + 1/G', with the sums G and G' of the
     conductances there: a lower bound (Rayleigh's monotonicity law) unless another element joins the two. Nodes joined
     by sources, shorts and conducting diodes count as one.
     """
-
-    def __init__(self, circuit: Circuit, smooth: Smooth) -> None:
-        self._kind, self._first, self._second, _, self._count = circuit.arrays()
-        self._ends = self._first[smooth.rest], self._second[smooth.rest]
-        self._diodes = np.flatnonzero(self._kind == DIODE)
-        self._resistors = np.flatnonzero(self._kind == RESISTOR)
-        self._joined: tuple[bytes, np.ndarray] | None = None
-
-    def resistances(self, column: np.ndarray, point: Solved, conductance: np.ndarray) -> np.ndarray:
-        """In Ω, for values of all elements, a solution and the conductances of the tangents."""
-        ohms = column[self._resistors]
-        label = self._labels(ohms, point.currents[self._diodes] > 0.0)
-        r = self._resistors[ohms > 0.0]
-        a, b, g = label[self._first[r]], label[self._second[r]], 1.0 / ohms[ohms > 0.0]
-        g[a == b] = 0.0
-        total = np.bincount(a, g, self._count) + np.bincount(b, g, self._count)
-        p, q = label[self._ends[0]], label[self._ends[1]]
-        others = [np.maximum(total[node] - conductance, 1e-15 * total[node] + 1e-250) for node in (p, q)]
-        return np.where(p == q, 0.0, 1.0 / others[0] + 1.0 / others[1])
-
-    def _labels(self, ohms: np.ndarray, conducting: np.ndarray) -> np.ndarray:
-        """The number of the merged node of each node."""
-        joins = ~np.isin(self._kind, (RESISTOR, DIODE, CURRENT, CAPACITOR))
-        joins[self._resistors[ohms == 0.0]] = True
-        joins[self._diodes[conducting]] = True
-        key = joins.tobytes()
-        if self._joined is None or self._joined[0] != key:
-            self._joined = key, component_labels(self._count, self._first[joins], self._second[joins])
-        return self._joined[1]
+    kind, first, second, _, n = arrays
+    resistor = kind == RESISTOR
+    joins = ~np.isin(kind, (RESISTOR, DIODE, CURRENT, CAPACITOR)) | (resistor & (column == 0.0))
+    joins |= (kind == DIODE) & (point.currents > 0.0)
+    label, r = component_labels(n, first[joins], second[joins]), np.flatnonzero(resistor & (column > 0.0))
+    a, b, g = label[first[r]], label[second[r]], 1.0 / column[r]
+    g[a == b] = 0.0
+    total = np.bincount(a, g, n) + np.bincount(b, g, n)
+    p, q = label[first[smooth.rest]], label[second[smooth.rest]]
+    others = [np.maximum(total[node] - conductance, 1e-15 * total[node] + 1e-250) for node in (p, q)]
+    return np.where(p == q, 0.0, 1.0 / others[0] + 1.0 / others[1])

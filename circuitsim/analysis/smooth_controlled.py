@@ -457,8 +457,8 @@ class SmoothControlled:
         )
 
     def _resistances(self, column: np.ndarray, point: OperatingPoint, conductance: np.ndarray) -> np.ndarray:
-        """Driving-point resistances as by `circuitsim.analysis.newton.Ports`, from the factors of the step; if not
-        positive, the resistance of the tangent."""
+        """Driving-point resistances at the devices, Ω (s,), from the factors of the step; if not positive,
+        the resistance of the tangent."""
         inner, smooth = self.inner, self.smooth
         arrays = inner.circuit.with_column(column).arrays()
         system = inner.system(arrays)

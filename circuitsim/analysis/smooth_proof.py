@@ -72,22 +72,16 @@ def _largest(found: Found, smooth: Smooth) -> np.ndarray:
 def _held(found: Found, arrays: CircuitArrays, smooth: Smooth, tolerance: float, laws: LawArrays | None) -> Certificate:
     """Check all elements' equations and Kirchhoff's laws with the devices as sources, and their distances from their
     curves."""
-    point, column, volts = found.point, arrays.value.copy(), found.voltage
+    point, column, touch = found.point, arrays.value.copy(), smooth.touch
     voltages, currents, drops = point.voltages.copy(), point.currents.copy(), point.drops.copy()
     low = np.zeros(voltages.size) if point.low is None else point.low.copy()
-    slope, touch, rest = smooth.slope, smooth.touch, smooth.rest
-    inside, outside = arrays.second[slope], arrays.first[slope]
-    voltages[inside], low[inside] = voltages[outside], low[outside]
-    drops[slope], currents[slope], currents[touch] = 0.0, 0.0, 0.0
-    drops[touch] = column[touch] = drops[rest] = volts
-    currents[rest] = found.current
+    smooth.hold(arrays, (voltages, low), drops, currents, found)
     if laws is None:  # the noise of controlled sources is larger
         nothing = np.abs(currents) < NOTHING
         currents[nothing], drops[nothing & (arrays.kind == RESISTOR)] = 0.0, 0.0
         for array in (voltages, drops):
             array[np.abs(array) < NEGLIGIBLE] = 0.0
-        column[touch] = drops[touch]
-    column[rest] = currents[rest]
+    column[touch], column[smooth.rest] = drops[touch], currents[smooth.rest]
     held = arrays._replace(value=column)
     if laws is not None:
         made = certify_controlled(held, laws, voltages, currents, drops, tolerance, low)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import compress, product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -269,14 +269,8 @@ class PreparedSwitched:
         check_start(start)
         given = self.circuit.changes(values)
         own = np.array([name not in given for name in self.switching.names], dtype=bool)
-        switching = self.switching
-        if not own.all():
-            rest = np.flatnonzero(own).tolist()
-            switching = Switching(
-                switching.places[own],
-                tuple(switching.switches[k] for k in rest),
-                tuple(switching.names[k] for k in rest),
-            )
+        places, *others = self.switching
+        switching = Switching(places[own], *(tuple(compress(part, own)) for part in others))
         before = np.array([switch.closed for switch in switching.switches], dtype=bool)
         if start is not None:
             before = states_at(start, switching, before)
