@@ -269,8 +269,8 @@ class PreparedSwitched:
         check_start(start)
         given = self.circuit.changes(values)
         own = np.array([name not in given for name in self.switching.names], dtype=bool)
-        places, *others = self.switching
-        switching = Switching(places[own], *(tuple(compress(part, own)) for part in others))
+        places, switches, names = self.switching
+        switching = Switching(places[own], tuple(compress(switches, own)), tuple(compress(names, own)))
         before = np.array([switch.closed for switch in switching.switches], dtype=bool)
         if start is not None:
             before = states_at(start, switching, before)
