@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress, product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem
 from circuitsim.program.components import component_labels
 
 if TYPE_CHECKING:
-    from circuitsim.analysis.solve import Unswitched
     from circuitsim.circuit.dynamics import Dynamics
 
 TRIES = 50
@@ -233,6 +232,12 @@ def switching_of(circuit: Circuit, switches: Mapping[str, Switch]) -> Switching:
     return Switching(places, tuple(switches.values()), tuple(switches))
 
 
+class Solvable(Protocol):
+    """A prepared circuit that takes resistances of its switches."""
+
+    def solve(self, values: Mapping[str, float], start: OperatingPoint | None) -> OperatingPoint: ...
+
+
 @dataclass(frozen=True, eq=False)
 class PreparedSwitched:
     """A prepared circuit with switches.
@@ -241,13 +246,13 @@ class PreparedSwitched:
     ----------
     circuit : Circuit
         With switches as resistors in the states of their cards.
-    inner : Prepared, or another without switches
+    inner : Solvable
         The same circuit, taking resistances of the switches.
     switching : Switching
     """
 
     circuit: Circuit
-    inner: Unswitched
+    inner: Solvable
     switching: Switching
 
     @cached_property
