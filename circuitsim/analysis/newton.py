@@ -27,6 +27,7 @@ from circuitsim.kernels import SHORT, TERM, kernel
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.newton import steps
 from circuitsim.newton.steps import (
+    BEYOND,
     CONDUCTANCE,
     DISTANCE,
     INNER,
@@ -50,6 +51,15 @@ if TYPE_CHECKING:
 
 STEPS = 400
 """Maximum number of steps of Newton's method."""
+
+DESCENT = 24
+"""Number of steps after which each step ends at the minimum of the energy, if there is one: slower, but convergent."""
+
+HUGE = 1e150
+"""Currents above this, A, are truncated in the slope of the energy."""
+
+PARTS = 40
+"""Maximum number of evaluations of a line search."""
 
 PATIENT = 10
 """Number of steps along the circuit's load lines; later ones alternate with load lines closer to the tangents' own."""
@@ -270,7 +280,7 @@ def iterate(
     point, own, at_node = start.point, start.own.copy(), np.empty((2, arrays.n_nodes))
     touch = own[TOUCH : TOUCH + 5]
     resistances = resistances or partial(estimated_resistances, arrays, smooth)
-    best, left, last, found, polished = np.inf, np.inf, np.inf, None, None
+    best, left, last, found, before, polished = np.inf, np.inf, np.inf, None, None, None
     kernel(steps.begin_at, zero.size, TERM)(smooth.rows, own)
     for step in range(1, limit + 1):
         kernel(steps.put_tangents, zero.size, SHORT)(places, own, column, least)
@@ -315,6 +325,14 @@ def iterate(
             last, touch[:] = away, nearer
             continue
         best = min(best, worst)
+        if energy and step > DESCENT:
+            part = 1.0 if before is None else least_energy(arrays, smooth, column, before, point.drops, touch[0])
+            before = point.drops if before is None else before + part * (point.drops - before)
+            there = project(smooth, before[smooth.rest], zero, zero, touch[0])
+            if np.abs(there[1:4]).max() < BEYOND:
+                touch[:] = there
+                continue
+            before = None
         own[RESISTANCE] = resistances(column, point, conductance)
         if step > PATIENT:
             own[RESISTANCE] = mean_resistance(own[RESISTANCE], conductance)
@@ -378,6 +396,45 @@ def own_distance(smooth: Smooth, found: Found) -> tuple[np.ndarray, float]:
     scale = np.abs(own) + NOTHING
     near = project(smooth, own[0], own[1], scale[0] / scale[1], found.near[0])
     return near, float((np.abs(near[1:3] - own) / scale).max())
+
+
+def least_energy(
+    arrays: CircuitArrays, smooth: Smooth, column: np.ndarray, before: np.ndarray, after: np.ndarray, guess: np.ndarray
+) -> float:
+    """The fraction of a step that minimises the energy.
+
+    Along the step all drops are affine in the fraction t, and ideal diodes and voltage sources satisfy their equations;
+    the slope of the energy, Σ i(v) dv/dt over resistors, current sources and devices, increases with t.
+    """
+    kind, change = arrays.kind, after - before
+    own = np.zeros(kind.size, dtype=bool)
+    own[smooth.slope] = own[smooth.touch] = own[smooth.rest] = True
+    ohmic = (kind == RESISTOR) & ~own & (column > 0.0)
+    given = (kind == CURRENT) & ~own
+    curved = float((change[ohmic] ** 2 / column[ohmic]).sum())
+    at_start = float((before[ohmic] * change[ohmic] / column[ohmic]).sum() + column[given] @ change[given])
+    v, dv, zero = before[smooth.rest], change[smooth.rest], np.zeros(smooth.rest.size)
+
+    def slope(t: float) -> float:
+        current = project(smooth, v + t * dv, zero, zero, guess)[2]
+        return at_start + t * curved + float(np.clip(current, -HUGE, HUGE) @ dv)
+
+    low, high = 0.0, 1.0
+    at_low, at_high = slope(low), slope(high)
+    if at_high <= 0.0 or not at_low < 0.0:
+        return 1.0
+    for turn in range(PARTS):
+        t = 0.5 * (low + high)
+        if turn % 3 and at_low > -HUGE and at_high < HUGE:
+            t = low + (high - low) * min(max(at_low / (at_low - at_high), 0.01), 0.99)
+        here = slope(t)
+        if here <= 0.0:
+            low, at_low = t, here
+        else:
+            high, at_high = t, here
+        if low > 0.0 and high - low <= 0.05 * low:
+            break
+    return low if low > 0.0 else high
 
 
 def _solved(solve: Solve, column: np.ndarray, smooth: Smooth, before: Any) -> Any:
