@@ -368,6 +368,7 @@ class Implicit:
         self._reach = np.zeros((2, len(circuit)))
         self._size, self._length = np.zeros(self.companion.size.size), 0.0
         self._refused, self.missed, self._left = 0.0, 0.0, 1.0
+        self._sampled: tuple[np.ndarray, list[np.ndarray]] = np.array([np.nan]), []
 
     # ------------------------------------------------------------------ sources
     def moving(self, closed: np.ndarray) -> Moving:
@@ -375,9 +376,11 @@ class Implicit:
         ohms = self.switching.ohms(closed)
 
         def values(times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            if not np.array_equal(times, self._sampled[0][: times.size]):  # the perturbed run takes the same times
+                self._sampled = times, [wave.at(times) for wave in self.sources.values()]
             rows = np.empty((times.size, self._moved.size))
-            for k, wave in enumerate(self.sources.values()):
-                rows[:, k] = wave.at(times)
+            for k, levels in enumerate(self._sampled[1]):
+                rows[:, k] = levels[: times.size]
             rows[:, len(self.sources) :] = ohms
             return self._moved, rows
 
