@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from circuitsim.analysis.small_circuit import LazyOperatingPoint, SmallCircuitSolver
+from circuitsim.certificate import RESOLUTION
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR
 from circuitsim.circuit.expansion import Expansion
@@ -308,6 +309,7 @@ def iterate(
             read_only(i),
             at_node,
         )
+        _settle(smooth, own, tolerance * RESOLUTION * np.abs(i).max())
         found = Found(point, own.copy(), start.steps + step)
         worst = float(found.distance.max())
         if worst <= CLOSE or (worst <= 0.5 * tolerance and worst > 0.25 * best):
@@ -342,6 +344,18 @@ def iterate(
     if polished is not None:
         found, column[:] = polished
     return found
+
+
+def _settle(smooth: Smooth, own: np.ndarray, least: float) -> None:
+    """Set currents below the certificates' resolution ``least``, A, to zero if that lies on the curve at their voltage:
+    on flat segments, the nearest point to a noisy current is arbitrary."""
+    lost = (own[DISTANCE] > CLOSE) & (np.abs(own[AMPERES]) <= least)
+    if not lost.any():
+        return
+    still = project(smooth, own[VOLTS], np.zeros(lost.size), np.ones(lost.size), own[VOLTS])
+    lost &= (still[1] == own[VOLTS]) & (still[2] == 0.0)
+    own[NEAR : NEAR + 5, lost] = still[:, lost]
+    own[AMPERES, lost] = own[DISTANCE, lost] = 0.0
 
 
 class SmallNewton:
