@@ -3,7 +3,7 @@
 A fill-reducing order; elimination tree, postorder, column counts and supernodes of a symmetric graph, without forming
 the factor; row structure of the supernodes, the list of updates between them, and where each edge's weight goes.
 
-Before any ordering, edge lists become sorted adjacency (scipy).
+Before any ordering, edge lists become sorted adjacency.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import csr_array
 
 from circuitsim._jit import jit
 from circuitsim.kernels import compiled
 from circuitsim.solvers.minimum_degree import minimum_degree
 
 
-def adjacency(n: int, a: np.ndarray, b: np.ndarray) -> csr_array:
-    """Neighbours of every node: row i, sorted, without ground, loops or repetitions.
+@jit()
+def adjacency(n, a, b):
+    """Neighbours of every node: starts of the rows (n + 1,), and their entries, sorted, without ground, loops or
+    repetitions.
 
     Parameters
     ----------
@@ -28,10 +30,50 @@ def adjacency(n: int, a: np.ndarray, b: np.ndarray) -> csr_array:
     a, b : (m,) int arrays
         Edge ends, in 0..n.
     """
-    inside = (a != b) & (a < n) & (b < n)
-    i, j = a[inside].astype(np.int32), b[inside].astype(np.int32)
-    ends = np.append(i, j), np.append(j, i)
-    return coo_array((np.ones(ends[0].size, dtype=bool), ends), shape=(n, n)).tocsr()
+    raw = np.zeros(n + 1, np.int64)
+    for e in range(a.size):
+        if a[e] != b[e] and a[e] < n and b[e] < n:
+            raw[a[e] + 1] += 1
+            raw[b[e] + 1] += 1
+    for i in range(n):
+        raw[i + 1] += raw[i]
+    unsorted = np.empty(raw[n], np.int32)
+    free = raw[:n].copy()
+    for e in range(a.size):
+        i, j = a[e], b[e]
+        if i != j and i < n and j < n:
+            unsorted[free[i]] = j
+            free[i] += 1
+            unsorted[free[j]] = i
+            free[j] += 1
+    # Transposing a symmetric graph leaves it the same and its rows sorted; repeated neighbours then lie side by side.
+    last = np.full(n, -1, np.int64)
+    ptr = np.zeros(n + 1, np.int64)
+    for i in range(n):
+        for p in range(raw[i], raw[i + 1]):
+            j = unsorted[p]
+            if last[j] != i:
+                last[j] = i
+                ptr[j + 1] += 1
+    for i in range(n):
+        ptr[i + 1] += ptr[i]
+        last[i] = -1
+        free[i] = ptr[i]
+    idx = np.empty(ptr[n], np.int32)
+    for i in range(n):
+        for p in range(raw[i], raw[i + 1]):
+            j = unsorted[p]
+            if last[j] != i:
+                last[j] = i
+                idx[free[j]] = i
+                free[j] += 1
+    return ptr, idx
+
+
+def graph(n: int, a: np.ndarray, b: np.ndarray) -> csr_array:
+    """`adjacency` as a sparse array, for scipy."""
+    ptr, idx = adjacency(n, a, b)
+    return csr_array((np.ones(idx.size, dtype=bool), idx, ptr), shape=(n, n))
 
 
 FAR = 0.2
@@ -47,16 +89,15 @@ def fill_reducing(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     (n,) int64 array
         ``order[k]`` is the node eliminated k-th.
     """
-    order, graph = compiled(minimum_degree), adjacency(n, a, b)
-    reach = np.abs(graph.indices - np.repeat(np.arange(n), np.diff(graph.indptr)))
+    order, (ptr, idx) = compiled(minimum_degree), adjacency(n, a, b)
+    reach = np.abs(idx - np.repeat(np.arange(n), np.diff(ptr)))
     if not reach.size or reach.mean() <= FAR * n:
-        return order(graph.indptr.astype(np.int64), graph.indices)
+        return order(ptr, idx)
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-    near = reverse_cuthill_mckee(graph, symmetric_mode=True).astype(np.int64)
-    place = np.append(np.argsort(near), n)
-    graph = adjacency(n, place[a], place[b])
-    return near[order(graph.indptr.astype(np.int64), graph.indices)]
+    near = reverse_cuthill_mckee(graph(n, a, b), symmetric_mode=True).astype(np.int64)
+    place = _inverse(near, n)
+    return near[order(*adjacency(n, place[a], place[b]))]
 
 
 @jit()
@@ -462,15 +503,16 @@ def analyse(n: int, a: np.ndarray, b: np.ndarray) -> Symbolic:
     """
     a, b = np.ascontiguousarray(a, dtype=np.int64), np.ascontiguousarray(b, dtype=np.int64)
     order = fill_reducing(n, a, b)
-    graph, _ = _renumbered(n, a, b, order)
-    parent = elimination_tree(graph.indptr, graph.indices)
+    place = _inverse(order, n)
+    parent = elimination_tree(*adjacency(n, place[a], place[b]))
     post = postorder(parent)
-    order, place = order[post], np.append(np.argsort(post), -1)
-    graph, position = _renumbered(n, a, b, order)
+    order, place = order[post], _inverse(post, -1)
+    position = _inverse(order, n)
+    ptr, idx = adjacency(n, position[a], position[b])
     parent = place[parent[post]].astype(np.int32)
-    count = column_counts(graph.indptr, graph.indices, parent)
+    count = column_counts(ptr, idx, parent)
     uncut = supernodes(parent, count)
-    below_ptr, below = supernode_rows(graph.indptr, graph.indices, parent, count, uncut)
+    below_ptr, below = supernode_rows(ptr, idx, parent, count, uncut)
     lists = csr_array((np.ones(below.size, dtype=bool), below, below_ptr), shape=(uncut.size - 1, n))
     lists.sort_indices()
     first, owner = split_wide(uncut, WIDEST)
@@ -500,7 +542,8 @@ def analyse(n: int, a: np.ndarray, b: np.ndarray) -> Symbolic:
     )
 
 
-def _renumbered(n: int, a: np.ndarray, b: np.ndarray, order: np.ndarray) -> tuple[csr_array, np.ndarray]:
-    """`adjacency` with node ``order[k]`` as k; the number of each node, ground last."""
-    position = np.append(np.argsort(order), n)
-    return adjacency(n, position[a], position[b]), position
+def _inverse(order: np.ndarray, last: int) -> np.ndarray:
+    """The inverse of a permutation, and a ``last`` entry."""
+    found = np.full(order.size + 1, last)
+    found[order] = np.arange(order.size)
+    return found
