@@ -33,6 +33,9 @@ FINEST = 1e-13
 """Smallest relative residual requested from an iterative linear solver."""
 MARGIN = 1e-5
 """Factor between the tolerance of the currents and that of the residuals."""
+CLOSED, PRINTED = 1e-10, 1e-14
+"""Tolerance of Kirchhoff's voltage law in a chord's loop: relative to the chord's own drop, and to the potentials at
+its ends, whose rounding is accepted."""
 DIGITS = 1e-3
 """A current that changes by a larger fraction of itself is not yet determined."""
 
@@ -145,9 +148,40 @@ class Corrections:
         )
         return power
 
+    def proven(self, power: float) -> bool:
+        """Whether residuals of this power prove all currents and the signs of all diodes, and every loop closes
+        (`CLOSED`, `PRINTED`): a current within its tolerance may be far from its own drop. Fills in ``correction``."""
+        net, made, e = self.net, self.made, self.chords
+        allowed = np.maximum(CLOSED * np.abs(self.current[e]), OVERALL * self.in_block[self.block[e]]) * net.ohms[e]
+        reach = np.maximum(np.abs(self.v[net.first[e]]), np.abs(self.v[net.second[e]]))
+        allowed = np.maximum(allowed, PRINTED * reach)
+        if not (np.abs(self.residual) <= allowed).all():
+            return False
+        bounds = np.zeros(net.first.size)
+        if not kernel(tree.bounded, net.first.size)(
+            net.branches,
+            self.active & (made.inside | (net.ohms > 0.0)),
+            self.block,
+            self.current,
+            self._at_node,
+            self.in_block,
+            power,
+            OVERALL,
+            LOCAL,
+            bounds,
+        ):
+            return False
+        reach = np.zeros(net.n_nodes)
+        if not kernel(tree.resolved, net.first.size)(
+            made, net.branches, net.diodes, self.on, self.v, self.v_low, power, LOCAL, reach
+        ):
+            return False
+        self.correction, self.zero = bounds, self.chords[:0]
+        return True
+
     def accuracy(self, power: float) -> float:
-        """Relative residual to request from an iterative linear solver so that the next correction determines all
-        currents, given the power of the present residuals."""
+        """Relative residual to request from an iterative linear solver so that the next residuals prove all currents,
+        given the power of the present ones."""
         net, e = self.net, self.chords
         if net.laplacian.direct or power == 0.0:
             return ACCURACY
@@ -299,10 +333,13 @@ def solve_linear(
     factored = net.laplacian.factor(net.branch[np.flatnonzero(on & (net.branch >= 0))], previous)
     last = representative(net, on)[net.structure.coordinate]
     work = Corrections(net, made, on, guess, anchor)
-    agree, steps, open_digits = 0, 0, True
+    agree, steps, proven, open_digits = 0, 0, False, True
     tiny = work.follow()
     while work.chords.size:
         power = work.residuals()
+        proven = work.proven(power)
+        if proven:
+            break
         if steps:
             ratio = work.change()
             agree = agree + 1 if ratio <= 1.0 else 0
@@ -315,7 +352,7 @@ def solve_linear(
     if tiny or work.zero.size:
         work.current[work.zero] = work.current_low[work.zero] = 0.0
         work.follow(tree.RESOLUTION)
-    converged = bool(agree) or not work.chords.size
+    converged = bool(agree) or proven or not work.chords.size
     return LinearPoint(
         made,
         on,

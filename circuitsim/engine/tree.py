@@ -18,6 +18,8 @@ CLOSES = 2.0**-52
 """A sum of n source values below n times this fraction of the largest of them is zero."""
 COARSE = 1e-18
 """A relative difference of potentials below this is computed as a sum of drops instead."""
+ROUNDED = 2.0**-96
+"""Error of sums of pairs of doubles relative to the largest current or potential."""
 RESOLUTION = 1e-28
 """A sum of currents below this fraction of the largest among them is rounding of pairs of doubles."""
 
@@ -341,6 +343,65 @@ def largest_correction(first, second, block, correction, at_node, in_block, loca
         if change > worst * scale:
             worst = change / scale
     return worst
+
+
+def bounded(branches, carries, block, current, at_node, in_block, power, overall, local, bound):
+    """Whether residuals of a power, W, prove the currents of all elements that carry any.
+
+    Fills in ``bound`` (m,): the error bound of each current, A. It must be within ``local`` of the current itself, or
+    for a current of exactly zero within ``local`` of the largest at either end (``at_node``, filled in if needed) or
+    ``overall`` of the largest in the block.
+    """
+    if not power < np.inf:
+        return False
+    first, second, ohms, _ = branches
+    total, zero = 0.0, False
+    for e in range(ohms.size):
+        if ohms[e] > 0.0 and carries[e]:
+            total += 1.0 / ohms[e]
+    through = np.sqrt(power * total)
+    root = np.sqrt(power)
+    for e in range(ohms.size):
+        if not carries[e]:
+            continue
+        error = through if ohms[e] == 0.0 else min(through, root / np.sqrt(ohms[e]))
+        if block[e] >= 0:
+            error += ROUNDED * in_block[block[e]]
+        bound[e] = error
+        if current[e] == 0.0:
+            zero = True
+        elif error > local * abs(current[e]):
+            return False
+    if zero:
+        node_maxima(first, second, current, at_node)
+        for e in range(ohms.size):
+            if carries[e] and current[e] == 0.0:
+                scale = local * max(at_node[first[e]], at_node[second[e]])
+                if block[e] >= 0:
+                    scale = max(scale, overall * in_block[block[e]])
+                if bound[e] > scale:
+                    return False
+    return True
+
+
+def resolved(tree, branches, diodes, on, v, v_low, power, local, reach):
+    """Whether residuals of a power, W, prove every blocking diode's voltage to ``local`` of itself, or it is zero.
+
+    Fills in ``reach`` (n_nodes,): the resistance of the tree path from each node to its root, Ω.
+    """
+    for k in range(tree.order.size):
+        u, e = tree.order[k], tree.edge[k]
+        reach[u] = 0.0 if e < 0 else reach[tree.parent[k]] + branches.ohms[e]
+    root = np.sqrt(power)
+    for k in range(diodes.size):
+        e = diodes[k]
+        a, b = branches.first[e], branches.second[e]
+        if not on[e] and tree.root_of[a] == tree.root_of[b]:
+            size = abs(add(v[a], v_low[a], -v[b], -v_low[b])[0])
+            error = root * (np.sqrt(reach[a]) + np.sqrt(reach[b])) + ROUNDED * max(abs(v[a]), abs(v[b]))
+            if size > 0.0 and error > local * size:
+                return False
+    return True
 
 
 def join(depth, leader, top, a, b):
