@@ -139,10 +139,10 @@ class NodalPattern:
         (`WIDEST`): the graph then has no small separators."""
         from scipy.sparse.csgraph import dijkstra
 
-        from circuitsim.solvers.laplacian.symbolic import graph
+        from circuitsim.solvers.laplacian.symbolic import adjacency, sparse
 
-        resistive = graph(self.n, self.a[: self.resistors], self.b[: self.resistors])
-        level = dijkstra(resistive, unweighted=True, indices=0, limit=LEVELS)
+        graph = sparse(*adjacency(self.n, self.a[: self.resistors], self.b[: self.resistors]))
+        level = dijkstra(graph, unweighted=True, indices=0, limit=LEVELS)
         nodes = np.bincount(level[level < np.inf].astype(np.int64))
         return bool(nodes.size <= LEVELS and 2 * nodes.sum() > self.n and nodes.max() > WIDEST * self.n)
 

@@ -182,7 +182,7 @@ def minimum_degree(ptr, idx):
     Parameters
     ----------
     ptr, idx : ndarray
-        Sorted adjacency without loops or repetitions (`graph.adjacency`).
+        Sorted adjacency without loops or repetitions (`circuitsim.solvers.laplacian.symbolic.adjacency`).
 
     Returns
     -------

@@ -70,10 +70,9 @@ def adjacency(n, a, b):
     return ptr, idx
 
 
-def graph(n: int, a: np.ndarray, b: np.ndarray) -> csr_array:
+def sparse(ptr: np.ndarray, idx: np.ndarray) -> csr_array:
     """`adjacency` as a sparse array, for scipy."""
-    ptr, idx = adjacency(n, a, b)
-    return csr_array((np.ones(idx.size, dtype=bool), idx, ptr), shape=(n, n))
+    return csr_array((np.ones(idx.size, dtype=bool), idx, ptr), shape=(ptr.size - 1, ptr.size - 1))
 
 
 FAR = 0.2
@@ -81,21 +80,20 @@ FAR = 0.2
 numberings cost cache misses (a factor of four at half a million nodes) and some fill."""
 
 
-def fill_reducing(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Elimination order of a graph by approximate minimum degree; parameters as of `analyse`.
+def fill_reducing(n: int, a: np.ndarray, b: np.ndarray, ptr: np.ndarray, idx: np.ndarray) -> np.ndarray:
+    """Elimination order of a graph by approximate minimum degree; parameters as of `analyse` and of `adjacency`.
 
     Returns
     -------
     (n,) int64 array
         ``order[k]`` is the node eliminated k-th.
     """
-    order, (ptr, idx) = compiled(minimum_degree), adjacency(n, a, b)
-    reach = np.abs(idx - np.repeat(np.arange(n), np.diff(ptr)))
+    order, reach = compiled(minimum_degree), np.abs(idx - np.repeat(np.arange(n), np.diff(ptr)))
     if not reach.size or reach.mean() <= FAR * n:
         return order(ptr, idx)
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-    near = reverse_cuthill_mckee(graph(n, a, b), symmetric_mode=True).astype(np.int64)
+    near = reverse_cuthill_mckee(sparse(ptr, idx), symmetric_mode=True).astype(np.int64)
     place = _inverse(near, n)
     return near[order(*adjacency(n, place[a], place[b]))]
 
@@ -291,14 +289,15 @@ def place_edges(a, b, position, cut, ptr, rows, offset, owner):
 
 
 @jit()
-def elimination_tree(ptr, idx):
-    """Parent of each node: the first node after it that its elimination touches; -1 at a root (Liu 1986)."""
-    n = ptr.size - 1
+def elimination_tree(ptr, idx, order, place):
+    """Parent of each node: the first node after it that its elimination touches; -1 at a root (Liu 1986). Nodes are
+    numbered by ``order``, with the inverse ``place``."""
+    n = order.size
     parent = np.full(n, -1, np.int32)
     shortcut = np.full(n, -1, np.int32)
     for i in range(n):
-        for p in range(ptr[i], ptr[i + 1]):
-            k = idx[p]
+        for p in range(ptr[order[i]], ptr[order[i] + 1]):
+            k = place[idx[p]]
             while k != -1 and k < i:
                 up = shortcut[k]
                 shortcut[k] = i
@@ -502,9 +501,9 @@ def analyse(n: int, a: np.ndarray, b: np.ndarray) -> Symbolic:
         Edge ends. Repeated edges add up, loops are ignored.
     """
     a, b = np.ascontiguousarray(a, dtype=np.int64), np.ascontiguousarray(b, dtype=np.int64)
-    order = fill_reducing(n, a, b)
-    place = _inverse(order, n)
-    parent = elimination_tree(*adjacency(n, place[a], place[b]))
+    ptr, idx = adjacency(n, a, b)
+    order = fill_reducing(n, a, b, ptr, idx)
+    parent = elimination_tree(ptr, idx, order, _inverse(order, n))
     post = postorder(parent)
     order, place = order[post], _inverse(post, -1)
     position = _inverse(order, n)
