@@ -62,8 +62,9 @@ def run(deck: Deck, leave: Collection[str] = (), **options: Any) -> Results:
     -------
     dict
         ``op``: `OperatingPoint`; ``dc``: `Sweep`, of several axes with its ``measured``; ``tran``: `TransientResult`,
-        or with ``.step`` a `TransientSweep`; ``meas``: value or None by name; ``four``: list of `FourierSeries`;
-        ``ac``: `AcResult`, or with ``.step`` an `AcSweep`; ``tf``: list of `Transfer`; ``sens``: `Sensitivity`.
+        or with ``.step`` a `TransientSweep`; ``meas``: value or None by name (``ac x`` where another analysis has an
+        ``x``); ``four``: list of `FourierSeries`; ``ac``: `AcResult`, or with ``.step`` an `AcSweep`; ``tf``: list of
+        `Transfer`; ``sens``: `Sensitivity`.
 
     Raises
     ------
@@ -108,7 +109,8 @@ def run(deck: Deck, leave: Collection[str] = (), **options: Any) -> Results:
             if isinstance(values, Sweep):
                 found[name].measured = values
             else:
-                found.setdefault("meas", {}).update(values)
+                held = found.setdefault("meas", {})
+                held.update({f"{name} {key}" if key in held else key: value for key, value in values.items()})
         if isinstance(result, TransientResult):
             for request in requests(deck, (), result.stop):
                 found.setdefault("four", []).extend(series(result, request, lowered(deck)))

@@ -57,6 +57,13 @@ def test_options_say_what_they_are_and_mean_the_same_everywhere() -> None:
         assert not deck or {line.split()[0] for line in READING} <= parser._option_string_actions.keys(), parser.prog
 
 
+def test_a_help_fits_on_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    for parser in PARSERS:
+        lines = parser.format_help().splitlines()
+        assert len(lines) <= 45 and max(map(len, lines)) <= 100, parser.prog
+
+
 def test_the_first_steps_of_the_help(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     lines = EPILOG.partition("first steps:\n")[2].splitlines()

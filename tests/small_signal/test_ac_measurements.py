@@ -25,6 +25,8 @@ C1 b 0 {C}
 .meas ac width TRIG im(R1) VAL={{half/{R}}} RISE=1 TARG im(R1) VAL={{half/{R}}} FALL=1
 .meas ac away FIND vm(b) AT=1MEG
 .meas ac low FIND mag(v(b)/v(in)) AT=100
+.tran 1m 1m
+.meas tran low MAX v(b)
 """
 
 
@@ -36,7 +38,7 @@ def test_a_resonance() -> None:
     assert found["width"] == pytest.approx(R / (2.0 * math.pi * L), rel=1e-8)  # bandwidth R/L
     omega = 200.0 * math.pi
     assert found["low"] == pytest.approx(abs(1.0 / (1.0 - omega**2 * L * C + 1j * omega * R * C)), rel=1e-12)
-    assert found["away"] is None
+    assert found["away"] is None and found["tran low"] == 0.0  # the same name, of another analysis
 
 
 def test_forms_on_a_low_pass() -> None:

@@ -14,7 +14,7 @@ presets: drn-xs, drn-1h, drn-2h, drn-3h, drn-xl (circuitsim/training/presets.tom
 
 examples:
   circuitsim train drn --preset drn-xs --dataset digits --input-gain 30
-  circuitsim train drn --preset drn-1h --dataset mnist --out run       MNIST: circuitsim data fetch mnist, once
+  circuitsim train drn --preset drn-1h --dataset mnist --out run  after circuitsim data fetch mnist
   circuitsim train drn --preset drn-1h --method bp --seed 3
 """
 

@@ -16,7 +16,7 @@ presets: l6-bs2, l6-bs3, l6-bs6, l12-bs4, l12-cifar100 … (circuitsim/training/
 
 examples:
   circuitsim train ffebm --dataset digits --epochs 5
-  circuitsim train ffebm --config chain.toml --out run                 elements of your own: docs/models.md
+  circuitsim train ffebm --config chain.toml --out run    elements of your own: docs/models.md
   circuitsim train ffebm --preset l6-bs3 --dataset cifar10
 """
 

@@ -12,7 +12,7 @@ from circuitsim.training.experiment import Experiment
 
 EPILOG = """\
 examples:
-  circuitsim train rbm --dataset digits --hidden 64 --k 1 --k-max 10 --nats-per-step 4 --epochs 30 --out runs/digits
+  circuitsim train rbm --dataset digits --hidden 64 --k 1 --k-max 10 --epochs 30 --out runs/digits
   circuitsim train rbm --dataset diag --units 6 --hidden 6
 """
 
