@@ -28,9 +28,8 @@ from circuitsim.engine.small.active_set import (
     Outcome,
     memory,
 )
-from circuitsim.engine.small.elimination import UPDATES, Plan, plan
+from circuitsim.engine.small.elimination import UPDATES, plan, plan_in
 from circuitsim.engine.small.least_norm import share_loops
-from circuitsim.engine.small.pointers import Pinned
 from circuitsim.engine.small.single import (
     ALL,
     LOOPS,
@@ -46,8 +45,8 @@ from circuitsim.errors import Problem
 from circuitsim.kernels import NODE, kernel
 from circuitsim.program.components import unchangeable
 
-Memory = tuple[Pinned, np.ndarray, np.ndarray, np.ndarray]
-"""A plan and the memory of one call of its kernels."""
+Memory = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""The block of a plan and the memory of one call of its kernels."""
 
 COARSE = 1e-3
 """A voltage below this fraction of the potentials at its ends is computed as a sum of drops instead."""
@@ -96,11 +95,10 @@ class SmallCircuitSolver:
         Tolerance of certificates.
     """
 
-    def __init__(self, circuit: Circuit, tolerance: float, made: Plan) -> None:
+    def __init__(self, circuit: Circuit, tolerance: float, plan: np.ndarray) -> None:
         self.circuit, self.tolerance = circuit, float(tolerance)
-        self.value = circuit.arrays().value
-        self.plan, self._diode, self._signed = Pinned(made), made.diode, False
-        self._nodes = circuit.arrays().n_nodes
+        kind, _, _, self.value, self._nodes = circuit.arrays()
+        self._plan, self._diode, self._signed = plan, np.flatnonzero(kind == DIODE), False
         # Layout of the output block of `solve_once`.
         m = self.value.size
         end = m + self._nodes
@@ -147,7 +145,7 @@ class SmallCircuitSolver:
         """Choose the currents in loops of diodes, after a refinement if there are ``drops``; returns the largest
         relative residual, infinite on failure."""
         current, state = out[self.currents], out[self.iterations + 1 :]
-        if not share_loops(self.circuit.arrays(), self._diode, self.plan.members.tree_edge, current, state):
+        if not share_loops(self.circuit.arrays(), self._diode, plan_in(self._plan).tree_edge, current, state):
             return np.inf
         worst: float
         if drops is None:
@@ -170,7 +168,7 @@ class SmallCircuitSolver:
 
     def memory(self) -> Memory:
         """The plan, and new memory for calls of a kernel: no factors yet."""
-        return self.plan, *memory(self.plan.members, self._signed)
+        return self._plan, *memory(self._plan, self._signed)
 
     def give(self, memory: Memory) -> None:
         """Return a workspace for later calls."""
@@ -329,7 +327,7 @@ def small_circuit_solver(circuit: Circuit, tolerance: float, signed: bool = Fals
     # Writable copies, so that the kernels are compiled for one array type only.
     columns = kind.copy(), first.copy(), second.copy(), value.copy()
     made = kernel(plan, n_nodes, NODE)(*columns, n_nodes, UPDATES)
-    if not made.coordinate.size:
+    if not made.size:
         return TOO_DENSE
     found = SmallCircuitSolver(circuit, tolerance, made)
     if signed:

@@ -28,7 +28,7 @@ from circuitsim.engine.small.active_set import (
     workspace,
 )
 from circuitsim.engine.small.currents import ACCURATE, branch_currents, correct, pendant_nodes
-from circuitsim.engine.small.elimination import substitute
+from circuitsim.engine.small.elimination import plan_in, substitute
 from circuitsim.engine.small.pointers import kept, pointer
 from circuitsim.engine.small.single import take_values
 from circuitsim.engine.steps import begin, contract_diodes, copy, gather, offsets
@@ -285,12 +285,12 @@ PATIENT, FAR_OFF = 6, 0.5
 tangents."""
 
 
-def newton_once(plan, numbers, work, marks, guess, places, role, rows, own, tolerance, out):
+def newton_once(block, numbers, work, marks, guess, places, role, rows, own, tolerance, out):
     """The operating point of a planned circuit with smooth devices; `solve_once` is the counterpart without them.
 
     Parameters
     ----------
-    plan, numbers, work, marks, guess, out
+    block, numbers, work, marks, guess, out
         See `circuitsim.engine.small.single.solve_once`; the values of the companion models are overwritten.
     places : (3, s) int array
         Elements of the companion models: conductance, voltage source, current source.
@@ -309,7 +309,7 @@ def newton_once(plan, numbers, work, marks, guess, places, role, rows, own, tole
     worst : float
         Largest relative residual, those of the devices included.
     """
-    plan, out, own, rows = pointer(plan), kept(out), kept(own), kept(rows)
+    plan, out, own, rows = pointer(plan_in(kept(block))), kept(out), kept(own), kept(rows)
     space = pointer(workspace(plan, kept(numbers), kept(work), kept(marks)))
     places, role = kept(places), kept(role)
     kind, first, second = plan.kind, plan.first, plan.second

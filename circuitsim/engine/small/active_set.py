@@ -16,7 +16,7 @@ import numpy as np
 from circuitsim._graphs import Tracks, unite
 from circuitsim.certificate import CLEAR
 from circuitsim.circuit.elements import CURRENT
-from circuitsim.engine.small.elimination import NOWHERE, Plan, factorise, lower, substitute
+from circuitsim.engine.small.elimination import HEAD, NOWHERE, factorise, lower, plan_in, substitute
 from circuitsim.engine.small.pointers import kept, pointer
 from circuitsim.engine.steps import (
     RELAXED,
@@ -100,16 +100,8 @@ def factors(fill, n):
     return max(2, min(FACTORS, FACTOR_ENTRIES // (2 * fill + 2 * n + 1)))
 
 
-def workspace_size(plan):
-    """Numbers (float), places (int) and marks (bool) that a `workspace` needs."""
-    nodes, n, fill, r = plan.coordinate.size, plan.n, plan.rows.size, plan.resistor.size
-    d, f = plan.diode.size, factors(fill, n)
-    numbers = r + (f + 2) * (fill + n) + (f + 1) * (fill + n) + (f + 1) * n + 6 * (n + 1) + 7 * nodes + 2 * d
-    return numbers + r, f + 13 + 8 * n + 5 * d + 6 * nodes, (f + 6) * d + 2 * f + n + 1 + nodes + 1
-
-
 def workspace(plan, numbers, places, marks):
-    """Work arrays in blocks of memory with the sizes of `workspace_size`; ``places`` zero (no factors) at first."""
+    """Work arrays in the blocks of `memory`."""
     nodes, n, fill = plan.coordinate.size, plan.n, plan.rows.size
     d, f, r, s, c = plan.diode.size, factors(fill, n), plan.resistor.size, fill + n, n + 1
     # Numbers: of resistors, slots, factors, then rows of equal lengths.
@@ -177,12 +169,16 @@ def workspace(plan, numbers, places, marks):
     )
 
 
-def memory(plan: Plan, signed: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The blocks of a new `workspace`; ``signed``: resistances may be negative."""
-    numbers, places, marks = workspace_size(plan)
-    blocks = np.empty(numbers), np.zeros(places, dtype=np.int64), np.zeros(marks, dtype=bool)
-    blocks[2][-1] = signed
-    return blocks
+def memory(block: np.ndarray, signed: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The blocks of numbers, places and marks of a new `workspace` of the plan in ``block``, without factors;
+    ``signed``: resistances may be negative."""
+    nodes, _, _, r, d, n, fill, _ = block[:HEAD].tolist()
+    f = factors(fill, n)
+    numbers = 2 * r + (f + 2) * (fill + n) + (f + 1) * (fill + 2 * n) + 6 * (n + 1) + 7 * nodes + 2 * d
+    places = np.zeros(f + 13 + 8 * n + 5 * d + 6 * nodes, dtype=np.int64)
+    marks = np.zeros((f + 6) * d + 2 * f + n + nodes + 2, dtype=bool)
+    marks[-1] = signed
+    return np.empty(numbers), places, marks
 
 
 class Outcome(enum.IntEnum):
@@ -587,7 +583,7 @@ def signed_currents(plan, value, v, injected, flow, current):
     constraint_currents(plan, need, current)
 
 
-def respond_samples(plan, numbers, places, marks, value, injected, begin, end, closed, v, current):
+def respond_samples(block, numbers, places, marks, value, injected, begin, end, closed, v, current):
     """Linear responses: zero sources, the given diodes as shorts, currents injected into the nodes.
 
     Parameters
@@ -599,7 +595,7 @@ def respond_samples(plan, numbers, places, marks, value, injected, begin, end, c
     v, current : (samples, n_nodes), (samples, m) float arrays
         Overwritten: changes of potentials, V, and of the branch currents, A.
     """
-    plan = pointer(plan)
+    plan = pointer(plan_in(kept(block)))
     space = pointer(workspace(plan, kept(numbers), kept(places), kept(marks)))
     still = np.zeros(plan.coordinate.size)
     take_conductances(plan, value, space)

@@ -15,6 +15,7 @@ import numpy as np
 
 from circuitsim._graphs import Tracks, grow_forest
 from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.engine.steps import copy
 from circuitsim.solvers.minimum_degree import minimum_degree
 
 FASTER = 3
@@ -150,6 +151,8 @@ class Plan(NamedTuple):
         The same by rows: for each row its columns, ascending, and the slots.
     kind, first, second : (m,) int arrays
         The circuit's columns.
+
+    All arrays are views of one block of memory (`plan_in`).
     """
 
     n: int
@@ -187,16 +190,61 @@ def voltage_forest(n, first, second):
     return node[:found], parent[:found], edge[:found], root
 
 
-def arrange(n, position, ptr, members):
-    """The pattern in elimination order: by columns (rows ascending), by rows (columns ascending), its supernodes."""
-    rows = np.empty(members.size, np.uint32)
-    row_ptr = np.zeros(n + 1, np.int64)
+HEAD = 8
+"""Numbers before a plan's arrays in its block: of nodes, elements, voltage constraints in trees, resistors, diodes,
+coordinates and entries of the factor; whether it is regular."""
+
+
+def plan_in(block):
+    """The `Plan` in a block of memory: views of its parts, by equal lengths."""
+    nodes, m, t, r, d, n, fill = block[0], block[1], block[2], block[3], block[4], block[5], block[6]
+    of_element = HEAD + nodes
+    of_tree = of_element + 3 * m
+    of_resistor = of_tree + 3 * t
+    of_diode = of_resistor + 4 * r
+    of_column = of_diode + 4 * d
+    of_entry = of_column + 3 * (n + 1)
+    element, tree = block[of_element:of_tree].reshape(3, m), block[of_tree:of_resistor].reshape(3, t)
+    resistor, diode = block[of_resistor:of_diode].reshape(4, r), block[of_diode:of_column].reshape(4, d)
+    column = block[of_column:of_entry].reshape(3, n + 1)
+    entry = block[of_entry:].view(np.uint32)[: 3 * fill].reshape(3, fill)
+    return Plan(
+        n,
+        block[7] != 0,
+        block[HEAD:of_element],
+        tree[0],
+        tree[1],
+        tree[2],
+        resistor[0],
+        resistor[1],
+        resistor[2],
+        resistor[3],
+        diode[0],
+        diode[1],
+        diode[2],
+        diode[3],
+        column[0],
+        entry[0],
+        column[1],
+        column[2],
+        entry[1],
+        entry[2],
+        element[0],
+        element[1],
+        element[2],
+    )
+
+
+def arrange(made, position, ptr, members):
+    """Fill in the pattern in elimination order: by columns (rows ascending), by rows (columns ascending), its
+    supernodes."""
+    n, rows, row_ptr, row_col = made.n, made.rows, made.row_ptr, made.row_col
+    row_ptr[:] = 0
     for q in range(members.size):
         row_ptr[position[members[q]] + 1] += 1
     for k in range(n):
         row_ptr[k + 1] += row_ptr[k]
     put = row_ptr[:n].copy()
-    row_col, row_slot = np.empty(members.size, np.uint32), np.empty(members.size, np.uint32)
     for k in range(n):
         for q in range(ptr[k], ptr[k + 1]):
             r = position[members[q]]
@@ -207,22 +255,23 @@ def arrange(n, position, ptr, members):
         for t in range(row_ptr[r], row_ptr[r + 1]):
             k = row_col[t]
             rows[put[k]] = r
-            row_slot[t] = put[k]
+            made.row_slot[t] = put[k]
             put[k] += 1
-    end = np.empty(n, np.int64)
+    end = made.supernode_end
     for k in range(n - 1, -1, -1):
         end[k] = k + 1
         size = ptr[k + 1] - ptr[k]
         if size > 0 and rows[ptr[k]] == k + 1 and ptr[k + 2] - ptr[k + 1] == size - 1:
             end[k] = end[k + 1]
-    return rows, row_ptr, row_col, row_slot, end
 
 
-def find_slots(n, a, b, ptr, rows):
-    """Slot of each branch a–b between coordinates (see `Plan`)."""
-    slot = np.empty(a.size, np.int64)
-    for e in range(a.size):
-        low, high = min(a[e], b[e]), max(a[e], b[e])
+def find_slots(made, element, first, second, slot):
+    """Fill in the nodes that each element joins, and its slot (see `Plan`)."""
+    n, ptr, rows = made.n, made.col_ptr, made.rows
+    for e in range(slot.size):
+        first[e], second[e] = made.first[element[e]], made.second[element[e]]
+        a, b = made.coordinate[first[e]], made.coordinate[second[e]]
+        low, high = min(a, b), max(a, b)
         if low == high:
             slot[e] = NOWHERE
         elif high == n:
@@ -236,7 +285,6 @@ def find_slots(n, a, b, ptr, rows):
                 else:
                     above = middle
             slot[e] = q
-    return slot
 
 
 def taken(column, at):
@@ -266,16 +314,15 @@ def sort_elements(kind, value):
 
 
 def plan(kind, first, second, value, n_nodes, limit):
-    """The plan of a circuit given as columns (see `circuitsim.circuit.CircuitArrays`).
+    """The block of the plan of a circuit given as columns (see `circuitsim.circuit.CircuitArrays`).
 
     Parameters
     ----------
     limit : int
-        Maximum number of updates of a factorisation; the plan of a circuit that needs more is empty.
+        Maximum number of updates of a factorisation; the block of a circuit that needs more is empty.
     """
     voltage, resistor, diode = sort_elements(kind, value)
     tree_node, tree_parent, edge, root = voltage_forest(n_nodes, taken(first, voltage), taken(second, voltage))
-    regular = edge.size == voltage.size
     number = np.full(n_nodes, -1, np.int64)
     n = 0
     for k in range(n_nodes):
@@ -285,48 +332,33 @@ def plan(kind, first, second, value, n_nodes, limit):
     number[0] = n
     name = taken(number, root)
     branch = np.empty(resistor.size + diode.size, np.int64)
-    for k in range(resistor.size):
-        branch[k] = resistor[k]
-    for k in range(diode.size):
-        branch[resistor.size + k] = diode[k]
+    copy(resistor, branch[: resistor.size])
+    copy(diode, branch[resistor.size :])
     ends = taken(name, taken(first, branch)), taken(name, taken(second, branch))
     position, ptr, members = eliminate(n, ends[0], ends[1], limit)
     if position.size < n:
-        n_nodes = n = 0
-        resistor, diode, ptr, members = resistor[:0], diode[:0], ptr[:1], members[:0]
-    rows, row_ptr, row_col, row_slot, supernode_end = arrange(n, position, ptr, members)
-    coordinate = np.empty(n_nodes, np.int64)
+        return np.zeros(0, np.int64)
+    sizes = n_nodes, kind.size, edge.size, resistor.size, diode.size, n, members.size, int(edge.size == voltage.size)
+    length = n_nodes + 3 * (kind.size + edge.size + n + 1) + 4 * branch.size + (3 * members.size + 1) // 2
+    block = np.empty(HEAD + length, np.int64)
+    for k in range(HEAD):
+        block[k] = sizes[k]
+    made = plan_in(block)
+    copy(kind, made.kind)
+    copy(first, made.first)
+    copy(second, made.second)
     for k in range(n_nodes):
-        coordinate[k] = position[name[k]] if name[k] < n else n
-    joined = taken(first, resistor), taken(second, resistor)
-    resistor_slot = find_slots(n, taken(coordinate, joined[0]), taken(coordinate, joined[1]), ptr, rows)
-    anode, cathode = taken(first, diode), taken(second, diode)
-    diode_slot = find_slots(n, taken(coordinate, anode), taken(coordinate, cathode), ptr, rows)
-    return Plan(
-        n,
-        regular,
-        coordinate,
-        tree_node,
-        tree_parent,
-        taken(voltage, edge),
-        resistor,
-        resistor_slot,
-        joined[0],
-        joined[1],
-        diode,
-        diode_slot,
-        anode,
-        cathode,
-        ptr,
-        rows,
-        supernode_end,
-        row_ptr,
-        row_col,
-        row_slot,
-        kind.astype(np.int64),
-        first.copy(),
-        second.copy(),
-    )
+        made.coordinate[k] = position[name[k]] if name[k] < n else n
+    copy(tree_node, made.tree_node)
+    copy(tree_parent, made.tree_parent)
+    copy(taken(voltage, edge), made.tree_edge)
+    copy(resistor, made.resistor)
+    copy(diode, made.diode)
+    copy(ptr, made.col_ptr)
+    arrange(made, position, ptr, members)
+    find_slots(made, made.resistor, made.resistor_first, made.resistor_second, made.resistor_slot)
+    find_slots(made, made.diode, made.anode, made.cathode, made.diode_slot)
+    return block
 
 
 SHORT = 1e120

@@ -15,7 +15,6 @@ from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
 from circuitsim.engine.small.active_set import CARRIES, IDLE, MAX_ITERATIONS, NOISE, ON_LOOP, REFINED, memory
 from circuitsim.engine.small.elimination import UPDATES, plan
-from circuitsim.engine.small.pointers import Pinned
 from circuitsim.engine.small.single import ALL, NO_GUESS, refine_once, solve_once
 from circuitsim.engine.tree import node_maxima
 from circuitsim.kernels import NODE, kernel
@@ -213,7 +212,7 @@ def share_loops(
 class _Unit(NamedTuple):
     """The circuit with 1 Ω in each edge solved by `_least_norm`, the needs being its last elements."""
 
-    plan: Pinned
+    plan: np.ndarray  # its block
     spare: list[tuple[np.ndarray, ...]]  # memory that is not in use
     value: np.ndarray  # of its elements, those of the needs 0
     fed: np.ndarray  # the nodes that need them
@@ -238,7 +237,7 @@ def _unit(ends: bytes, one_way: bytes, fed: bytes) -> _Unit | None:
     b[d] = middle
     kind[sources], value[sources], b[sources] = CURRENT, 0.0, f
     made = kernel(plan, n, NODE)(kind, a, b, value, n, UPDATES)
-    return _Unit(Pinned(made), [], value, f, n, d.size) if made.coordinate.size else None
+    return _Unit(made, [], value, f, n, d.size) if made.size else None
 
 
 def _least_norm(ends: bytes, one_way: bytes, fed: bytes, need: np.ndarray) -> np.ndarray | None:
@@ -250,7 +249,7 @@ def _least_norm(ends: bytes, one_way: bytes, fed: bytes, need: np.ndarray) -> np
     try:
         space = unit.spare.pop()
     except IndexError:  # all are in use
-        space = memory(unit.plan.members, False)
+        space = memory(unit.plan, False)
     end = size + n
     out = np.empty(end + size + 15 + unit.diodes)
     out[:size] = unit.value

@@ -1,4 +1,4 @@
-"""Solving one circuit at a time, for callers that count microseconds: a pinned plan, blocks of memory and of results.
+"""Solving one circuit at a time, for callers that count microseconds: blocks of memory for a plan, its work and its results.
 
 A call of compiled code costs a tenth of a microsecond per array argument, as does making an array.
 """
@@ -23,6 +23,7 @@ from circuitsim.engine.small.active_set import (
 )
 from circuitsim.engine.small.branches import certify, refine, take_tree
 from circuitsim.engine.small.currents import ACCURATE, largest, measure, reach
+from circuitsim.engine.small.elimination import plan_in
 from circuitsim.engine.small.pointers import kept, pointer
 from circuitsim.engine.steps import offsets
 
@@ -68,13 +69,13 @@ def views(out, m, n):
     return out[:m], out[m : m + n], out[m + n : at], out[at : at + 7], out[at + 7 : at + 14]
 
 
-def solve_once(plan, numbers, places, marks, guess, max_iterations, merged, out):
+def solve_once(block, numbers, places, marks, guess, max_iterations, merged, out):
     """The operating point of a planned circuit for the element values in ``out``, with its certificate.
 
     Parameters
     ----------
-    plan : Plan
-        Pinned.
+    block : int array
+        The plan's (`circuitsim.engine.small.elimination.plan`).
     numbers, places, marks : float, int, bool arrays
         The plan's `circuitsim.engine.small.active_set.memory`, not shared during the call.
     guess : (m,) float array
@@ -99,7 +100,7 @@ def solve_once(plan, numbers, places, marks, guess, max_iterations, merged, out)
     worst : float
         Largest relative residual.
     """
-    plan, out = pointer(plan), kept(out)
+    plan, out = pointer(plan_in(kept(block))), kept(out)
     space = pointer(workspace(plan, kept(numbers), kept(places), kept(marks)))
     status = Outcome.CONVERGED
     if max_iterations == PROVE:
@@ -175,7 +176,7 @@ def take_flows(plan, space, out):
         space.flow[d] = current[plan.diode[d]]
 
 
-def refine_once(plan, numbers, places, marks, out, drop, what):
+def refine_once(block, numbers, places, marks, out, drop, what):
     """Refine the currents and potentials just found by `solve_once`; the same arguments.
 
     Parameters
@@ -191,7 +192,7 @@ def refine_once(plan, numbers, places, marks, out, drop, what):
     float
         Largest relative residual; infinite if the engine is needed.
     """
-    plan, out, drop = pointer(plan), kept(out), kept(drop)
+    plan, out, drop = pointer(plan_in(kept(block))), kept(out), kept(drop)
     space = pointer(workspace(plan, kept(numbers), kept(places), kept(marks)))
     kind, first, second, state = plan.kind, plan.first, plan.second, out[out.size - plan.diode.size :]
     values, v, current, worst, relative = views(out, kind.size, plan.coordinate.size)
