@@ -1,4 +1,5 @@
-"""Solving one circuit at a time, for callers that count microseconds: blocks of memory for a plan, its work and its results.
+"""Solving one circuit at a time, for callers that count microseconds, in blocks of memory.
+
 
 A call of compiled code costs a tenth of a microsecond per array argument, as does making an array.
 """
