@@ -170,6 +170,10 @@ class Spread(NamedTuple):
         """Values (…, p) of the parameters for deviations (…, v)."""
         return self.nominal + deviations @ self.weights
 
+    def named(self, deviations: np.ndarray) -> dict[str, float]:
+        """The parameters by name for deviations (v,)."""
+        return dict(zip(self.names, self.values(deviations).tolist()))
+
 
 def parse_tolerances(stated: Mapping[str, float | str] | Sequence[str | Tolerance]) -> list[Tolerance]:
     """Tolerances in the forms of `circuitsim.montecarlo`; a number in a mapping is relative to the value.

@@ -48,18 +48,11 @@ TOTAL = "Rayleigh: the total dissipation, with sources of one kind, in two solve
 PORT = "Rayleigh: the port of the only source, in two solves"
 
 
-def rayleigh(circuit: Circuit, resistors_only: bool, probe: Probe | None) -> str | None:
-    """The reason why a quantity is monotone by Rayleigh's law, if it is; ``probe`` None is the total dissipation.
-
-    Parameters
-    ----------
-    circuit : Circuit
-        Without devices.
-    resistors_only : bool
-        Whether only resistances deviate.
-    """
+def rayleigh(circuit: Circuit, probe: Probe | None) -> str | None:
+    """The reason why a quantity of a circuit without devices is monotone in all resistances by Rayleigh's law, if it
+    is; ``probe`` None is the total dissipation."""
     kind, first, second, value, _ = circuit.arrays()
-    if not resistors_only or not np.isin(kind, (RESISTOR, DIODE, VOLTAGE, CURRENT)).all():
+    if not np.isin(kind, (RESISTOR, DIODE, VOLTAGE, CURRENT)).all():
         return None
     sources = np.flatnonzero(((kind == VOLTAGE) | (kind == CURRENT)) & (value != 0.0))
     if probe is None:
@@ -98,16 +91,6 @@ class Region(NamedTuple):
     def open(self) -> np.ndarray:
         """Deviations with nonzero width."""
         return self.high > self.low
-
-
-class Found(NamedTuple):
-    """The largest value found, its deviations, and the upper bound; work in linear systems and solves."""
-
-    value: float
-    at: np.ndarray
-    bound: float
-    systems: int
-    solves: int
 
 
 class Surface:
@@ -183,14 +166,23 @@ class Search:
     quantity : int
     sign : float
         −1 for the smallest value, whose negative is maximised.
+
+    Attributes
+    ----------
+    value, bound : float
+        The largest value found, times ``sign``, and its upper bound.
+    at : (v,) float array
+        Its deviations.
+    systems, solves : int
+        Small linear systems, and operating points.
     """
 
     def __init__(self, surface: Surface, quantity: int, sign: float) -> None:
         self.surface, self.q, self.sign = surface, quantity, sign
         self.systems = self.solves = 0
-        self.value, self.at = -np.inf, np.zeros(surface.single.size)
+        self.value, self.bound, self.at = -np.inf, np.inf, np.zeros(surface.single.size)
 
-    def run(self, region: Region, gap: float, budget: int) -> Found:
+    def run(self, region: Region, gap: float, budget: int) -> None:
         """Branch and bound until the gap or the budget of linear systems is reached."""
         order = itertools.count()
         heap = [(-np.inf, next(order), region)]
@@ -208,7 +200,7 @@ class Search:
                 continue
             for part in self._cut(box, *cut):
                 heapq.heappush(heap, (-high, next(order), part))
-        return Found(self.value, self.at, max(closed, self.value), self.systems, self.solves)
+        self.bound = max(closed, self.value)
 
     def suggest(self, region: Region) -> None:
         """Try the corner that the gradient at the centre suggests."""
@@ -511,50 +503,48 @@ def worst_case(
             f"for instance --tol '{first}=5%' in their place"
         )
     _check(circuit, spread)
-    words = [word for word in text.split() if word.lower() == DISSIPATION]
-    plain = " ".join([*(w for w in text.split() if w.lower() != DISSIPATION), *(s.quantity for s in wanted)])
-    names: list[str] = [*(str(p) for p in parse_probes(plain, circuit)), *([DISSIPATION] if words else [])]
-    if not names:
+    words = [*text.split(), *(s.quantity for s in wanted)]
+    named = [word for word in words if word.lower() != DISSIPATION]
+    probes = [*parse_probes(" ".join(named), circuit), *[None] * (len(named) < len(words))]
+    if not probes:
         raise UsageError("nothing is observed: name at least one quantity, for instance v(out)")
-    tasks = [tuple(names[k : k + TOGETHER]) for k in range(0, len(names), TOGETHER)]
+    tasks = [probes[k : k + TOGETHER] for k in range(0, len(probes), TOGETHER)]
     ranges: list[Range] = []
     for found in computed(partial(extremes, circuit, spread, gap, budget), tasks, workers, executor):
         ranges += found
         if progress is not None:
-            progress(len(ranges), len(names))
+            progress(len(ranges), len(probes))
     return WorstCase(circuit.title, ranges, wanted, stated)
 
 
-TOLERANCED = (RESISTOR, VOLTAGE, CURRENT)
-"""Codes of the element kinds with tolerances."""
-
-
-def extremes(circuit: Circuit, spread: Spread, gap: float | None, budget: int, names: Sequence[str]) -> list[Range]:
-    """The extremes of the named quantities, in order."""
-    rising = _rising(spread)
-    only = rising is not None and all(circuit[n].kind == "resistor" for n in spread.names)
-    found: dict[str, Range] = {}
-    searched: list[Probe] = []
-    for name in names:
-        probe = None if name == DISSIPATION else parse_probes(name, circuit)[0]
+def extremes(
+    circuit: Circuit, spread: Spread, gap: float | None, budget: int, probes: Sequence[Probe | Formula | None]
+) -> list[Range]:
+    """The extremes of quantities, in order; None is the total dissipation."""
+    low, high = (end(axis=1).toarray().ravel() for end in (spread.weights.min, spread.weights.max))
+    # Rayleigh's law needs variables that raise all of their resistances, or lower all.
+    opposed = ((low < 0.0) & (high > 0.0)).any()
+    monotone = not (opposed or circuit.devices) and all(circuit[name].kind == "resistor" for name in spread.names)
+    found, searched = dict[int, Range](), dict[int, Probe]()
+    for place, probe in enumerate(probes):
         if isinstance(probe, Formula):
-            raise UsageError(f"{name}: worst cases are proven for v(node), v(a,b) and i(element)")
-        case = None if circuit.devices else rayleigh(circuit, only, probe)
-        if case is not None and rising is not None:
-            found[name] = _two_solves(circuit, spread, rising, probe, case)
+            raise UsageError(f"{probe}: worst cases are proven for v(node), v(a,b) and i(element)")
+        case = rayleigh(circuit, probe) if monotone else None
+        if case is not None:
+            found[place] = _two_solves(circuit, spread, np.where(low < 0.0, -1.0, 1.0), probe, case)
         elif probe is None or probe.kind not in ("v", "i"):
             raise UsageError(
-                f"{name}: worst cases are proven for v(node), v(a,b) and i(element); for dissipation and the power of "
-                "a source with Rayleigh's monotonicity, which needs resistors, ideal diodes and sources of one kind, "
-                "and tolerances of resistors alone, none of which raises one and lowers another"
+                f"{probe or DISSIPATION}: worst cases are proven for v(node), v(a,b) and i(element); for dissipation "
+                "and the power of a source with Rayleigh's monotonicity, which needs resistors, ideal diodes and "
+                "sources of one kind, and tolerances of resistors alone, none of which raises one and lowers another"
             )
         elif probe.kind == "i" and circuit.element_index(probe.first) in circuit.devices:
             raise UsageError(f"{probe}: observe the current of an element in series with the device")
         else:
-            searched.append(probe)
+            searched[place] = probe
     if searched:
-        found |= {one.name: one for one in _searched(circuit, spread, searched, gap, budget)}
-    return [found[name] for name in names]
+        found |= zip(searched, _searched(circuit, spread, [*searched.values()], gap, budget))
+    return [found[place] for place in range(len(probes))]
 
 
 def _check(circuit: Circuit, spread: Spread) -> None:
@@ -575,44 +565,32 @@ def _check(circuit: Circuit, spread: Spread) -> None:
             "circuitsim montecarlo samples the circuit"
         )
     for name in spread.names:
-        if name not in circuit or kind[circuit.element_index(name)] not in TOLERANCED:
+        if name not in circuit or kind[circuit.element_index(name)] not in (RESISTOR, VOLTAGE, CURRENT):
             raise UsageError(f"{name}: worst cases are proven over resistances and sources; give those a tolerance")
-
-
-def _rising(spread: Spread) -> np.ndarray | None:
-    """Sign of each variable's effects (v,); None where one variable increases one parameter and decreases another."""
-    low, high = (end(axis=1).toarray().ravel() for end in (spread.weights.min, spread.weights.max))
-    return None if ((low < 0.0) & (high > 0.0)).any() else np.where(low < 0.0, -1.0, 1.0)
 
 
 def _two_solves(circuit: Circuit, spread: Spread, rising: np.ndarray, probe: Probe | None, case: str) -> Range:
     """The extremes by Rayleigh's monotonicity law: all parameters at their largest, and all at their smallest."""
     ready = prepared(circuit)
 
-    def read(point: OperatingPoint) -> float:
+    def value(at: dict[str, float]) -> float:
+        point = ready.solve(at)
         return point.power() if probe is None else float(Reader([probe], circuit).read(point)[0])
 
-    found = []
-    for sign in (-1.0, 1.0):
-        values = spread.values(sign * rising * spread.amount)
-        at = dict(zip(spread.names, values.tolist()))
-        value = read(ready.solve(at))
-        found.append(Extreme(value, value, at))
-    least, most = sorted(found, key=lambda one: one.value)
+    corners = [spread.named(sign * rising * spread.amount) for sign in (-1.0, 1.0)]
+    least, most = sorted((Extreme(*[value(at)] * 2, at) for at in corners), key=lambda one: one.value)
     name, unit = (DISSIPATION, "W") if probe is None else (str(probe), probe.unit)
-    return Range(name, unit, read(ready.solve()), least, most, case, 3, 0)
+    return Range(name, unit, value({}), least, most, case, 3, 0)
 
 
 def _searched(circuit: Circuit, spread: Spread, probes: Sequence[Probe], gap: float | None, budget: int) -> list[Range]:
     """The extremes by branch and bound."""
     elementary = expanded(circuit).circuit if circuit.devices else circuit
-    places = [circuit.element_index(name) for name in spread.names]
+    places = np.array([circuit.element_index(name) for name in spread.names], dtype=np.int64)
     kind, value = elementary.arrays().kind, elementary.arrays().value
-    # Resistors first.
-    order = np.argsort(kind[places] != RESISTOR, kind="stable")
-    ohmic = int((kind[places] == RESISTOR).sum())
-    ordered = np.array(places, dtype=np.int64)[order]
-    resistors, sources = ordered[:ohmic].tolist(), ordered[ohmic:].tolist()
+    ohmic = kind[places] == RESISTOR
+    order = np.argsort(~ohmic, kind="stable")  # resistors first
+    resistors = places[ohmic]
     ready, reader, diodes = prepared(elementary), Reader(probes, elementary), kind == DIODE
     nominal = ready.solve()
 
@@ -622,7 +600,7 @@ def _searched(circuit: Circuit, spread: Spread, probes: Sequence[Probe], gap: fl
         point = ready.solve(column, nominal)
         return reader.read(point), point.currents[diodes] > 0.0
 
-    model = port_model(elementary, resistors, sources, probes)
+    model = port_model(elementary, resistors.tolist(), places[~ohmic].tolist(), probes)
     surface = Surface(model, value[resistors], spread.weights.toarray()[:, order], solve)
     largest = {"v": float(np.abs(nominal.voltages).max()), "i": float(np.abs(nominal.currents).max())}
     found = []
@@ -651,19 +629,18 @@ def _range(
         for search in searches:
             search.suggest(region)
         gap = RELATIVE_GAP * max(below.value + above.value, 0.0)
-    least, most = (search.run(region, max(gap, rounding), budget) for search in searches)
     ends = []
-    for found, sign in ((least, -1.0), (most, 1.0)):
-        bound = found.value if found.bound <= found.value + rounding else found.bound
-        at = dict(zip(spread.names, spread.values(found.at).tolist()))
-        ends.append(Extreme(sign * found.value, sign * bound, at))
+    for search in searches:
+        search.run(region, max(gap, rounding), budget)
+        bound = search.value if search.bound <= search.value + rounding else search.bound
+        ends.append(Extreme(search.sign * search.value, search.sign * bound, spread.named(search.at)))
     worst = max(end.gap for end in ends)
-    method = (
-        "no bound within the budget" if worst == np.inf else f"proven within {format_quantity(worst, probe.unit, 3)}"
-    )
-    method = method if worst else "proven at corners"
-    solves, systems = least.solves + most.solves, least.systems + most.systems
-    return Range(str(probe), probe.unit, middle, ends[0], ends[1], method, solves, systems)
+    method = "proven at corners"
+    if worst:
+        within = f"proven within {format_quantity(worst, probe.unit, 3)}"
+        method = within if worst < np.inf else "no bound within the budget"
+    solves, systems = below.solves + above.solves, below.systems + above.systems
+    return Range(str(probe), probe.unit, middle, *ends, method, solves, systems)
 
 
 def _holds(one: Specification, found: Range) -> bool | None:
