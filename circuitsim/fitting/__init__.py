@@ -8,7 +8,6 @@ column ``time``) or measurements (a column ``measurement``).
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,6 +26,7 @@ from circuitsim.netlist.deck import Deck, Transient, measurements_of
 from circuitsim.netlist.roles import Roles
 from circuitsim.netlist.writer import text_of
 from circuitsim.plotting.figure import gridded, legend, measured, plain, stacked, write
+from circuitsim.points import digest
 from circuitsim.time_domain import Switch, TransientResult, Waveform, steady_state, transient, waveform_gradient
 from circuitsim.time_domain.deck import setting
 from circuitsim.time_domain.functionals import Functional, Value
@@ -197,9 +197,8 @@ class MeasureTarget(NamedTuple):
 
     def miss(self, value: float) -> float:
         """The deviation over the scale: from the target, or beyond the nearer bound."""
-        if self.target is not None:
-            return (value - self.target) / self.scale
-        return (max(value - self.maximum, 0.0) - max(self.minimum - value, 0.0)) / self.scale
+        nearest = min(max(value, self.minimum), self.maximum) if self.target is None else self.target
+        return (value - nearest) / self.scale
 
     def asked(self) -> str:
         """The target in words."""
@@ -239,60 +238,48 @@ def read_targets(path: str | Path, deck: Deck, inputs: Sequence[str] = ()) -> Ta
     rows = list(csv_rows(path))
     if len(rows) < 2:
         raise UsageError(f"{path}: a header and at least one row are needed")
-    header = rows[0][1]
+    header = rows.pop(0)[1]
     lower = [name.lower() for name in header]
     if len(set(lower)) < len(lower):
         raise UsageError(f"{path}:1: a column is repeated")
     if "measurement" in lower:
-        return _measures(path, lower, rows[1:], deck)
+        return _measures(path, lower, rows, deck)
     if "time" not in lower:
         raise UsageError(f"{path}:1: there is neither a column time nor a column measurement")
-    return _waves(path, header, rows[1:], deck, inputs)
-
-
-def _waves(
-    path: Path, header: list[str], rows: list[tuple[int, list[str]]], deck: Deck, inputs: Sequence[str]
-) -> list[WaveTarget]:
     sources = {name.lower(): name for name in inputs}
-    columns: dict[int, str] = {}
-    for k, name in enumerate(header):
-        if name.lower() in ("time", "sample"):
-            continue
-        columns[k] = sources.get(name.lower()) or _quantity(path, name, deck)
+    columns = {
+        k: sources.get(own) or _quantity(path, header[k], deck)
+        for k, own in enumerate(lower)
+        if own not in ("time", "sample")
+    }
     outputs = [k for k, name in columns.items() if name not in inputs]
     if not outputs:
         raise UsageError(f"{path}:1: no column is a target such as v(out)")
     if len(rows) * len(outputs) > LARGEST:
         raise UsageError(f"{path}: more than {LARGEST:,} target values; leave out some times")
-    lower = [name.lower() for name in header]
-    at, sample = lower.index("time"), lower.index("sample") if "sample" in lower else None
-    groups: dict[str, list[tuple[int, list[str]]]] = {}
+    samples: dict[str, list[tuple[int, list[str]]]] = {}
     for line, row in rows:
-        groups.setdefault("" if sample is None else row[sample], []).append((line, row))
-    for own in groups.values():
-        if not any(row[k] for _, row in own for k in outputs):
-            raise UsageError(f"{path}:{own[0][0]}: a sample without a target value")
-    return [_wave(path, own, at, columns, outputs) for own in groups.values()]
+        samples.setdefault(row[lower.index("sample")] if "sample" in lower else "", []).append((line, row))
+    return [_wave(path, own, lower.index("time"), columns, outputs) for own in samples.values()]
 
 
 def _wave(
     path: Path, rows: list[tuple[int, list[str]]], at: int, columns: Mapping[int, str], outputs: Sequence[int]
 ) -> WaveTarget:
-    times = np.array([finite_number(path, line, row[at]) for line, row in rows])
-    if times[0] < 0.0 or (np.diff(times) <= 0.0).any():
-        raise UsageError(f"{path}: times begin at 0 s or later and ascend (a column sample tells runs apart)")
+    """The rows of one sample, whose time is in the column ``at``."""
+    if not any(row[k] for _, row in rows for k in outputs):
+        raise UsageError(f"{path}:{rows[0][0]}: a sample without a target value")
     waves = {
-        name: np.array(
+        k: np.array(
             [math.nan if k in outputs and not row[k] else finite_number(path, line, row[k]) for line, row in rows]
         )
-        for k, name in columns.items()
+        for k in (at, *columns)
     }
-    chosen = {columns[k] for k in outputs}
-    return WaveTarget(
-        times,
-        {name: own for name, own in waves.items() if name not in chosen},
-        {name: own for name, own in waves.items() if name in chosen},
-    )
+    times = waves.pop(at)
+    if times[0] < 0.0 or (np.diff(times) <= 0.0).any():
+        raise UsageError(f"{path}: times begin at 0 s or later and ascend (a column sample tells runs apart)")
+    targets = {columns[k]: waves.pop(k) for k in outputs}
+    return WaveTarget(times, {columns[k]: own for k, own in waves.items()}, targets)
 
 
 def _quantity(path: Path, name: str, deck: Deck) -> str:
@@ -314,22 +301,18 @@ def _measures(path: Path, header: list[str], rows: list[tuple[int, list[str]]], 
     cards = {text.split()[0].lower(): text for text in measurements_of(deck, "tran")}
     found = []
     for line, row in rows:
-        cell = dict(zip(header, row))
-
-        def number(name: str, default: float, line: int = line, cell: dict[str, str] = cell) -> float:
-            return finite_number(path, line, cell[name]) if cell.get(name) else default
-
-        words = cell["measurement"]
+        cell = {name: text for name, text in zip(header, row) if text}
+        words = cell.pop("measurement", "")
         text = cards.get(words.lower()) or words
         if len(text.split()) < 2:
             known = ", ".join(cards) or "none"
             raise UsageError(f"{path}:{line}: the deck has no .meas tran {words}; there are {known}")
-        target = number("target", math.nan) if cell.get("target") else None
-        low, high = number("minimum", -math.inf), number("maximum", math.inf)
+        number = {name: finite_number(path, line, own) for name, own in cell.items()}
+        target, low, high = number.get("target"), number.get("minimum", -math.inf), number.get("maximum", math.inf)
         if (target is None) == (low == -math.inf and high == math.inf) or not low < high:
             raise UsageError(f"{path}:{line}: state a target, or a minimum or a maximum or both")
         sizes = [abs(value) for value in (target, low, high) if value is not None and 0.0 < abs(value) < math.inf]
-        scale, weight = number("scale", sizes[0] if sizes else 1.0), number("weight", 1.0)
+        scale, weight = number.get("scale", [*sizes, 1.0][0]), number.get("weight", 1.0)
         if not (scale > 0.0 and weight >= 0.0):
             raise UsageError(f"{path}:{line}: a scale is positive, a weight is not negative")
         found.append(MeasureTarget(text.split()[0], text, target, low, high, scale, weight))
@@ -474,14 +457,7 @@ class WaveformFit:
 
     def fingerprint(self) -> bytes:
         """Fingerprint of deck and targets, which must match to resume a run."""
-        digest = hashlib.sha256(self.timed.text(self.timed.start).encode())
-        for own in self.targets:
-            if isinstance(own, WaveTarget):
-                parts: list[np.ndarray] = [own.times, *own.inputs.values(), *own.outputs.values()]
-                digest.update(b"".join(np.ascontiguousarray(part).tobytes() for part in parts))
-            else:
-                digest.update(repr(own).encode())
-        return digest.digest()
+        return digest((self.timed.text(self.timed.start), self.targets))
 
     def state_arrays(self) -> Arrays:
         """The fingerprint, the only state between steps."""

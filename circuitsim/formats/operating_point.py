@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from circuitsim.formats.columns import Cell, csv, quantity, scale_of, shown, table
@@ -23,13 +23,11 @@ def as_csv(point: Mapping[str, Any]) -> str:
 
 
 def _csv_rows(point: Mapping[str, Any]) -> Iterator[list[Cell]]:
-    intervals = point["intervals"]
     for name, voltage in point["nodes"].items():
-        low, high = intervals.get(name, (None, None))
-        yield ["node", name, voltage, None, None, None, None, name not in intervals, low, high]
+        ends = point["intervals"].get(name)
+        yield ["node", name, voltage, *[None] * 4, ends is None, *(ends or (None, None))]
     for name, b in point["branches"].items():
-        state, kink = b.get("state"), b.get("kink")
-        yield ["branch", name, b["voltage"], b["current"], b["power"], state, kink, b["unique"], None, None]
+        yield ["branch", name, *map(b.get, ("voltage", "current", "power", "state", "kink", "unique")), None, None]
 
 
 def as_raw(point: Mapping[str, Any]) -> str:
@@ -50,44 +48,32 @@ def as_table(point: Mapping[str, Any]) -> str:
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
+def _numbers(values: Collection[float], unit: str) -> list[str]:
+    """A column of numbers with their unit."""
+    scale = scale_of(values)
+    return [shown(value, unit, scale, SMALLEST_SHARE) for value in values]
+
+
 def _nodes(point: Mapping[str, Any]) -> list[str]:
-    intervals, scale = point["intervals"], scale_of(point["nodes"].values())
-    rows = [
-        [name, shown(v, "V", scale, SMALLEST_SHARE), *_interval(intervals.get(name))]
-        for name, v in point["nodes"].items()
-    ]
-    return table(
-        ["node", "voltage", *(["anywhere in"] if intervals else [])],
-        [row + [""] * (bool(intervals) and len(row) == 2) for row in rows],
-    )
+    nodes, intervals = point["nodes"], point["intervals"]
+    columns = {"node": nodes, "voltage": _numbers(nodes.values(), "V")}
+    if intervals:
+        columns["anywhere in"] = [_interval(*intervals[name]) if name in intervals else "" for name in nodes]
+    return table([*columns], zip(*columns.values()))
 
 
-def _interval(interval: tuple[float | None, float | None] | None) -> list[str]:
-    if interval is None:
-        return []
-    low, high = interval
+def _interval(low: float | None, high: float | None) -> str:
     left = "(-∞" if low is None else f"[{quantity(low, 'V')}"
-    right = "∞)" if high is None else f"{quantity(high, 'V')}]"
-    return [f"{left}, {right}"]
+    return f"{left}, " + ("∞)" if high is None else f"{quantity(high, 'V')}]")
 
 
 def _branches(point: Mapping[str, Any]) -> list[str]:
-    volts, amperes, watts = (
-        scale_of(b[kind] for b in point["branches"].values()) for kind in ("voltage", "current", "power")
-    )
-    return table(
-        ["branch", "voltage", "current", "power", "state"],
-        [
-            [
-                name,
-                shown(b["voltage"], "V", volts, SMALLEST_SHARE),
-                shown(b["current"], "A", amperes, SMALLEST_SHARE) + ("" if b["unique"] else " *"),
-                shown(b["power"], "W", watts, SMALLEST_SHARE),
-                b.get("state", "") + (" °" if b.get("kink") else ""),
-            ]
-            for name, b in point["branches"].items()
-        ],
-    )
+    branches = point["branches"].values()
+    units = {"voltage": "V", "current": "A", "power": "W"}
+    columns = {name: _numbers([b[name] for b in branches], unit) for name, unit in units.items()}
+    columns["current"] = [text + " *" * (not b["unique"]) for text, b in zip(columns["current"], branches)]
+    columns["state"] = [b.get("state", "") + " °" * bool(b.get("kink")) for b in branches]
+    return table(["branch", *columns], zip(point["branches"], *columns.values()))
 
 
 def _summary(point: Mapping[str, Any]) -> list[str]:

@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.probes import Formula, Probe, Reader, parse_probes
 from circuitsim.analysis.solve import prepared
 from circuitsim.circuit import Circuit
