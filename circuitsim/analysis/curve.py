@@ -71,7 +71,7 @@ class Curve(Result):
         In ascending order; None where the curve is not piecewise linear or not known to be monotone.
     """
 
-    PICTURE = "curves.plot_curve"
+    PICTURE = "plot_curve"
 
     between: tuple[str, str]
     points: Sweep

@@ -149,10 +149,10 @@ class IrDrop(Result):
 
     def _figure(self) -> Figure:
         if not np.isfinite(self.places).any():
-            from circuitsim.plotting.bars import plot_worst_drops
+            from circuitsim.plotting.charts import plot_worst_drops
 
             return plot_worst_drops(self.point.circuit.title, [(name, drop) for name, _, _, drop in self.worst(20)])
-        from circuitsim.plotting.maps import plot_drops
+        from circuitsim.plotting.charts import plot_drops
 
         return plot_drops(self)
 

@@ -57,7 +57,7 @@ class Sweep(Result):
     """
 
     measured: Sweep | None = None
-    PICTURE = "curves.plot_sweep"
+    PICTURE = "plot_sweep"
 
     def __init__(
         self,

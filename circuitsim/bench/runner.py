@@ -38,7 +38,7 @@ from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
 from circuitsim.errors import CircuitError, UsageError
 from circuitsim.formats import columns
 from circuitsim.kernels import compile_at_once
-from circuitsim.plotting.curves import Line, plot_lines
+from circuitsim.plotting.charts import Line, plot_lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

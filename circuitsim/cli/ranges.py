@@ -299,7 +299,7 @@ def show_run(
         more["measurement_errors"] = {name: errors[name] for name in values}
 
     def figure() -> Figure:
-        from circuitsim.plotting.curves import plot_waveforms
+        from circuitsim.plotting.charts import plot_waveforms
 
         drawn = waveform_table(found, probes, names, drawn=True)
         return plot_waveforms(found.circuit.title, drawn, found.conduction())
@@ -409,7 +409,7 @@ def run_ac(args: argparse.Namespace) -> int:
     table, title = response_table(found, probes, over), found.circuit.title  # type: ignore[arg-type]
 
     def figure() -> Figure:
-        from circuitsim.plotting.curves import plot_bode
+        from circuitsim.plotting.charts import plot_bode
 
         return plot_bode(title, table)
 

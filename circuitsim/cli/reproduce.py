@@ -21,7 +21,7 @@ from circuitsim.cli.options import add_stated, check_values, command
 from circuitsim.cli.studies import Comparison, Findings, Key, Paper, Run, Study, beside, spread
 from circuitsim.errors import UsageError
 from circuitsim.formats.columns import markdown
-from circuitsim.plotting.curves import Line
+from circuitsim.plotting.charts import Line
 from circuitsim.training.presets import published
 
 STATED = published("studies")

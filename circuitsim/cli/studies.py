@@ -23,7 +23,7 @@ from circuitsim.cli.options import Option, options_in
 from circuitsim.cli.train import Task, train_all
 from circuitsim.errors import UsageError
 from circuitsim.formats.columns import csv, markdown
-from circuitsim.plotting.curves import Line, plot_lines
+from circuitsim.plotting.charts import Line, plot_lines
 from circuitsim.training.history import Row
 
 COMPILED = (

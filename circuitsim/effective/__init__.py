@@ -132,7 +132,7 @@ class EffectiveMatrix(Result):
         return {"matrix": Table(header, ("",) * len(header), (list(self.outputs), *self.matrix.T, self.offset), True)}
 
     def _figure(self) -> Figure:
-        from circuitsim.plotting.maps import plot_matrix
+        from circuitsim.plotting.charts import plot_matrix
 
         return plot_matrix(self.circuit.title, self.matrix, self.inputs, self.outputs)
 

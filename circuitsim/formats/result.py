@@ -46,9 +46,8 @@ class Result(ABC):
         """The result as tables by name, the main one first."""
 
     def _figure(self) -> Figure:
-        """The figure of `plot`, by default that of the function `PICTURE` of `circuitsim.plotting`."""
-        module, _, function = self.PICTURE.partition(".")
-        figure: Figure = getattr(import_module(f"circuitsim.plotting.{module}"), function)(self)
+        """The figure of `plot`, by default that of the function `PICTURE` of `circuitsim.plotting.charts`."""
+        figure: Figure = getattr(import_module("circuitsim.plotting.charts"), self.PICTURE)(self)
         return figure
 
     @abstractmethod

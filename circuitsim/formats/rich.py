@@ -35,7 +35,7 @@ class Picture(NamedTuple):
 
     def svg(self) -> str:
         """The drawing as an ``<svg>`` element; empty for a circuit that is too large."""
-        return str(import_module("circuitsim.plotting.svg").circuit_svg(self.source))
+        return str(import_module("circuitsim.plotting.circuit").circuit_svg(self.source))
 
     def inline(self) -> str:
         """`svg` of up to `DRAWN` elements, else nothing."""

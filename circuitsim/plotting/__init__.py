@@ -4,9 +4,8 @@ matplotlib is imported when something is drawn, and draws to memory (Agg): no di
 changed. The same input gives the same picture.
 """
 
+from circuitsim.plotting.charts import plot_crossbar, plot_sweep
 from circuitsim.plotting.circuit import draw_circuit
-from circuitsim.plotting.curves import plot_sweep
 from circuitsim.plotting.figure import rendered
-from circuitsim.plotting.maps import plot_crossbar
 
 __all__ = ["draw_circuit", "plot_crossbar", "plot_sweep", "rendered"]

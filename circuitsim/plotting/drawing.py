@@ -22,8 +22,7 @@ from circuitsim.circuit.source import circuit_of
 from circuitsim.models import base
 from circuitsim.models.base import Symbol
 from circuitsim.plotting.labels import LINE, Place, Placer, Text
-from circuitsim.plotting.layout import Placed, place, with_symbols
-from circuitsim.plotting.sketch import Sketch, sketch
+from circuitsim.plotting.layout import Placed, Sketch, place, sketch, with_symbols
 from circuitsim.program.components import component_labels
 from circuitsim.units import format_quantity, short
 

@@ -120,7 +120,7 @@ def drawing(source: OperatingPoint | Circuit, marked: Collection[str] = ()) -> s
         Names of elements to draw in red.
     """
     from circuitsim.circuit import Circuit
-    from circuitsim.plotting.svg import circuit_svg
+    from circuitsim.plotting.circuit import circuit_svg
 
     picture = circuit_svg(source, marked, style=False)
     if not picture:
@@ -197,7 +197,7 @@ def _long(table: str) -> str:
 
 
 def _styles() -> str:
-    from circuitsim.plotting.svg import STYLE
+    from circuitsim.plotting.circuit import STYLE
 
     return _text("page.css") + STYLE
 

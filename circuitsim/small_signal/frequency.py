@@ -165,7 +165,7 @@ class AcResult(Result):
 
     def _figure(self, columns: str = "") -> Figure:
         """A Bode plot, by default of the first `CURVES` node voltages."""
-        from circuitsim.plotting.curves import plot_bode
+        from circuitsim.plotting.charts import plot_bode
 
         probes, heading = self._probes(columns), self.circuit.title
         if not columns and len(probes) > CURVES:
@@ -507,7 +507,7 @@ class Poles(Result):
         return super().to_dict() | stable
 
     def _figure(self) -> Figure:
-        from circuitsim.plotting.curves import plot_poles
+        from circuitsim.plotting.charts import plot_poles
 
         return plot_poles(self.title, self.values)
 

@@ -296,7 +296,7 @@ class Sensitivity(Result):
         Largest relative residual of the equations that gave them.
     """
 
-    PICTURE = "bars.plot_sensitivity"
+    PICTURE = "plot_sensitivity"
 
     def __init__(
         self,

@@ -158,7 +158,7 @@ class AcSweep(Result):
 
     def _figure(self) -> Figure:
         """A Bode plot: a curve per quantity and run."""
-        from circuitsim.plotting.curves import plot_bode
+        from circuitsim.plotting.charts import plot_bode
 
         found, count = self.responses, self.responses.shape[0]
         columns = [(FREQUENCY, "Hz", found.axes[FREQUENCY][:count])]

@@ -86,7 +86,7 @@ class FourierSeries(Result):
         return {"harmonics": fourier_table([self])}
 
     def _figure(self) -> Figure:
-        from circuitsim.plotting.curves import plot_harmonics
+        from circuitsim.plotting.charts import plot_harmonics
 
         return plot_harmonics(f"{self.quantity}, total harmonic distortion {self._percent}", self.tables()["harmonics"])
 

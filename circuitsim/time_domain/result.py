@@ -423,7 +423,7 @@ class TransientResult(Result):
         return {"waveforms": self._chosen(), "events": events_table(self)}
 
     def _figure(self, columns: str = "") -> Figure:
-        from circuitsim.plotting.curves import plot_waveforms
+        from circuitsim.plotting.charts import plot_waveforms
 
         more = not columns and len([*islice(self._voltages(), CURVES + 1)]) > CURVES
         heading = f"First {CURVES} node voltages: {self.circuit.title}" if more else self.circuit.title

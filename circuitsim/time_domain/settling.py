@@ -116,7 +116,7 @@ class SettlingResult(Result):
         return {"samples": Table((*names, *self.outputs), ("s", "J", "J", "J", "J", *("V" for _ in finals)), columns)}
 
     def _figure(self) -> Figure:
-        from circuitsim.plotting.bars import plot_samples
+        from circuitsim.plotting.charts import plot_samples
 
         share = f"settled within {100.0 * self.share:g} %"
         columns = [("settling time", "s", self.column("time")), ("energy delivered", "J", self.column("delivered"))]

@@ -110,7 +110,7 @@ class Design(Result):
     point : OperatingPoint
     """
 
-    PICTURE = "bars.plot_design"
+    PICTURE = "plot_design"
 
     values: dict[str, float]
     bounds: dict[str, tuple[float, float]]

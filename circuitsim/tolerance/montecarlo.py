@@ -248,7 +248,7 @@ class MonteCarlo(Result):
     tolerances : tuple of Tolerance
     """
 
-    PICTURE = "bars.plot_montecarlo"
+    PICTURE = "plot_montecarlo"
 
     def __init__(
         self,

@@ -394,7 +394,7 @@ class WorstCase(Result):
     tolerances : tuple of Tolerance
     """
 
-    PICTURE = "bars.plot_worst_case"
+    PICTURE = "plot_worst_case"
 
     def __init__(
         self,

@@ -11,8 +11,8 @@ import pytest
 import circuitsim
 from circuitsim import Circuit, loads, solve, sweep
 from circuitsim.plotting import draw_circuit, drawing, plot_sweep, rendered
+from circuitsim.plotting.circuit import circuit_svg
 from circuitsim.plotting.drawing import arrange, symbol
-from circuitsim.plotting.svg import circuit_svg
 from circuitsim.small_signal import ac_sweep
 
 

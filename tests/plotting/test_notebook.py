@@ -13,7 +13,7 @@ import circuitsim
 from circuitsim import examples
 from circuitsim.errors import UsageError
 from circuitsim.netlist import load
-from circuitsim.plotting.svg import circuit_svg
+from circuitsim.plotting.circuit import circuit_svg
 from circuitsim.time_domain import transient
 from circuitsim.training import History
 

@@ -22,7 +22,7 @@ from circuitsim.cli import COMMANDS, main
 from circuitsim.cli.reproduce import TABLE1
 from circuitsim.cli.studies import Run
 from circuitsim.plotting import draw_circuit
-from circuitsim.plotting.curves import plot_lines
+from circuitsim.plotting.charts import plot_lines
 
 NETLISTS = Path(__file__).parents[2] / "netlists"
 GALLERY = Path(__file__).parents[2] / "docs/gallery.md"

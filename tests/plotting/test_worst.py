@@ -12,7 +12,7 @@ from circuitsim import Circuit
 from circuitsim.cli import main
 from circuitsim.layered import DeepResistiveNetwork
 from circuitsim.plotting import draw_circuit
-from circuitsim.plotting.svg import circuit_svg
+from circuitsim.plotting.circuit import circuit_svg
 
 
 def tangle(nodes: int) -> Circuit:

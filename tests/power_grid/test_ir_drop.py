@@ -128,7 +128,7 @@ def test_command_prints_tables_and_draws_the_map(
 
 
 def test_the_map_shows_the_largest_drop_of_each_spot(grid: Path) -> None:
-    from circuitsim.plotting.maps import plot_drops
+    from circuitsim.plotting.charts import plot_drops
 
     found = circuitsim.ir_drop(circuitsim.load(grid))
     figure = plot_drops(found)
