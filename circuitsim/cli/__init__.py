@@ -128,7 +128,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise the error with a reference to the help."""
-        from circuitsim.cli.hints import meant
+        from circuitsim.cli.options import meant
 
         if text := self.explain(message):
             raise UsageError(text)
@@ -238,7 +238,7 @@ def _parsed(command: str | None, words: list[str]) -> argparse.Namespace:
     try:
         return build_parser(command).parse_args(words)
     except UsageError as error:
-        from circuitsim.cli.hints import moved
+        from circuitsim.cli.options import moved
 
         raise UsageError(moved(words, f"circuitsim {command}" if command else "circuitsim") or str(error)) from None
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from circuitsim.cli.reproduce import SPLIT, TABLE1, TABLE2, TABLE3
-from circuitsim.cli.studies import Run, Study
+from circuitsim.cli.reproduce import SPLIT, TABLE1, TABLE2, TABLE3, Run, Study
 
 ROW = {"epoch": 1, "error": 0.5, "test_error": 0.4, "test_top5_error": 0.2, "residual": 1e-6}
 ROW |= {"train_seconds": 1.0, "test_seconds": 1.0, "seconds": 1.0}

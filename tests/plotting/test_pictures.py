@@ -19,8 +19,7 @@ from matplotlib.figure import Figure
 
 import circuitsim
 from circuitsim.cli import COMMANDS, main
-from circuitsim.cli.reproduce import TABLE1
-from circuitsim.cli.studies import Run
+from circuitsim.cli.reproduce import TABLE1, Run
 from circuitsim.plotting import draw_circuit
 from circuitsim.plotting.charts import plot_lines
 
