@@ -8,6 +8,7 @@ node is the nominal voltage minus its own, in magnitude; a rise of a ground net 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +19,7 @@ from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import TopologyError
 from circuitsim.formats.columns import quantity
-from circuitsim.formats.result import Result, proof
+from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
 from circuitsim.program.components import component_labels
 
@@ -81,6 +82,7 @@ class Net(NamedTuple):
     mean: float
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class IrDrop(Result):
     """Drops of a power grid.
 
@@ -98,10 +100,11 @@ class IrDrop(Result):
         V; nan for nodes outside all nets.
     """
 
-    def __init__(
-        self, point: OperatingPoint, nets: tuple[Net, ...], pads: tuple[Pad, ...], net: np.ndarray, drop: np.ndarray
-    ) -> None:
-        self.point, self.nets, self.pads, self.net, self.drop = point, nets, pads, net, drop
+    point: OperatingPoint
+    nets: tuple[Net, ...]
+    pads: tuple[Pad, ...]
+    net: np.ndarray
+    drop: np.ndarray
 
     def worst(self, count: int = 10) -> list[tuple[str, int, float, float]]:
         """The nodes with the largest drops.
@@ -159,9 +162,6 @@ class IrDrop(Result):
     def _heading(self) -> tuple[str, str]:
         name, _, _, drop = self.worst(1)[0]
         return self.point.circuit.title, f"largest drop {quantity(drop, 'V')} at {name}"
-
-    def _proof(self) -> str:
-        return proof(self.point.certificate)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: nets, pads, the ten worst nodes, and the certificate.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +34,7 @@ def ends_before(values: Mapping[str, float]) -> str:
     return f"the branch of operating points ends before {at}"
 
 
+@dataclass(eq=False, repr=False)
 class Sweep(Result):
     """The rows of a sweep as columns.
 
@@ -45,10 +48,8 @@ class Sweep(Result):
         ``v(node)`` in V, ``i(element)`` in A, ``p(element)`` in W; nan in rows without an operating point.
     units : dict of str to str
         Unit of each axis (empty for parameters) and column.
-    status : tuple of Status
-        One per row.
-    failures : tuple of Failure
-    warnings : tuple of Problem
+    failures : sequence of Failure
+    warnings : sequence of Problem
         Warnings about the operating points, each once.
     shape : tuple of int
         Number of values of each axis, in the order of ``axes``.
@@ -56,26 +57,25 @@ class Sweep(Result):
         Measurements over the first axis, a row for all values of the others, if `circuitsim.run` makes them.
     """
 
-    measured: Sweep | None = None
     PICTURE = "plot_sweep"
 
-    def __init__(
-        self,
-        title: str,
-        axes: dict[str, np.ndarray],
-        columns: dict[str, np.ndarray],
-        units: dict[str, str],
-        failures: Sequence[Failure],
-        warnings: Sequence[Problem],
-        shape: tuple[int, ...],
-    ) -> None:
-        self.title, self.axes, self.columns, self.units, self.shape = title, axes, columns, units, shape
-        self.failures, self.warnings = tuple(failures), tuple(warnings)
-        failed = {failure.row: failure.status for failure in failures}
-        self.status = tuple(failed.get(row, Status.SOLVED) for row in range(math.prod(shape)))
+    title: str
+    axes: dict[str, np.ndarray]
+    columns: dict[str, np.ndarray]
+    units: dict[str, str]
+    failures: Sequence[Failure]
+    warnings: Sequence[Problem]
+    shape: tuple[int, ...]
+    measured: Sweep | None = None
+
+    @cached_property
+    def status(self) -> tuple[Status, ...]:
+        """The status of each row."""
+        failed = {failure.row: failure.status for failure in self.failures}
+        return tuple(failed.get(row, Status.SOLVED) for row in range(len(self)))
 
     def __len__(self) -> int:
-        return len(self.status)
+        return math.prod(self.shape)
 
     def __getitem__(self, name: str) -> np.ndarray:
         """A column (or an axis) by name; case does not matter.

@@ -36,7 +36,8 @@ def proof(certificate: Any) -> str:
 class Result(ABC):
     """The result of an analysis.
 
-    A subclass defines `tables`, `PICTURE` or `_figure`, `_heading`, and `_proof` if there is a certificate.
+    A subclass defines `tables`, `PICTURE` or `_figure`, `_heading`, and `_proof` if there is another certificate than
+    that of the operating point ``point``.
     """
 
     PICTURE = ""
@@ -55,8 +56,9 @@ class Result(ABC):
         """Title of the circuit (or none), and a short description of the result."""
 
     def _proof(self) -> str:
-        """The certificate in one line."""
-        return ""
+        """The certificate in one line, by default that of the operating point of ``point``."""
+        point = getattr(self, "point", None)
+        return "" if point is None else proof(point.certificate)
 
     def to_dict(self) -> dict[str, Any]:
         """The main table as plain values for JSON: one list per column, None for non-finite numbers."""

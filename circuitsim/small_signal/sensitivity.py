@@ -36,7 +36,7 @@ from circuitsim.circuit.source import analysis
 from circuitsim.controlled.equations import parts, references
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, UsageError, look_up
 from circuitsim.formats.columns import quantity
-from circuitsim.formats.result import Result, proof
+from circuitsim.formats.result import Result
 from circuitsim.formats.table import OWN, Table
 from circuitsim.netlist.deck import Deck, outputs_of, transfers_of
 from circuitsim.program.components import spanning_forest
@@ -359,7 +359,7 @@ class Sensitivity(Result):
         return self.point.circuit.title, f"{', '.join(self.outputs)} by {len(self.names)} numbers{flagged}"
 
     def _proof(self) -> str:
-        return f"{proof(self.point.certificate)}; equations of the derivatives within {self.error:.1e}"
+        return f"{super()._proof()}; equations of the derivatives within {self.error:.1e}"
 
 
 @checked(source=instance("a circuit, a deck or an operating point", Circuit, OperatingPoint), outputs=QUANTITIES)
@@ -577,9 +577,6 @@ class Transfer(Result):
     def _heading(self) -> tuple[str, str]:
         numbers = [f"{name} {quantity(number.value, unit)}" for name, number, unit in self.numbers]
         return self.point.circuit.title, f"{self.output} by {self.source}, {', '.join(numbers)}"
-
-    def _proof(self) -> str:
-        return proof(self.point.certificate)
 
 
 @analysis()

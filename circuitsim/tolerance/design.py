@@ -20,7 +20,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.parameters import matching, parameter_values
 from circuitsim.circuit.source import analysis, circuit_of
 from circuitsim.errors import NoSteadyStateError, UsageError
-from circuitsim.formats.result import Result, proof
+from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
 from circuitsim.netlist.deck import Deck, warn_of_time
 from circuitsim.small_signal.sensitivity import derivatives
@@ -134,9 +134,6 @@ class Design(Result):
         before = f" ({self.continuous_error:.3g} before rounding)" if self.series else ""
         missed = "" if self.continuous_error <= MET else "targets not met, "
         return self.point.circuit.title, f"{missed}error {self.error:.3g}{before}, {', '.join(values)}"
-
-    def _proof(self) -> str:
-        return proof(self.point.certificate)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values: the JSON object of ``circuitsim optimise --format json``."""

@@ -18,6 +18,7 @@ import heapq
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -382,6 +383,7 @@ class Range(NamedTuple):
         return {key: own for key, own in ({**self._asdict(), **ends}).items() if key != "name"}
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class WorstCase(Result):
     """Extremes of quantities.
 
@@ -396,15 +398,10 @@ class WorstCase(Result):
 
     PICTURE = "plot_worst_case"
 
-    def __init__(
-        self,
-        title: str,
-        ranges: Sequence[Range],
-        specifications: Sequence[Specification],
-        tolerances: Sequence[Tolerance],
-    ) -> None:
-        self.title, self.ranges, self.tolerances = title, tuple(ranges), tuple(tolerances)
-        self.specifications = tuple((one, _holds(one, self[one.quantity])) for one in specifications)
+    title: str
+    ranges: tuple[Range, ...]
+    specifications: tuple[tuple[Specification, bool | None], ...]
+    tolerances: tuple[Tolerance, ...]
 
     def __getitem__(self, name: str) -> Range:
         """The extremes of a quantity; case does not matter."""
@@ -509,11 +506,12 @@ def worst_case(
         raise UsageError("nothing is observed: name at least one quantity, for instance v(out)")
     tasks = [probes[k : k + TOGETHER] for k in range(0, len(probes), TOGETHER)]
     ranges: list[Range] = []
-    for found in computed(partial(extremes, circuit, spread, gap, budget), tasks, workers, executor):
-        ranges += found
+    for some in computed(partial(extremes, circuit, spread, gap, budget), tasks, workers, executor):
+        ranges += some
         if progress is not None:
             progress(len(ranges), len(probes))
-    return WorstCase(circuit.title, ranges, wanted, stated)
+    found = WorstCase(circuit.title, tuple(ranges), (), tuple(stated))
+    return replace(found, specifications=tuple((one, _holds(one, found[one.quantity])) for one in wanted))
 
 
 def extremes(
