@@ -13,8 +13,8 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from circuitsim._version import __version__
-from circuitsim.cli.options import Command, add_options, below
-from circuitsim.cli.output import choose_format
+from circuitsim.cli.common import choose_format, report
+from circuitsim.cli.options import Command, add_options, below, meant, moved
 from circuitsim.cli.streams import ErrorsOnly, colour_asked, escaping_streams
 from circuitsim.errors import CircuitError, DeckWarning, NetlistError, ResultWarning, UsageError
 
@@ -128,8 +128,6 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise the error with a reference to the help."""
-        from circuitsim.cli.options import meant
-
         if text := self.explain(message):
             raise UsageError(text)
         question = meant(message, self, self.above)
@@ -238,8 +236,6 @@ def _parsed(command: str | None, words: list[str]) -> argparse.Namespace:
     try:
         return build_parser(command).parse_args(words)
     except UsageError as error:
-        from circuitsim.cli.options import moved
-
         raise UsageError(moved(words, f"circuitsim {command}" if command else "circuitsim") or str(error)) from None
 
 
@@ -250,8 +246,6 @@ def _carried_out(args: argparse.Namespace) -> int:
     import warnings
 
     def shown(message: Warning | str, *place: Any, **more: Any) -> None:
-        from circuitsim.cli.deck import report
-
         report(message.problems) if isinstance(message, ResultWarning) else usual(message, *place, **more)
 
     begun, usual = time.monotonic(), warnings.showwarning

@@ -10,18 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 from circuitsim import report as parts
 from circuitsim.cli import main
-from circuitsim.cli.deck import as_dict, elsewhere, printed, read, report, roles_of, run_together, severity
-from circuitsim.cli.options import command
-from circuitsim.cli.output import (
+from circuitsim.cli.common import (
     PICTURES,
     alone,
+    as_dict,
     check_target,
     check_targets,
     deliver,
     draw,
+    elsewhere,
     present,
+    printed,
+    read,
+    report,
+    roles_of,
+    run_together,
     save,
+    severity,
 )
+from circuitsim.cli.options import command
 from circuitsim.errors import CircuitError, NetlistError, NoSteadyStateError, Problem, TopologyError, UsageError, some
 from circuitsim.formats import operating_point as forms
 from circuitsim.formats.operating_point import certificate_table

@@ -16,10 +16,22 @@ import numpy as np
 from circuitsim.analysis.probes import all_probes, parse_probes
 from circuitsim.analysis.sweep import sweep
 from circuitsim.analysis.sweep_result import Sweep
-from circuitsim.cli.deck import elsewhere, opened, printed, read, report
+from circuitsim.cli.common import (
+    INTERRUPTED,
+    Interrupt,
+    alone,
+    called,
+    check_targets,
+    elsewhere,
+    late_progress,
+    opened,
+    present,
+    printed,
+    read,
+    report,
+    working,
+)
 from circuitsim.cli.options import command
-from circuitsim.cli.output import alone, check_targets, present
-from circuitsim.cli.progress import INTERRUPTED, Interrupt, called, late_progress, working
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.formats.rawfile import rawfile
 from circuitsim.formats.result import Result

@@ -19,6 +19,7 @@ import numpy as np
 
 from circuitsim._files import atomic_write
 from circuitsim.cli import Parser
+from circuitsim.cli.common import INTERRUPTED, Interrupt, check_target, deliver, workers_of
 from circuitsim.cli.models import (
     MODELS,
     RUN,
@@ -32,8 +33,6 @@ from circuitsim.cli.models import (
     options_again,
 )
 from circuitsim.cli.options import Option, add_option, check_values, command
-from circuitsim.cli.output import check_target, deliver
-from circuitsim.cli.progress import INTERRUPTED, Interrupt, workers_of
 from circuitsim.errors import UsageError
 from circuitsim.formats.columns import csv
 from circuitsim.formats.strict_json import dumps

@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from circuitsim._files import atomic_file
-from circuitsim.cli.deck import opened, report
+from circuitsim.cli.common import called, check_target, opened, present, report, save, working
 from circuitsim.cli.options import command, ranged
-from circuitsim.cli.output import check_target, present, save
-from circuitsim.cli.progress import called, working
 from circuitsim.errors import UsageError
 from circuitsim.formats.columns import csv
 from circuitsim.formats.strict_json import dumps

@@ -20,8 +20,8 @@ import pytest
 
 from circuitsim._moved import MOVED
 from circuitsim.cli import COMMANDS, EPILOG, build_parser, main
+from circuitsim.cli.common import FORMATS
 from circuitsim.cli.options import READING, below
-from circuitsim.cli.output import FORMATS
 from circuitsim.errors import UsageError
 from circuitsim.formats.columns import csv
 from circuitsim.training import TrainingPlan

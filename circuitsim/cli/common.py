@@ -1,0 +1,522 @@
+"""What commands share: a deck with reports of its problems; where long ones run, their progress, Ctrl-C; output, to
+standard output or to files that are written atomically.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import FrameType, MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from circuitsim.cli.streams import ErrorsOnly
+from circuitsim.errors import Problem, UsageError, some
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from matplotlib.figure import Figure
+
+    from circuitsim.formats.result import Result
+    from circuitsim.formats.table import Table
+    from circuitsim.netlist.deck import Deck
+    from circuitsim.netlist.roles import Roles
+
+FORMATS = {
+    "table": "aligned columns, for people",
+    "csv": "comma-separated rows, for spreadsheets and pandas",
+    "json": "one object with every number in full double precision",
+    "raw": "a SPICE3 rawfile, for ngspice and readers of its waveforms",
+}
+"""Values of ``--format``, for all commands."""
+
+PICTURES = ("png", "svg", "pdf")
+
+
+def choose_format(args: argparse.Namespace) -> None:
+    """Fill in ``--format`` if not given: from the extension of ``--output``, or the command's default.
+
+    Raises
+    ------
+    UsageError
+        An extension that the command does not write, or that contradicts the format given.
+    """
+    names, path = getattr(args, "formats", None), getattr(args, "output", None)
+    if not names:
+        return
+    ending = ending_of(path)
+    named = "table" if ending == "txt" else ending
+    if args.format is None:
+        if ending and named not in names:
+            drawn = ", --plot for a picture" if ending in PICTURES and hasattr(args, "plot") else ""
+            written = [f".{'txt' if name == 'table' else name}" for name in names]
+            raise UsageError(f"--output {path!r}: {args.command} writes {', '.join(written)}; give --format{drawn}")
+        args.format = named if ending else names[0]
+    elif named in FORMATS and named != args.format:
+        raise UsageError(f"--output {path!r} and --format {args.format} disagree: leave out --format")
+    if getattr(args, "binary", False) and (args.format != "raw" or path in (None, "-")):
+        raise UsageError("--binary is for rawfiles: give --output FILE.raw")
+
+
+def ending_of(path: str | None) -> str:
+    """The extension of a file name in lower case, without its dot; empty for standard output, devices and pipes."""
+    if path is None or path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
+        return ""
+    return os.path.splitext(path)[1][1:].lower()
+
+
+def check_target(
+    path: str | None, inputs: Iterable[str], option: str = "--output", endings: Sequence[str] = ()
+) -> None:
+    """Refuse a target that cannot be written or is an input, before any work is done.
+
+    Parameters
+    ----------
+    endings : sequence of str
+        Extensions that the name may have, and that of a picture must have; any by default.
+
+    Raises
+    ------
+    UsageError
+        Another extension; the target is a deck, a folder, or lies in a folder that does not exist.
+    """
+    if path is None or (path == "-" and endings != PICTURES):
+        return
+    if endings and ending_of(path) not in (endings if endings == PICTURES else ("", *endings)):
+        *most, last = (f".{ending}" for ending in endings)
+        raise UsageError(f"{option} {path!r}: the name must end in {', '.join(most)} or {last}")
+    if not path:
+        raise UsageError(f"{option} needs the name of a file")
+    if os.path.isdir(path):
+        raise UsageError(f"{option} {path!r} is a folder; name a file in it")
+    folder = os.path.dirname(path)
+    if folder and not os.path.isdir(folder):
+        raise UsageError(f"{option} {path!r}: there is no folder {folder!r}; create it first")
+    for deck in inputs:
+        if os.path.exists(path) and os.path.exists(deck) and os.path.samefile(path, deck):
+            raise UsageError(f"{option} {path!r} would overwrite the deck; choose another name")
+
+
+def check_targets(args: argparse.Namespace, *inputs: str) -> None:
+    """Refuse an ``--output`` or a ``--plot`` that cannot be written, or is an input, before any work is done."""
+    check_target(args.output, [args.deck, *inputs])
+    if args.plot:
+        check_target(args.plot, [args.deck], "--plot", PICTURES)
+        if args.output is not None and os.path.realpath(args.plot) == os.path.realpath(args.output):
+            raise UsageError(f"--plot and --output name the same file {args.plot!r}")
+
+
+def draw(figure: Figure, path: str) -> None:
+    """Write a picture, in the format of its file name's extension."""
+    from circuitsim.plotting import rendered
+
+    save(rendered(figure, os.path.splitext(path)[1][1:].lower()), path)
+
+
+def present(
+    result: Result,
+    args: argparse.Namespace,
+    shown: Mapping[str, Table | Result] = MappingProxyType({}),
+    more: Mapping[str, Any] = MappingProxyType({}),
+    figure: Callable[[], Figure] | None = None,
+    plot: str = "DC transfer characteristic",
+    **own: Callable[[], str],
+) -> None:
+    """Write a result in the format of ``--format``, and its picture if ``--plot`` is given.
+
+    Parameters
+    ----------
+    result : Result
+    args : argparse.Namespace
+    shown : mapping of str to Table or Result
+        Written in place of the tables of the result, of a result its main one. CSV and rawfiles contain the first;
+        ``circuitsim run`` writes the others as CSV beside it.
+    more : mapping
+        Further entries of the JSON object, which is that of the first of ``shown``.
+    figure : callable, optional
+        Makes a picture other than `Result.plot`.
+    plot : str
+        Kind of plot of a rawfile.
+    **own : callable
+        Makes the text of a format that needs one of its own.
+    """
+    from circuitsim.formats.result import Result
+
+    content: str | bytes
+    title, first = result._heading()[0], next(iter(shown.values()), result)
+    tables = [next(iter(one.tables().values())) if isinstance(one, Result) else one for one in shown.values()]
+    if args.format in own:
+        content = own[args.format]()
+    elif args.format == "json":
+        from circuitsim.formats.strict_json import dumps
+
+        content = dumps(first.to_dict() | dict(more))
+    elif args.format == "table":
+        content = result.text(tables)
+    else:
+        main = tables[0] if tables else next(iter(result.tables().values()))
+        if args.format == "csv":
+            content = main.csv()
+        else:
+            from circuitsim.formats.rawfile import rawfile
+
+            content = rawfile(title, main, plot)
+    if args.format == "raw" and args.binary:
+        from circuitsim.formats.rawfile import binary
+
+        content = binary(content)
+    deliver(content, args.output)
+    for name, table in list(zip(shown, tables))[1:] if args.format not in own and args.output and not alone() else ():
+        deliver(table.csv(), f"{os.path.splitext(args.output)[0]}-{name}.csv")
+    if args.plot:
+        draw((figure or result.plot)(), args.plot)
+
+
+SHOWN, LAST = 40, 5
+"""Maximum number of lines of a table of ``circuitsim run``, and how many of them are from its end."""
+
+
+def shortened(text: str) -> str:
+    """A text with at most `SHOWN` lines of each table."""
+    tables = [table.splitlines() for table in text.rstrip().split("\n\n")]
+    for lines in tables:
+        if (left := len(lines) - SHOWN) > 0:
+            lines[SHOWN - LAST : -LAST] = [f"… {left:,} more rows (--output DIR writes all, --plot DIR draws them)"]
+    return "\n\n".join(map("\n".join, tables)) + "\n"
+
+
+def deliver(content: str | bytes, path: str | None) -> None:
+    """Print ``content``, or write it to ``path``, which ``circuitsim run`` says; bytes are for a file."""
+    if isinstance(content, bytes):
+        save(content, path or "")
+    elif path is None or path == "-":
+        sys.stdout.write(content if alone() else shortened(content))
+    else:
+        save(content.encode(), path)
+        if not alone():
+            print(f"written to {path}")
+
+
+class Together(NamedTuple):
+    """A deck whose analyses are run one after another, and the messages printed."""
+
+    deck: Deck
+    said: set[str]
+
+
+TOGETHER: ContextVar[Together | None] = ContextVar("TOGETHER", default=None)
+
+
+def alone() -> bool:
+    """Whether a command runs by itself, not as one of all analyses of a deck."""
+    return TOGETHER.get() is None
+
+
+def save(content: bytes, path: str) -> None:
+    """Write a file atomically; devices and pipes (``/dev/null``) are written directly.
+
+    Raises
+    ------
+    UsageError
+        The system does not let the file be written; the old one, if any, is unharmed.
+    """
+    from circuitsim._files import write_file
+
+    try:
+        write_file(path, content)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UsageError(f"cannot write {path!r}: {error.strerror or error}") from None
+
+
+R = TypeVar("R")
+
+INTERRUPTED = 130
+"""Exit code of a command interrupted by Ctrl-C."""
+
+
+Update = Callable[[float, float], None]
+"""What shows how much is done, of how much."""
+
+
+@contextmanager
+def late_progress(label: str) -> Iterator[Update]:
+    """A progress line, shown once the work has run for a second; elsewhere than on a terminal, a line a minute. None
+    under ``--quiet``."""
+    import time
+
+    clock, line = time.monotonic, None
+    began = clock()
+
+    def update(done: float, points: float) -> None:
+        nonlocal line
+        due = line is None and done < points and clock() - began > 1.0
+        if due and not isinstance(sys.stderr, ErrorsOnly):
+            from circuitsim.training.callbacks import ProgressLine
+
+            line = ProgressLine(sys.stderr, label, clock)
+        if line is not None:
+            line.update(done / points)
+
+    try:
+        yield update
+    finally:
+        if line is not None:
+            line.close()
+
+
+class Interrupt:
+    """Ctrl-C as a request to stop the current work; a second one ends the command at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: object = None
+
+    def __enter__(self) -> Interrupt:
+        try:
+            self._before = signal.signal(signal.SIGINT, self._note)
+        except ValueError:  # not the main thread, which receives no signals
+            self._before = None
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)  # type: ignore[arg-type]
+
+    def __call__(self) -> bool:
+        """Whether the work should stop."""
+        return self.asked
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+    def watch(self, shown: Update) -> Callable[[float, float], bool]:
+        """Progress callback of a transient, called with the time reached and the stop time, which are ``shown``; True
+        ends the run."""
+
+        def reached(time: float, stop: float) -> bool:
+            shown(time, stop)
+            return self.asked
+
+        return reached
+
+
+@contextmanager
+def working(label: str, args: argparse.Namespace, least: int | None = 1) -> Iterator[dict[str, Any]]:
+    """Arguments of a function that shows its progress, and works where the options say (`workers_of`)."""
+    with late_progress(label) as update, workers_of(args.workers, getattr(args, "dask", None)) as (workers, executor):
+        yield {"progress": update, "workers": workers or least, "executor": executor}
+
+
+def called(function: Callable[..., R], args: argparse.Namespace, source: Any, **own: Any) -> R:
+    """The result of a function of ``source``, with all options that are named as its arguments, and ``own`` ones."""
+    code = getattr(function, "__wrapped__", function).__code__
+    names = code.co_varnames[1 : code.co_argcount]
+    return function(source, **{name: value for name, value in vars(args).items() if name in names} | own)
+
+
+@contextmanager
+def workers_of(workers: int | None, dask: str | None) -> Iterator[tuple[int | None, Executor | None]]:
+    """The number of workers and the executor selected on the command line.
+
+    Raises
+    ------
+    UsageError
+        Both ``--workers`` and ``--dask``; fewer than one worker; no scheduler at the address.
+    """
+    if workers is not None and workers < 1:
+        raise UsageError(f"--workers must be at least 1, not {workers}")
+    if dask is None:
+        yield workers, None
+        return
+    if workers is not None:
+        raise UsageError("--workers starts processes here, --dask uses a cluster: give one of them")
+    from circuitsim.points import cluster
+
+    with cluster(dask) as (executor, count):
+        yield count, executor
+
+
+SAID = 160
+"""Maximum length of a line with several notes, characters."""
+
+
+def read_with(options: Mapping[str, Any]) -> Deck:
+    """The deck named by the option ``deck``, read with the options `READING`."""
+    names = ("deck", "allow_include", "lib", "search", "no_title")
+    return read(argparse.Namespace(**{name: options[name] for name in names}))
+
+
+def read(args: argparse.Namespace) -> Deck:
+    """The deck a command names.
+
+    Raises
+    ------
+    UsageError
+        A file that is missing or cannot be read.
+    NetlistError
+        A deck with problems.
+    """
+    from circuitsim.netlist import load
+
+    if (together := TOGETHER.get()) is not None:
+        return together.deck
+    check_folders(args.allow_include)
+    if args.deck != "-" and not os.path.lexists(args.deck):
+        raise UsageError(f"no deck {args.deck!r}: there is no such file" + _near(args.deck))
+    if os.path.exists(args.deck) and not os.path.isfile(args.deck) and not os.path.isdir(args.deck):
+        raise UsageError(f"{args.deck} is a pipe or a device; - reads a deck from standard input")
+    search = [*args.search, *filter(None, os.environ.get("CIRCUITSIM_LIB_PATH", "").split(os.pathsep))]
+    check_folders(args.search, "-I")
+    options = (tuple(args.allow_include), not args.no_title, tuple(args.lib), search)
+    return load(args.deck, *options)
+
+
+def opened(args: argparse.Namespace, leave: Callable[[Problem], bool] = lambda note: False, held: bool = False) -> Deck:
+    """The deck of an analysis, after checking that its targets can be written; its notes are reported.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+    leave : callable
+        Whether a note is irrelevant to the analysis.
+    held : bool
+        Whether switches keep the states of the operating point.
+    """
+    check_targets(args)
+    deck = read(args)
+    notes = [note for note in deck.notes if not leave(note)]
+    report([*notes, *(held_switches(deck) if held else ())], args.verbose)
+    return deck
+
+
+def roles_of(deck: Deck) -> tuple[Roles | None, tuple[Problem, ...]]:
+    """The deck's ``*!`` directives, checked, with warnings; None if there are none."""
+    if not deck.directives:
+        return None, ()
+    from circuitsim.netlist.roles import read_roles
+
+    return read_roles(deck)
+
+
+def held_switches(deck: Deck) -> list[Problem]:
+    """The warning of an analysis that keeps switches in the states of the operating point."""
+    circuit = deck.operating_circuit
+    names = [circuit.names[k] for k in deck.following.switches]
+    if not names:
+        return []
+    return [Problem("switch", f"{some(names)}: switches keep the states of the operating point here", names=names)]
+
+
+def printed(deck: Deck, kinds: tuple[str, ...], spelled: Callable[[str], str] = str) -> str | None:
+    """The columns that the deck's cards name, ``spelled`` as the names of probes; None for all.
+
+    Raises
+    ------
+    UsageError
+        A quantity that the circuit does not have, with the line of its card.
+    """
+    from circuitsim.analysis.probes import parse_probes
+    from circuitsim.netlist.deck import Output, columns_of
+
+    if (text := columns_of(deck, kinds)) is None:
+        return None
+    for card in deck.of_kind(Output):
+        if card.analysis in kinds:
+            try:
+                parse_probes(spelled(" ".join(card.requests)), deck.operating_circuit)
+            except UsageError as error:
+                raise UsageError(str(Problem("analysis", f".{card.card}: {error}", card.location))) from None
+    return spelled(text)
+
+
+def elsewhere(note: Problem) -> bool:
+    """Whether a note is about what an operating point ignores, which does not apply to transient and AC analysis, or
+    about another analysis."""
+    from circuitsim.netlist.dialect import OVER_TIME
+
+    no_effect = note.kind == "no-effect" and any(name in OVER_TIME for name in note.names)
+    return no_effect or note.kind in ("coupled", "tran", "ac", "amplitude")
+
+
+def check_folders(folders: Iterable[str], option: str = "--allow-include") -> None:
+    """Refuse folders that do not exist; a typing error would otherwise only show as a missing file."""
+    for folder in folders:
+        if not os.path.isdir(folder):
+            raise UsageError(f"{option} {folder!r}: there is no such folder")
+
+
+def _near(path: str) -> str:
+    """A hint that names files with a similar name in the same folder, or the bundled deck of this name."""
+    import difflib
+
+    from circuitsim._bundled import netlists
+
+    folder, name = os.path.split(path)
+    try:
+        names = sorted(os.listdir(folder or "."))[:5000]
+    except OSError:
+        return f" (and no folder {folder!r})"
+    near = difflib.get_close_matches(name, names, n=3)
+    if not near and os.path.isfile(os.path.join(netlists(), name)):
+        return f"\n    hint: a bundled deck has this name: circuitsim examples copy {os.path.splitext(name)[0]}"
+    return "; did you mean " + " or ".join(os.path.join(folder, n) for n in near) + "?" if near else ""
+
+
+@contextmanager
+def run_together(deck: Deck, before: Iterable[Problem]) -> Iterator[None]:
+    """In this context, commands read this deck, and print no warning or note twice, nor any of those in ``before``."""
+    token = TOGETHER.set(Together(deck, set(map(str, before))))
+    try:
+        yield
+    finally:
+        TOGETHER.reset(token)
+
+
+def report(problems: Iterable[Problem], verbose: bool = False) -> None:
+    """Print warnings and notes on standard error, each text once; notes on one line unless verbose."""
+    run, texts = TOGETHER.get(), {str(problem): problem for problem in problems}
+    said = set[str]() if run is None else run.said
+    found = [problem for text, problem in texts.items() if text not in said]
+    said.update(texts)
+    notes = [problem for problem in found if severity(problem) == "note" and not verbose]
+    for problem in found:
+        if problem not in notes:
+            print(f"{severity(problem)}: {problem}", file=sys.stderr)
+    lines = [f"line {note.location.line}: {note.message}" if note.location else note.message for note in notes]
+    if len(lines) == 1:
+        print(f"note: {lines[0]}", file=sys.stderr)
+    elif lines:
+        joined = "; ".join(lines)
+        short = joined if len(joined) <= SAID else f"{joined[: SAID - 2]} …"
+        print(f"{len(lines)} notes (-v shows them): {short}", file=sys.stderr)
+
+
+def severity(problem: Problem) -> str:
+    """``note`` for accepted statements without effect, ``warning`` for everything else that does not stop the deck."""
+    from circuitsim.netlist.cards import NOTE_KINDS
+
+    return "note" if problem.kind in NOTE_KINDS else "warning"
+
+
+def as_dict(problem: Problem) -> dict[str, object]:
+    """A problem in the JSON of ``check`` and of failures."""
+    place = problem.location
+    return {
+        "kind": problem.kind,
+        "message": problem.message,
+        "file": place.file if place else None,
+        "line": place.line if place else None,
+        "column": place.column if place else None,
+        "hint": problem.hint,
+        "names": list(problem.names),
+        "callers": list(place.callers) if place else [],
+    }
