@@ -260,15 +260,8 @@ class Drawing:
         every = np.concatenate(parts) if parts else np.zeros((1, 2))
         self.low, self.high = every.min(0), every.max(0)
 
-    def _add(
-        self,
-        kind: str,
-        points: np.ndarray,
-        owner: tuple[str, int],
-        width: float = LINES,
-        potential: float | None = None,
-    ) -> None:
-        self.shapes.append(Shape(kind, points, owner, width, potential))
+    def _add(self, kind: str, points: np.ndarray, owner: tuple[str, int], *style: float | None) -> None:
+        self.shapes.append(Shape(kind, points, owner, *style))
 
     def _box(self, points: np.ndarray) -> None:
         """Labels avoid the box around some points."""
@@ -303,28 +296,24 @@ class Drawing:
         delivered = self._width(k, abs(float(self.arrays.value[k]))) if kind == AMPLIFIER else width
         self._add("wire", np.array([*begin, centre - reach]), owner, width, self.potential(first))
         self._add("wire", np.array([centre + reach, *end]), owner, delivered, self.potential(second))
-        parts = [centre + np.array([(-shape.half, -0.05), (shape.half, 0.05)]) @ rotation]
+        wires = len(self.shapes)
         for line in shape.lines:
-            parts.append(centre + np.array(line) @ rotation)
-            self._add("wire", parts[-1], owner)
+            self._add("wire", centre + np.array(line) @ rotation, owner)
         if shape.body is not None:
             region = None if self.point is None else self.point.region(k)
-            parts.append(centre + np.array(shape.body) @ rotation)
             filled = "filled" if region is not None and region.conducting else "body"
-            self._add(filled, parts[-1], owner, LINES if self.detailed else 0.5)
+            self._add(filled, centre + np.array(shape.body) @ rotation, owner, LINES if self.detailed else 0.5)
         if shape.graded is not None:
-            parts.append(centre + np.array(shape.graded) @ rotation)
-            marks = np.linspace(0, len(shape.graded) - 1, min(SHADES, len(shape.graded) - 1) + 1).round().astype(int)
-            for j, (p, q) in enumerate(pairwise(marks.tolist())):
-                volts = None
-                if self.point is not None:
-                    low, high = self.point.voltages[[first, second]]
-                    volts = float(low + (high - low) * (j + 0.5) / (len(marks) - 1))
-                self._add("wire", parts[-1][p : q + 1], owner, width, volts)
+            graded, pieces = centre + np.array(shape.graded) @ rotation, min(SHADES, len(shape.graded) - 1)
+            low, high = (None, None) if self.point is None else self.point.voltages[[first, second]]
+            for j, (p, q) in enumerate(pairwise(np.linspace(0, len(graded) - 1, pieces + 1).round().astype(int))):
+                volts = None if low is None else float(low + (high - low) * (j + 0.5) / pieces)
+                self._add("wire", graded[p : q + 1], owner, width, volts)
         if not self.detailed:
             return []
         self.centres[k] = centre
-        self._box(np.concatenate(parts))
+        ends = centre + np.array([(-shape.half, -0.05), (shape.half, 0.05)]) @ rotation
+        self._box(np.concatenate([ends, *(own.points for own in self.shapes[wires:])]))
         if self.shares[k] > 1e-12:
             tip = 0.5 * (begin[-1] + centre - reach)
             if share != 0.5:  # the label is before the symbol, the arrow behind it

@@ -266,26 +266,22 @@ class MonteCarlo(Result):
         self.worst = summary.worst
         values = Reader(probes, nominal.circuit).read(nominal)
         moments, held = summary.moments, np.sort(np.concatenate(summary.held), axis=0)
-        quantities = []
-        for q, (probe, share, numbers) in enumerate(zip(probes, moments.contributions().T, held.T)):
-            deviation = float(moments.deviation[q])
-            quantities.append(
-                Quantity(
-                    str(probe),
-                    probe.unit,
-                    float(values[q]),
-                    float(moments.mean[q]),
-                    deviation / math.sqrt(moments.size),
-                    deviation,
-                    float(summary.least[q]),
-                    float(summary.most[q]),
-                    {p: quantile(numbers, p, confidence) for p in QUANTILES},
-                    tuple((spread.variables[v], float(share[v])) for v in np.argsort(-share, kind="stable").tolist()),
-                    max(0.0, 1.0 - float(share.sum())) if deviation else 0.0,
-                    *np.histogram(numbers, BINS),
-                )
+        error = moments.deviation / math.sqrt(moments.size)
+        columns = values, moments.mean, error, moments.deviation, summary.least, summary.most
+        self.quantities = tuple(
+            Quantity(
+                str(probe),
+                probe.unit,
+                *row,
+                {p: quantile(numbers, p, confidence) for p in QUANTILES},
+                tuple((spread.variables[v], float(share[v])) for v in np.argsort(-share, kind="stable").tolist()),
+                max(0.0, 1.0 - float(share.sum())) if row[3] else 0.0,
+                *np.histogram(numbers, BINS),
             )
-        self.quantities = tuple(quantities)
+            for probe, row, share, numbers in zip(
+                probes, np.array(columns).T.tolist(), moments.contributions().T, held.T
+            )
+        )
         self.specifications = tuple(
             (one, proportion(met, self.samples, confidence)) for one, met in zip(summary.specifications, summary.met)
         )
@@ -387,8 +383,6 @@ def deviations(spread: Spread, seed: int, block: int, count: int, latin: bool) -
         result /= count
     for rule in Distribution:
         at = np.flatnonzero([one is rule for one in spread.distribution])
-        if at.size == variables:
-            return _shaped(result, rule) * spread.amount
         if at.size:
             result[:, at] = _shaped(result[:, at], rule)
     return result * spread.amount
