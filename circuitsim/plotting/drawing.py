@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -260,7 +260,7 @@ class Drawing:
         every = np.concatenate(parts) if parts else np.zeros((1, 2))
         self.low, self.high = every.min(0), every.max(0)
 
-    def _add(self, kind: str, points: np.ndarray, owner: tuple[str, int], *style: float | None) -> None:
+    def _add(self, kind: str, points: np.ndarray, owner: tuple[str, int], *style: Any) -> None:
         self.shapes.append(Shape(kind, points, owner, *style))
 
     def _box(self, points: np.ndarray) -> None:

@@ -269,14 +269,16 @@ class MonteCarlo(Result):
         error = moments.deviation / math.sqrt(moments.size)
         columns = values, moments.mean, error, moments.deviation, summary.least, summary.most
         self.quantities = tuple(
-            Quantity(
-                str(probe),
-                probe.unit,
-                *row,
-                {p: quantile(numbers, p, confidence) for p in QUANTILES},
-                tuple((spread.variables[v], float(share[v])) for v in np.argsort(-share, kind="stable").tolist()),
-                max(0.0, 1.0 - float(share.sum())) if row[3] else 0.0,
-                *np.histogram(numbers, BINS),
+            Quantity._make(
+                [
+                    str(probe),
+                    probe.unit,
+                    *row,
+                    {p: quantile(numbers, p, confidence) for p in QUANTILES},
+                    tuple((spread.variables[v], float(share[v])) for v in np.argsort(-share, kind="stable").tolist()),
+                    max(0.0, 1.0 - float(share.sum())) if row[3] else 0.0,
+                    *np.histogram(numbers, BINS),
+                ]
             )
             for probe, row, share, numbers in zip(
                 probes, np.array(columns).T.tolist(), moments.contributions().T, held.T

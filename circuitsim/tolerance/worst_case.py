@@ -575,7 +575,7 @@ def _two_solves(circuit: Circuit, spread: Spread, rising: np.ndarray, probe: Pro
         return point.power() if probe is None else float(Reader([probe], circuit).read(point)[0])
 
     corners = [spread.named(sign * rising * spread.amount) for sign in (-1.0, 1.0)]
-    least, most = sorted((Extreme(*[value(at)] * 2, at) for at in corners), key=lambda one: one.value)
+    least, most = sorted((Extreme(x := value(at), x, at) for at in corners), key=lambda one: one.value)
     name, unit = (DISSIPATION, "W") if probe is None else (str(probe), probe.unit)
     return Range(name, unit, value({}), least, most, case, 3, 0)
 
@@ -631,13 +631,14 @@ def _range(
         search.run(region, max(gap, rounding), budget)
         bound = search.value if search.bound <= search.value + rounding else search.bound
         ends.append(Extreme(search.sign * search.value, search.sign * bound, spread.named(search.at)))
-    worst = max(end.gap for end in ends)
+    least, most = ends
+    worst = max(least.gap, most.gap)
     method = "proven at corners"
     if worst:
         within = f"proven within {format_quantity(worst, probe.unit, 3)}"
         method = within if worst < np.inf else "no bound within the budget"
     solves, systems = below.solves + above.solves, below.systems + above.systems
-    return Range(str(probe), probe.unit, middle, *ends, method, solves, systems)
+    return Range(str(probe), probe.unit, middle, least, most, method, solves, systems)
 
 
 def _holds(one: Specification, found: Range) -> bool | None:
