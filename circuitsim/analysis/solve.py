@@ -12,6 +12,7 @@ import numpy as np
 
 from circuitsim.analysis.amplified import prepared_elementary
 from circuitsim.analysis.convex import Prepared
+from circuitsim.analysis.following import PreparedFollowing
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.switching import PreparedSwitched, switches_of, switching_of
 from circuitsim.certificate import TOLERANCE
@@ -22,6 +23,7 @@ from circuitsim.circuit.source import analysis, circuit_of
 from circuitsim.controlled.stand_in import stand_in
 from circuitsim.errors import TopologyError
 from circuitsim.netlist.deck import Deck, warn_of_time
+from circuitsim.netlist.functional import FollowingSources
 from circuitsim.program import analyse
 from circuitsim.solvers import choose
 
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from circuitsim.analysis.expanded import PreparedExpanded
 
     Unswitched: TypeAlias = Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded
-    Ready: TypeAlias = Unswitched | PreparedSwitched
+    Ready: TypeAlias = Unswitched | PreparedFollowing | PreparedSwitched
 
 
 @analysis()
@@ -75,7 +77,10 @@ def as_read(source: Circuit | Deck, solver: str = "auto", tolerance: float = TOL
 
 def prepared_switched(circuit: Circuit, following: Dynamics | None, solver: str, tolerance: float) -> Ready:
     """A deck's circuit prepared, with its switches if there are any."""
-    inner = prepared_as_it_is(circuit, solver, tolerance)
+    ready = prepared_as_it_is(circuit, solver, tolerance)
+    inner: Unswitched | PreparedFollowing = ready
+    if isinstance(following, FollowingSources) and following.unfixed():
+        inner = PreparedFollowing(circuit, ready, following.of(circuit), tolerance)
     if following is None or not following.switches:
         return inner
     return PreparedSwitched(circuit, inner, switching_of(circuit, switches_of(circuit, following)))
@@ -154,7 +159,10 @@ def explain(point: OperatingPoint) -> list[str]:
 
 
 def circuit_at_operating_point(
-    source: Circuit | Deck, tolerance: float = TOLERANCE, changed: Collection[str] | None = ()
+    source: Circuit | Deck,
+    tolerance: float = TOLERANCE,
+    changed: Collection[str] | None = (),
+    linearized: bool = False,
 ) -> Circuit:
     """The circuit of a deck with its switches as resistors in the states of the operating point; a circuit as it is.
 
@@ -163,19 +171,38 @@ def circuit_at_operating_point(
     changed : collection of str or None
         Elements that the analysis gives other values: sources whose formulas read them are controlled sources. None:
         all elements.
+    linearized : bool
+        Whether sources by formulas that are not affine become controlled sources too, with the derivatives at the
+        operating point.
 
     Raises
     ------
     UsageError
-        Neither a circuit nor a deck; a source by a formula that is not affine and reads a changed one.
+        Neither a circuit nor a deck; a source by a formula that is not affine and reads a changed one, or a voltage or
+        current that sources do not fix.
     """
     if isinstance(source, Deck):
-        return with_switches_set(*source.where_change(changed), tolerance)
-    circuit = circuit_of(source)
-    if circuit.dynamics is None:
+        circuit, following = source.where_change(changed, linearized)
+    else:
+        circuit = circuit_of(source)
+        if circuit.dynamics is None:
+            return circuit
+        following = circuit.dynamics
+        if not linearized:
+            following.check_changes(changed)
+        circuit = circuit.carrying(None)
+    circuit = with_switches_set(circuit, following, tolerance)
+    if not isinstance(following, FollowingSources):
         return circuit
-    circuit.dynamics.check_changes(changed)
-    return with_switches_set(circuit.carrying(None), circuit.dynamics, tolerance)
+    if linearized:
+        following.check_frozen(changed)
+    left = following.followers(changed) if linearized else following.unfixed()
+    if not left:
+        return circuit
+    if not linearized:
+        raise following.not_followed(left[0])
+    point = prepared_switched(circuit, following, "auto", tolerance).solve()
+    return circuit.controlled_by({k: following.of(circuit).tangent(k, point) for k in left})
 
 
 def at_frequencies(
@@ -191,7 +218,7 @@ def at_frequencies(
     """
     dynamics = circuit.dynamics
     joined = couplings if dynamics is None else dynamics.coupled(couplings)
-    return circuit_at_operating_point(circuit, changed=None), joined
+    return circuit_at_operating_point(circuit, changed=None, linearized=True), joined
 
 
 def with_switches_set(circuit: Circuit, following: Dynamics, tolerance: float = TOLERANCE) -> Circuit:

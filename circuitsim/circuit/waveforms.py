@@ -91,6 +91,10 @@ class Waveform(ABC):
         """Approximate number of periods or corners up to a time, s."""
         return 0.0
 
+    def resolving(self, time: float) -> float:
+        """The longest step from ``time`` on that resolves the waveform, if its system does not; s."""
+        return math.inf
+
     def value(self, time: float) -> float:
         """The value at ``time`` (s), V or A."""
         return float(self.at(np.array([time]))[0])

@@ -51,7 +51,7 @@ class OfFormula(SmoothDevice):
     m: float
     quantity: ClassVar[str]
     """What the formula states: ``current`` or ``voltage``."""
-    junction, by_parameters = _OfTape(), _OfTape()
+    junction, by_parameters, row_of = _OfTape(), _OfTape(), _OfTape()
 
     def __init__(self, tape: Tape, m: float = 1.0, *, label: str = "") -> None:
         self.__dict__["tape"] = tape
@@ -77,8 +77,8 @@ class OfFormula(SmoothDevice):
         """0, number of instructions, ends of the argument's range, m, whether the formula states a voltage, then the
         tape."""
         proof = self.__dict__["_proof"]
-        flat = [float(number) for instruction in self.tape for number in instruction]
-        return 0.0, float(len(self.tape)), proof.low, proof.high, self.m, float(self.quantity == "voltage"), *flat
+        made: tuple[float, ...] = self.row_of(self.tape, proof.low, proof.high, self.m, self.quantity == "voltage")
+        return made
 
     def region_at(self, voltage: float) -> Region:
         """The same for all voltages."""

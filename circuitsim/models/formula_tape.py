@@ -40,6 +40,7 @@ from circuitsim.models.formula_operations import (
     SUBTRACT,
     TANH,
     VOLTAGE,
+    Tape,
 )
 
 BESIDE, BESIDE_CURRENT = 1e-9, 1e-12
@@ -127,6 +128,12 @@ def binary(op: Any, x: Any, dx: Any, y: Any, dy: Any) -> tuple[Any, Any]:
         return found, (dx - found * dy) / y
     first = x <= y if op == MINIMUM else x >= y
     return (x, dx) if first else (y, dy)
+
+
+def row_of(tape: Tape, *numbers: float) -> tuple[float, ...]:
+    """The row of a tape: 0, its length, further numbers, then its instructions."""
+    head = (0.0, float(len(tape)), *numbers)
+    return (*head, *(0.0,) * (HEAD - len(head)), *(float(number) for instruction in tape for number in instruction))
 
 
 def evaluate(p: Any, u: Any) -> tuple[Any, Any]:

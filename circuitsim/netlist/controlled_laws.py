@@ -2,7 +2,9 @@
 
 A source is independent if other sources fix everything its formula reads; affine or piecewise linear in voltages and
 currents; or a device, if the formula of a current reads only the source's own voltage, or that of a voltage only its
-own current (then it is a tape of operations, `circuitsim.models.formula_law`). All others are refused.
+own current (then it is a tape of operations, `circuitsim.models.formula_law`). Any other formula must read nothing that
+depends on it (`circuitsim.netlist.dependence`): it has a value once the circuit before it is solved. The rest is
+refused.
 
 Affine expressions may contain ramps max(0, u) (`circuitsim.netlist.symbolic`). In the circuit a ramp is a voltage
 source u in series with an ideal diode and a resistor to ground: the exact methods apply.
@@ -25,6 +27,7 @@ from circuitsim.circuit.elements import (
     BY_VOLTAGE_E,
     BY_VOLTAGE_G,
     CAPACITOR,
+    CURRENT,
     DIODE,
     NULLOR,
     RESISTOR,
@@ -58,7 +61,7 @@ PLAIN = frozenset((BY_VOLTAGE_E, BY_VOLTAGE_G, BY_CURRENT_F, BY_CURRENT_H))
 def circuit_of(elaborator: Elaborator, title: str) -> Circuit:
     """The circuit of an expanded deck; errors go to its reporter."""
     elaborator.expand(Frame(elaborator.top, elaborator.environment))
-    laws, out = classify(elaborator, title), elaborator.out
+    (laws, others), out = classify(elaborator, title), elaborator.out
     for name, value in elaborator.environment.values.items() if elaborator.following.formulas else ():
         elaborator.draws.elsewhere(name, value)
     for (name, _), at in elaborator.draws.cards.items():
@@ -72,8 +75,13 @@ def circuit_of(elaborator: Elaborator, title: str) -> Circuit:
     circuit = Circuit.from_columns(title, out.columns(), out.names, out.node_names, Origins(out), out.devices, laws)
     if not elaborator.following.formulas:
         return circuit
+    following = elaborator.following.of(circuit)
+    for own, error in () if elaborator.reporter.failed else others:
+        if own.position not in following.level:
+            error.message += ", and what it reads depends on it"
+            elaborator.reporter.failure(error, own.stated.at.card, [own.name], own.frame.callers())
     try:
-        return circuit.with_values(elaborator.following.of(circuit).values({}))
+        return circuit.with_values(following.values({}))
     except NetlistError as error:
         for problem in error.problems:
             card = next(iter(elaborator.following.formulas.values())).code.card
@@ -81,13 +89,16 @@ def circuit_of(elaborator: Elaborator, title: str) -> Circuit:
         return circuit
 
 
-def classify(elaborator: Elaborator, title: str) -> dict[int, Law]:
+def classify(elaborator: Elaborator, title: str) -> tuple[dict[int, Law], list[tuple[Placed, CardError]]]:
     """Classify all controlled elements of an expanded deck, by position: devices are recorded, errors reported; the
     remaining formulas are those of independent sources.
 
-    With ``all_controlled`` every affine formula is a controlled source.
+    With ``all_controlled`` every affine formula is a controlled source; with ``frozen`` those are too that are affine
+    with the values of sources. The second result are the formulas of other
+    sources that are neither affine nor devices, with the errors to report where they are in a loop of controls.
     """
     out, following, sources = elaborator.out, elaborator.following, _Sources(elaborator, title)
+    others: list[tuple[Placed, CardError]] = []
     for own, formula in out.sources:
         at, fixed = own.position, own.position in sources.fixed
         try:
@@ -100,6 +111,14 @@ def classify(elaborator: Elaborator, title: str) -> dict[int, Law]:
                 continue
             if isinstance(error, ExpressionError):
                 error.message = f"{short(own.name)}: {error.message}"
+            if error.kind in ("unsupported", "range"):
+                out.kind[at], out.value[at] = (CURRENT if formula.kind in OF_CURRENT else VOLTAGE), 0.0
+                following.formulas[at] = formula
+                others.append((own, error))
+                for signal in formula.code.signals:
+                    if signal.kind in UNKNOWN:
+                        sources.control(signal, own, formula)
+                continue
             elaborator.reporter.failure(error, own.stated.at.card, [own.name], own.frame.callers())
         else:
             if isinstance(made, Device):
@@ -107,7 +126,7 @@ def classify(elaborator: Elaborator, title: str) -> dict[int, Law]:
             else:
                 out.laws[at] = sources.law(own, formula, made)
         following.formulas.pop(at, None)
-    return dict(sorted(out.laws.items()))
+    return dict(sorted(out.laws.items())), others
 
 
 class _Sources:
@@ -150,7 +169,8 @@ class _Sources:
         try:
             return self.of(own, formula, {})
         except ExpressionError as error:
-            fixed = self.fixed_signals(formula) if error.kind == "unsupported" else {}
+            held = self.elaborator.frozen and error.kind == "unsupported"
+            fixed = self.fixed_signals(formula) if held else {}
             if own.position in self.fixed or not fixed:
                 raise
         made = self.of(own, formula, fixed)

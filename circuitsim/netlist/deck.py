@@ -6,13 +6,14 @@ import math
 import warnings
 from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
-from circuitsim.errors import DeckWarning, Location, Problem, TopologyError, UsageError, some
+from circuitsim.errors import DeckWarning, Location, NetlistError, Problem, TopologyError, UsageError, some
 from circuitsim.netlist import limits
 from circuitsim.netlist.deviations import Deviations
 from circuitsim.netlist.waveform import Grid, Waveform
@@ -370,28 +371,49 @@ class Deck(Circuit):
         found: tuple[Circuit, FollowingSources] = self._elaborate(parameters or {}, temperature, all_controlled)
         return found
 
-    def where_change(self, names: Collection[str] | None) -> tuple[Circuit, FollowingSources]:
+    def unfrozen(
+        self, following: FollowingSources, names: Collection[str] | None
+    ) -> tuple[Circuit, FollowingSources] | None:
+        """The circuit where factors and conditions of controlled sources that elements ``names`` (None: all) determine
+        follow their values; None where there are none.
+
+        Raises
+        ------
+        UsageError
+            Such a source influences what it reads.
+        """
+        try:
+            following.check_frozen(names)
+        except UsageError:
+            with suppress(NetlistError):
+                found: tuple[Circuit, FollowingSources] = self._elaborate({}, None, True, False)
+                return found
+            raise
+        return None
+
+    def where_change(self, names: Collection[str] | None, linearized: bool = False) -> tuple[Circuit, FollowingSources]:
         """The circuit for an analysis that changes element values: sources by formulas of these are controlled sources.
 
         Parameters
         ----------
         names : collection of str or None
             The elements; None for all, as in AC analysis, where inductors are not shorts.
+        linearized : bool
+            Whether the caller replaces other formulas by their tangents.
 
         Raises
         ------
         UsageError
-            A non-affine formula reads one of them.
+            A non-affine formula reads one of them, and is not linearized.
         """
         if not self.following.followers(names):
             return self._bare, self.following
         circuit, following = self.with_sources()
+        if linearized:
+            return self.unfrozen(following, names) or (circuit, following)
         following.check_frozen(names)
         if left := following.followers(names):
-            raise UsageError(
-                f"{circuit.names[left[0]]} follows other sources by a non-affine formula, which is not possible here; "
-                "circuitsim sweep evaluates it anew at each point"
-            )
+            raise following.not_followed(left[0])
         return circuit, following
 
     def __repr__(self) -> str:

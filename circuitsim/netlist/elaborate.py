@@ -127,9 +127,10 @@ class Elaborator:
         environment: Environment,
         temperatures: Temperatures,
         all_controlled: bool,
+        frozen: bool = True,
     ) -> None:
         self.reporter, self.linker, self.reader = reporter, linker, linker.reader
-        self.temperatures, self.all_controlled = temperatures, all_controlled
+        self.temperatures, self.all_controlled, self.frozen = temperatures, all_controlled, frozen
         self.top, self.environment = self.reader.top, environment
         self.draws = Draws()
         self.evaluator = Evaluator(temperatures.constants(), draws=self.draws)

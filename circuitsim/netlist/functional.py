@@ -1,7 +1,9 @@
 """Sources whose values depend on time or on other sources: time functions, and formulas of fixed voltages.
 
 A formula may read ``time``, ``v(a,b)`` where voltage sources fix that voltage, and ``i(I1)`` of a current source. The
-source then is ideal with a known value, and the circuit has its energy function.
+source then is ideal with a known value, and the circuit has its energy function. So it is if a formula reads any other
+voltages and currents that do not depend on it: the circuit is solved level by level (`circuitsim.netlist.dependence`),
+each with the values of the formulas before.
 """
 
 from __future__ import annotations
@@ -15,9 +17,10 @@ from typing import Any, NamedTuple
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.dynamics import Dynamics
 from circuitsim.circuit.elements import CURRENT, INDUCTOR, VOLTAGE
+from circuitsim.circuit.laws import CurrentControl, Law, Quantity, VoltageControl
 from circuitsim.errors import NetlistError, Problem, TopologyError, UsageError
 from circuitsim.netlist.cards import HINTS
-from circuitsim.netlist.expression import Code, Evaluator, ExpressionError, Signal
+from circuitsim.netlist.expression import UNKNOWN, Code, Evaluator, ExpressionError, Signal
 from circuitsim.netlist.scope import Frame
 from circuitsim.netlist.waveform import STEADY, Grid
 
@@ -87,6 +90,8 @@ class FollowingSources(Dynamics):
         """The same sources in a circuit."""
         found = copy(self)
         found.circuit, found.formulas, found.frozen = circuit, dict(self.formulas), dict(self.frozen)
+        for name in ("_paths", "level"):
+            vars(found).pop(name, None)
         return found
 
     def of_cards(self, given: Mapping[str, float]) -> dict[str, float]:
@@ -127,7 +132,7 @@ class FollowingSources(Dynamics):
         if time is not None:
             stated = {k: self._wave(k, time, grid) for k in self.waves if k not in stated} | stated
         moment = Moment(self, stated, time or 0.0)
-        found = {k: moment.placed(k) for k in self.formulas if k not in stated}
+        found = {k: moment.placed(k) for k in self.fixed() if k not in stated}
         moved = stated if time is not None else {}
         return {names[k]: value for k, value in (*moved.items(), *found.items())}
 
@@ -172,6 +177,13 @@ class FollowingSources(Dynamics):
                 "set the source by a parameter (.param) and vary that"
             )
 
+    def not_followed(self, k: int) -> UsageError:
+        """The error of an analysis that does not evaluate a formula anew."""
+        return UsageError(
+            f"{self.circuit.names[k]} follows other voltages or currents by a non-affine formula, which is not "
+            "possible here; circuitsim sweep evaluates it anew at each point"
+        )
+
     def fixed(self) -> set[int]:
         """Positions of the formulas whose signals independent sources fix, directly or through such formulas, so that
         their values are known before the circuit is solved."""
@@ -181,12 +193,61 @@ class FollowingSources(Dynamics):
             known |= new
         return known
 
+    def unfixed(self) -> list[int]:
+        """Positions of the other formulas."""
+        return sorted(self.formulas.keys() - self.fixed()) if self.formulas else []
+
+    @cached_property
+    def level(self) -> dict[int, int]:
+        """The levels of the formulas that are not `fixed` and read nothing that depends on them
+        (`circuitsim.netlist.dependence`): they have values once the circuit is solved with those of lower levels."""
+        others = {k: self.reads(self.formulas[k]) for k in self.unfixed()}
+        if not others:
+            return {}
+        from circuitsim.netlist.dependence import levels
+
+        return levels(self.circuit, self, others, self.steady)
+
+    def in_order(self) -> list[list[int]]:
+        """Positions of the formulas that are not `fixed`, level by level.
+
+        Raises
+        ------
+        UsageError
+            A formula reads what depends on it.
+        """
+        for k in (k for k in self.unfixed() if k not in self.level):
+            when = "at an operating point" if self.steady else "over time"
+            raise UsageError(
+                f"{self.circuit.names[k]} reads voltages or currents that depend on it {when}, and is not affine in "
+                "them: write it with max, min, abs, limit() or TABLE, or as an S switch"
+            )
+        return [[k for k, own in self.level.items() if own == height] for height in sorted({*self.level.values()})]
+
+    def reads(self, formula: Formula) -> list[tuple[int, ...]]:
+        """What a formula reads: pairs of nodes of voltages, elements of currents. See `read`."""
+        return [self.read(formula, signal) for signal in formula.code.signals if signal.kind in UNKNOWN]
+
+    def read(self, formula: Formula, signal: Signal) -> tuple[int, ...]:
+        """The two nodes of a voltage, or the position of the element of a current.
+
+        Raises
+        ------
+        TopologyError
+            An unknown name.
+        """
+        if signal.kind == "v":
+            return formula.ends(signal, self.circuit)
+        return (self.circuit.element_index(formula.element(signal.first)),)
+
     def followers(self, names: Collection[str] | None) -> list[int]:
         """Positions of the formulas that depend on some of the elements ``names``, directly or through such formulas;
         None: on any source, at frequencies too, where inductors are not shorts."""
         if names is None and self.steady:
             return self.over_time().followers(None)
         needs, index = self._needs(), self.circuit.element_index
+        if names is not None and not names:
+            return []
         moved = None if names is None else {index(name) for name in names if name in self.circuit}
         found: set[int] = set()
         while new := {
@@ -241,20 +302,60 @@ class FollowingSources(Dynamics):
         """The same sources where inductors are not shorts, and controlled sources fix nothing."""
         found = self.of(self.circuit)
         found.steady = False
-        vars(found).pop("_paths", None)
         return found
 
-    def formula_at(self, k: int, time: float, grid: Grid) -> tuple[float, tuple[Any, ...]]:
+    def formula_at(
+        self, k: int, time: float, grid: Grid, solved: Callable[[tuple[int, ...]], float] | None = None
+    ) -> tuple[float, tuple[Any, ...]]:
         """The value of a source given by a formula, V or A, at a time, s, and the decisions that led to it; "time"
-        among them if it reads that.
+        among them if it reads that. ``solved``: see `Moment`.
 
         Raises
         ------
         NetlistError
             The formula has no value.
         """
-        moment = Moment(self, {}, time, partial(self._wave, time=time, grid=grid))
+        moment = Moment(self, {}, time, partial(self._wave, time=time, grid=grid), solved)
         return moment.placed(k), tuple(moment.taken)
+
+    def at_point(self, k: int, point: Any) -> float:
+        """The value of a source given by a formula, V or A, at an operating point of the circuit.
+
+        Raises
+        ------
+        NetlistError
+            The formula has no value.
+        """
+        return Moment(self, {}, solved=partial(_of_point, point)).placed(k)
+
+    def tangent(self, k: int, point: Any) -> Law:
+        """The law of a source given by a formula to first order at an operating point of the circuit.
+
+        Raises
+        ------
+        ExpressionError
+            An operation without a derivative.
+        """
+        from circuitsim.models.formula_tape import evaluate, row_of
+        from circuitsim.netlist.symbolic import TapeDomain
+
+        formula = self.formulas[k]
+        signals = [signal for signal in formula.code.signals if signal.kind in UNKNOWN]
+        at = {signal: _of_point(point, self.read(formula, signal)) for signal in signals}
+        constant, slopes = self.at_point(k, point), list[tuple[float, tuple[int, ...]]]()
+        for signal in dict.fromkeys(signals):
+            domain = TapeDomain({signal: 1.0}, {other: at[other] for other in at if other != signal})
+            tape = Evaluator(self.constants).value(formula.code, formula.frame.environment, domain)
+            slope = formula.factor * evaluate(row_of(tape), at[signal])[1]
+            slopes.append((slope, self.read(formula, signal)))
+            constant -= slope * at[signal]
+        current = self.circuit.columns()[0][k] == CURRENT
+        return Law(
+            Quantity.CURRENT if current else Quantity.VOLTAGE,
+            constant,
+            tuple(VoltageControl(slope, *read) for slope, read in slopes if len(read) == 2),
+            tuple(CurrentControl(slope, *read) for slope, read in slopes if len(read) == 1),
+        )
 
     def _wave(self, k: int, time: float, grid: Grid) -> float:
         """The value of one time function."""
@@ -286,6 +387,11 @@ class FollowingSources(Dynamics):
         return steps
 
 
+def _of_point(point: Any, read: tuple[int, ...]) -> float:
+    """The voltage between two nodes, or the current of an element, at an operating point."""
+    return float(point.currents[read[0]] if len(read) == 1 else point.voltages[read[0]] - point.voltages[read[1]])
+
+
 class Moment:
     """The values of all sources at one time.
 
@@ -298,6 +404,8 @@ class Moment:
         s.
     wave : callable, optional
         The values of time functions, by position; without it they do not act.
+    solved : callable, optional
+        The voltage between two nodes, or the current of an element, of the solved circuit.
 
     Attributes
     ----------
@@ -311,8 +419,9 @@ class Moment:
         stated: Mapping[int, float],
         time: float = 0.0,
         wave: Callable[[int], float] | None = None,
+        solved: Callable[[tuple[int, ...]], float] | None = None,
     ) -> None:
-        self.sources, self.known, self.time, self.wave = sources, dict(stated), time, wave
+        self.sources, self.known, self.time, self.wave, self.solved = sources, dict(stated), time, wave, solved
         self.open: list[int] = []
         self.taken: list[Any] = []
 
@@ -353,6 +462,8 @@ class Moment:
         if signal.kind == "time":
             self.taken.append(signal.kind)
             return self.time
+        if self.solved is not None:
+            return self.solved(self.sources.read(formula, signal))
         try:
             terms = self.sources.terms(formula, signal)
         except TopologyError as error:

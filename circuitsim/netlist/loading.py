@@ -242,6 +242,7 @@ class Elaboration:
         overrides: dict[str, float],
         temperature: float | None = None,
         all_controlled: bool = False,
+        frozen: bool = True,
     ) -> tuple[Elaborator, Circuit]:
         """The circuit with the values of some parameters replaced; errors go to the reporter."""
         reader = self.reader
@@ -260,7 +261,7 @@ class Elaboration:
                 value = Evaluator().value(value_of(token, reader.top), environment)
                 found[key] = checked_temperature(value, token)
         there = Temperatures(found["temp"] if temperature is None else temperature, found["tnom"])
-        elaborator = Elaborator(reporter, self.linker, environment, there, all_controlled)
+        elaborator = Elaborator(reporter, self.linker, environment, there, all_controlled, frozen)
         return elaborator, circuit_of(elaborator, self.title)
 
     def has(self, name: str) -> bool:
@@ -291,7 +292,11 @@ class Elaboration:
         return found
 
     def __call__(
-        self, values: Mapping[str, float], temperature: float | None, all_controlled: bool = False
+        self,
+        values: Mapping[str, float],
+        temperature: float | None,
+        all_controlled: bool = False,
+        frozen: bool = True,
     ) -> tuple[Circuit, FollowingSources]:
         """The circuit with other values, and the sources that depend on others."""
         reader, overrides = self.reader, {}
@@ -309,7 +314,7 @@ class Elaboration:
         if temperature is not None and not ABSOLUTE_ZERO <= temperature < math.inf:
             raise UsageError(f"temperature {temperature} °C is below absolute zero")
         again = Reporter()
-        elaborator, other = self.elaborated(again, overrides, temperature, all_controlled)
+        elaborator, other = self.elaborated(again, overrides, temperature, all_controlled, frozen)
         again.finish()
         if elaborator.variants != self.variants:
             stated = ", ".join(f"{name} = {value:g}" for name, value in values.items())

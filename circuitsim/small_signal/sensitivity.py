@@ -482,7 +482,7 @@ def _linear(probe: Probe | Formula) -> Probe:
 
 
 def _solved(source: Circuit | Deck, tolerance: float) -> OperatingPoint:
-    return solve(circuit_at_operating_point(source, tolerance, None), tolerance=tolerance)
+    return solve(circuit_at_operating_point(source, tolerance, None, True), tolerance=tolerance)
 
 
 def _place(names: Sequence[str], name: str) -> int:
@@ -617,7 +617,7 @@ def transfer_function(
         if len(stated) != 1 or output is not input_source:
             raise UsageError("a transfer function needs an output and a source, for instance v(out) and V1")
         [(output, input_source)] = stated
-    circuit = circuit_at_operating_point(source, tolerance, [input_source])
+    circuit = circuit_at_operating_point(source, tolerance, [input_source], True)
     probe, k = output_and_input(circuit, output, input_source)
     held, of_current = circuit.arrays().kind[k] == VOLTAGE, probe.kind == "i"
     at_input = Probe("i", circuit.names[k]) if held else Probe("v", circuit[k].first, circuit[k].second)

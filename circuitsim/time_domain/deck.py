@@ -15,7 +15,7 @@ from circuitsim.netlist.deck import STARTUP, Deck, InitialValues, Transient, gri
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.waveform import Grid
 from circuitsim.netlist.waveform import Waveform as Card
-from circuitsim.time_domain.formula_sources import MOST_SAMPLES, FormulaOfTime
+from circuitsim.time_domain.formula_sources import MOST_SAMPLES, FormulaOfSolution, FormulaOfTime
 
 T = TypeVar("T")
 
@@ -82,13 +82,17 @@ def setting(
     circuit, following = deck.with_sources() if elaborated is None else elaborated
     if cards and cards[0].uic:
         initial = _stated(circuit, following) | dict(initial or {})
-    if cards and cards[0].startup:
-        following = _turned_on(circuit, following)
-    waves, switches = _moving(circuit, following, grid), _abrupt(circuit, following)
-    following.over_time().check_frozen(waves)
+    startup = bool(cards) and cards[0].startup
+    waves = _moving(circuit, following, grid, startup=startup)
+    if elaborated is not None:
+        following.over_time().check_frozen(waves)
+    elif (other := deck.unfrozen(following.over_time(), waves)) is not None:
+        circuit, following = other
+        waves = _moving(circuit, following, grid, startup=startup)
+    switches = _abrupt(circuit, following)
     begin = cards[0].start if cards and cards[0].start < grid.stop else 0.0
     start = None if initial is None else dict(initial)
-    longest = min(_longest(waves), (cards[0].longest if cards else 0.0) or math.inf)
+    longest = (cards[0].longest if cards else 0.0) or math.inf
     couplings, held = following.couplings, _held(deck)
     return DeckSetting(circuit, grid.stop, begin, grid.step, waves, start, switches, couplings, held, longest)
 
@@ -112,9 +116,8 @@ def stated(
     switches: Mapping[str, Switch],
     couplings: Mapping[tuple[str, str], float],
     straight: bool = True,
-) -> tuple[Circuit, dict[str, Waveform], dict[str, Switch], dict[tuple[str, str], float], float]:
-    """The bare circuit of a deck with its waveforms, switches and couplings, overridden by those given, and the longest
-    step of the implicit method, s.
+) -> tuple[Circuit, dict[str, Waveform], dict[str, Switch], dict[tuple[str, str], float]]:
+    """The bare circuit of a deck with its waveforms, switches and couplings, overridden by those given.
 
     Raises
     ------
@@ -127,7 +130,7 @@ def stated(
     if isinstance(following, FollowingSources):
         following.over_time().check_frozen(waves)
     operated = beside(_abrupt(circuit, following), switches)
-    return circuit.carrying(None), waves, operated, following.coupled(couplings), _longest(waves)
+    return circuit.carrying(None), waves, operated, following.coupled(couplings)
 
 
 def steady_grid(waves: Iterable[Card], stop: float) -> Grid:
@@ -150,15 +153,18 @@ def _stated(circuit: Circuit, following: FollowingSources) -> dict[str, float]:
     return {circuit.names[k]: value for k, value in following.initials.items()}
 
 
-def _moving(circuit: Circuit, following: FollowingSources, grid: Grid, straight: bool = True) -> dict[str, Waveform]:
-    """Waveforms of sources; ``straight``: formulas become piecewise linear up to the end of the run where they are.
+def _moving(
+    circuit: Circuit, following: FollowingSources, grid: Grid, straight: bool = True, startup: bool = False
+) -> dict[str, Waveform]:
+    """Waveforms of sources; ``straight``: formulas become piecewise linear up to the end of the run where they are;
+    ``startup``: those without time functions ramp up.
 
     Raises
     ------
     UsageError, NetlistError
         Formulas without a value at time 0.
     """
-    names = circuit.names
+    names, following = circuit.names, _turned_on(circuit, following) if startup else following
     waves: dict[int, Waveform] = {
         k: from_card(names[k], wave, grid) if isinstance(wave, Card) else wave for k, wave in following.waves.items()
     }
@@ -166,14 +172,15 @@ def _moving(circuit: Circuit, following: FollowingSources, grid: Grid, straight:
         if following.formulas:
             check_cycles(names[k], wave, grid.stop, MOST_SAMPLES)
     sources = following.over_time() if isinstance(following, FollowingSources) else None
-    formulas = {k: FormulaOfTime(names[k], sources, k, grid, waves) for k in following.formulas} if sources else {}
-    lines = {k: made for k, formula in formulas.items() if straight and (made := formula.straight()) is not None}
-    return {names[k]: wave for k, wave in (waves | formulas | lines).items()}
-
-
-def _longest(waves: Mapping[str, Waveform]) -> float:
-    """The longest step of the implicit method that resolves all formulas, s."""
-    return min((wave.longest for wave in waves.values() if isinstance(wave, FormulaOfTime)), default=math.inf)
+    formulas: dict[int, Waveform] = {}
+    for k in following.formulas if sources else ():
+        if k in sources.fixed():
+            formula = FormulaOfTime(names[k], sources, k, grid, waves)
+            formulas[k] = (straight and formula.straight()) or formula
+        else:
+            sources.in_order()
+            formulas[k] = FormulaOfSolution(names[k], sources, k, grid, waves)
+    return {names[k]: wave for k, wave in (waves | formulas).items()}
 
 
 def _turned_on(circuit: Circuit, following: FollowingSources) -> FollowingSources:

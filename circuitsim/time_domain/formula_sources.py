@@ -1,4 +1,5 @@
-"""Sources given by a formula of time and of voltages and currents that other sources fix.
+"""Sources given by a formula of time and of voltages and currents: those that other sources fix, and those that a run
+has determined before.
 
 The times at which the branches taken in a formula change are found by bisection between samples.
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from circuitsim.errors import UsageError
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.waveform import Grid
 from circuitsim.units import SMALLEST
+
+if TYPE_CHECKING:
+    from circuitsim.time_domain.result import TransientResult
 
 HALVINGS = 50
 """Number of bisections between two samples."""
@@ -67,18 +71,18 @@ def changes(
     return np.unique(np.concatenate(found))
 
 
-SAMPLES, STEPS, PLACES = 1_000, 100, 256
-"""Minimum numbers of samples of a formula's decisions and of steps in a run; places where the number needed is
-determined."""
-INTERPOLATION, CHANGING = 0.02, 0.125
-"""Interpolation error between two samples, relative to the formula's range, and fraction of intervals in which its
-decisions change, up to which samples resolve it."""
+SAMPLES, STEPS = 1_000, 100
+"""Minimum numbers of samples of a formula's decisions and of cells in a run."""
+PLACES = np.array([0.0, 0.23, 0.5, 0.81, 1.0])
+"""Places of the samples in a cell, as fractions: irregular, so that no period fits them."""
+INTERPOLATION = 0.02
+"""Largest difference from a line in a cell, relative to the formula's range."""
 SAMPLES_A_PERIOD = 257
 """Samples that decide whether a formula depends on time."""
 SPAN = 1e-4
 """Spacing of the values in a difference quotient relative to that of two samples: balances truncation and rounding."""
 MOST_SAMPLES = 200_000
-"""Maximum number of samples of a formula that may be piecewise linear."""
+"""Maximum number of samples of a formula that may be piecewise linear, and of cells."""
 ROUNDING = 1e-12
 """Relative rounding of a formula's value."""
 BETWEEN = np.linspace(0.1, 0.9, 5)[:, None]
@@ -90,17 +94,21 @@ RESOLUTION = 1e-16
 
 
 class FormulaLines(PiecewiseLinear):
-    """A source given by a formula, as a piecewise-linear waveform."""
+    """A source given by a formula, as a piecewise-linear waveform; ``determined``: see `FormulaOfTime`."""
+
+    determined = False
 
 
-def check_by_source(waves: Iterable[Waveform], name: str) -> None:
-    """Refuse a gradient by the source ``name`` where another source's formula may read it and would not follow.
+def check_gradient(waves: Iterable[Waveform], name: str, source: bool) -> None:
+    """Refuse a gradient by ``name``, possibly a source, where the formula of another source would not follow.
 
     Raises
     ------
     UsageError
     """
-    if any(isinstance(wave, FormulaLines) for wave in waves):
+    if any(getattr(wave, "determined", False) for wave in waves):
+        raise UsageError(f"{name}: runs with formulas of the circuit's voltages and currents have no gradients")
+    if source and any(isinstance(wave, FormulaLines) for wave in waves):
         raise UsageError(
             f"{name} may be read by the formula of another source: such runs have gradients by R, C, L and devices"
         )
@@ -123,11 +131,15 @@ class FormulaOfTime(Waveform):
         Output times.
     others : mapping of int to Waveform
         Those of other sources, by position.
+    run : TransientResult, optional
+        A run of the circuit up to the end of ``grid`` that determines all voltages and currents it reads.
 
     Attributes
     ----------
-    longest : float
-        Step of the implicit method that resolves it, s.
+    determined : bool
+        Whether it reads a run.
+    cells : (n,) float array
+        Times, s, from 0 to the end between which it is about a line, or has one corner.
 
     Raises
     ------
@@ -135,16 +147,26 @@ class FormulaOfTime(Waveform):
         The formula has no value at time 0, or reads what no source fixes.
     """
 
-    what = "a formula of the time"
-
     def __init__(
-        self, name: str, sources: FollowingSources, place: int, grid: Grid, others: Mapping[int, Waveform]
+        self,
+        name: str,
+        sources: FollowingSources,
+        place: int,
+        grid: Grid,
+        others: Mapping[int, Waveform],
+        run: TransientResult | None = None,
     ) -> None:
         self._name, self._sources, self._place, self._grid, self._others = name, sources, place, grid, others.values()
+        self.what = "a formula of the time" if run is None else FormulaOfSolution.what
+        self.determined = run is not None
+        self._run, self._paths = run, dict[tuple[int, ...], list[tuple[int, float]]]()
+        if run is not None:
+            for read in sources.reads(sources.formulas[place]):
+                self._paths[read] = run.path(*map(run.circuit.node_names.__getitem__, read)) if len(read) == 2 else []
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._at(0.0)
-        self.longest = self._resolution()
-        self._interval = min(self.longest, grid.stop / SAMPLES)
+        self.cells = self._resolved()
+        self._interval = min(float(np.diff(self.cells).min()), grid.stop / SAMPLES)
         self.recurs_from = max((wave.recurs_from for wave in self._others), default=0.0)
 
     @property
@@ -156,22 +178,55 @@ class FormulaOfTime(Waveform):
         return [math.inf] if own else found
 
     def _at(self, time: float) -> tuple[float, tuple[Any, ...]]:
-        return self._sources.formula_at(self._place, time, self._grid)
+        return self._at_times([time])[0]
 
-    def _resolution(self) -> float:
-        """Distance of samples that resolve the formula wherever it is looked at, s."""
-        stop = self._grid.stop
-        interval, places = stop / STEPS, np.random.default_rng(0).random(PLACES)
-        while interval * MOST_SAMPLES > stop:
-            times = (stop - interval) * places + interval * np.array([[0.0], [0.5], [1.0]])
-            values, decisions = self._samples(times)
-            same = (decisions[1:] == decisions[0]).all(axis=0)
-            off = np.abs(values[1] - 0.5 * (values[0] + values[2]))[same]
-            allowed = INTERPOLATION * np.ptp(values) + ROUNDING * np.abs(values).max()
-            if (off <= allowed).all() and np.mean(~same) <= CHANGING:
-                break
-            interval *= 0.5
-        return interval
+    def _at_times(self, times: list[float]) -> list[tuple[float, tuple[Any, ...]]]:
+        """The values at times, and the decisions that led to them."""
+        if self._run is None:
+            return [self._sources.formula_at(self._place, time, self._grid) for time in times]
+        voltage, current = self._run.at(times)
+        read = [
+            sum((sign * voltage[:, k] for k, sign in path), np.zeros(len(times)))
+            if len(one) == 2
+            else current[:, one[0]]
+            for one, path in self._paths.items()
+        ]
+        known = [dict(zip(self._paths, values)).__getitem__ for values in np.array(read).T.tolist()]
+        return [self._sources.formula_at(self._place, time, self._grid, own) for time, own in zip(times, known)]
+
+    def _resolved(self) -> np.ndarray:
+        """The cells: halved until a line through their ends resolves the formula at a few places in them, or until they
+        are shorter than the samples of decisions where these change."""
+        stop, low, high = self._grid.stop, math.inf, -math.inf
+        found, cells = [np.array([stop])], self._knots(0.0, stop, STEPS)
+        cells = np.unique(np.concatenate([cells, np.linspace(0.0, stop, STEPS + 1)]))
+        begin, end = cells[:-1], cells[1:]
+        while begin.size and begin.size + sum(map(np.size, found)) < MOST_SAMPLES:
+            values, decisions = self._samples(begin + (end - begin) * PLACES[:, None])
+            low, high = min(low, values.min()), max(high, values.max())
+            off = np.abs(values - values[0] - (values[-1] - values[0]) * PLACES[:, None]).max(axis=0)
+            curved = off > INTERPOLATION * (high - low) + ROUNDING * np.abs(values).max()
+            fine = (decisions != decisions[0]).any(axis=0) & (end - begin <= stop / SAMPLES)
+            halved = curved & ~fine & (end - begin > OF_TIME * stop)
+            found.append(begin[~halved])
+            middle = 0.5 * (begin[halved] + end[halved])
+            begin, end = np.concatenate([begin[halved], middle]), np.concatenate([middle, end[halved]])
+        return np.unique(np.concatenate([*found, begin]))
+
+    def _knots(self, after: float, until: float, most: int) -> np.ndarray:
+        """Times between which what it reads is smooth: the first ``most`` corners of each other source."""
+        starts = np.zeros(0) if self._run is None else self._run.segment_starts()
+        corners = (wave.corners(after, until, most) for wave in self._others)
+        return np.unique(np.concatenate([[after, until], starts[(starts > after) & (starts < until)], *corners]))
+
+    def resolving(self, time: float) -> float:
+        """To the end of the cell, or that of the next one where it is near; see `Waveform.resolving`."""
+        k = int(np.searchsorted(self.cells, time, side="right"))
+        ends = self.cells[k : k + 2].tolist()
+        if not ends:
+            return math.inf
+        left = ends[0] - time
+        return left if len(ends) == 1 or left > 0.5 * (ends[1] - ends[0]) else ends[1] - time
 
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The value."""
@@ -181,10 +236,10 @@ class FormulaOfTime(Waveform):
     def corners(self, after: float, until: float, most: int) -> np.ndarray:
         """Corners; see `Waveform.corners`."""
         found, until = list[float](), max(after, min(until, self._grid.stop))
-        knots = [wave.corners(after, until, most) for wave in self._others]
-        for begin, end in pairwise(np.unique(np.concatenate([[after, until], *knots])).tolist()):
+        for begin, end in pairwise(self._knots(after, until, most).tolist()):
             if len(found) < most:
-                times = np.linspace(begin, end, max(math.ceil((end - begin) / self._interval), 1) + 1)[None]
+                times = np.linspace(begin, end, max(math.ceil((end - begin) / self._grid.stop * SAMPLES), 1) + 1)
+                times = np.union1d(times, self.cells[(self.cells > begin) & (self.cells < end)])[None]
                 found += [*changes(lambda times: self._samples(times)[1], times, self._name).tolist(), end]
         first = after + RESOLUTION * self._grid.stop
         return np.unique(np.array([time for time in found if first < time < until]))[:most]
@@ -195,7 +250,7 @@ class FormulaOfTime(Waveform):
 
     def _samples(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The values at times of any shape, and a number for the decisions of each."""
-        found = [self._at(time) for time in times.ravel().tolist()]
+        found = self._at_times(times.ravel().tolist())
         numbers = [self._numbers.setdefault(own, len(self._numbers)) for _, own in found]
         return np.array([value for value, _ in found]).reshape(times.shape), np.array(numbers).reshape(times.shape)
 
@@ -206,6 +261,7 @@ class FormulaOfTime(Waveform):
             found = self._lines(np.array([0.0, *self.corners(0.0, until, MOST_SAMPLES).tolist(), until]))
             if found is None:
                 break
+            found.determined = self.determined
         return found
 
     def _lines(self, corners: np.ndarray) -> FormulaLines | None:
@@ -225,3 +281,44 @@ class FormulaOfTime(Waveform):
         span = SPAN * self._interval
         first, second, third = (self._at(time + k * span)[0] for k in range(3))
         return (4.0 * second - 3.0 * first - third) / (2.0 * span)
+
+
+class FormulaOfSolution(Waveform):
+    """A source whose value is a formula of voltages and currents that do not depend on it, before they are known. Any
+    analysis but `circuitsim.transient` refuses it.
+
+    Parameters
+    ----------
+    name, sources, place, grid, others
+        See `FormulaOfTime`.
+    """
+
+    what = "a formula of voltages and currents"
+
+    def __init__(
+        self, name: str, sources: FollowingSources, place: int, grid: Grid, others: Mapping[int, Waveform]
+    ) -> None:
+        self._of = name, sources, place, grid, others
+        self.level = sources.level[place]
+
+    def after(self, run: TransientResult) -> FormulaOfTime | FormulaLines:
+        """The waveform once a run up to the same end has determined what it reads."""
+        found = FormulaOfTime(*self._of, run)
+        return found.straight() or found
+
+    @property
+    def periods(self) -> list[float]:  # type: ignore[override]
+        """Unknown.
+
+        Raises
+        ------
+        UsageError
+        """
+        raise UsageError(
+            f"{self._of[0]} is {self.what} of the circuit, which this analysis does not follow: circuitsim solve, tran "
+            "and ac do"
+        )
+
+    def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Unknown; see `periods`."""
+        return self.periods, self.periods  # type: ignore[return-value]

@@ -617,7 +617,8 @@ class Implicit:
         def judged(step: Step) -> tuple[float, Conduction | None, float]:
             return self._off(at, step), *self._changes(now, step)
 
-        left, want, tries = target - at.time, min(want, self._longest), 0
+        resolving = (wave.resolving(at.time) for wave in self.sources.values())
+        left, want, tries = target - at.time, min(want, self._longest, *resolving), 0
         while True:
             count = max(math.ceil(left / want - 1e-9), 1)
             length = self._like_last(left / count, target)

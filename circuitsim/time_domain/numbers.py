@@ -18,7 +18,7 @@ from circuitsim.circuit.parameters import SWITCH, Parameter, Sort, parameter
 from circuitsim.circuit.waveforms import Constant, Waveform
 from circuitsim.errors import UsageError
 from circuitsim.time_domain.beginning import Start
-from circuitsim.time_domain.formula_sources import check_by_source
+from circuitsim.time_domain.formula_sources import check_gradient
 from circuitsim.time_domain.result import Origin
 from circuitsim.time_domain.tangents import Changes, change_at_rest
 
@@ -98,6 +98,8 @@ class Directions:
             raise refused(name, "is not a number of the circuit")
         sort, k, key = number.sort, (*number.elements, -1)[0], number.key.lower()
         kind, _, _, given, _ = self.circuit.arrays()
+        source = sort is Sort.ELEMENT and (k in self.circuit.laws or kind[k] in (VOLTAGE, CURRENT))
+        check_gradient(self.waves.values(), name, source)
         stated = self.start.point is None
         if sort is Sort.ELEMENT:
             self._of_element(j, k, name)
@@ -129,8 +131,6 @@ class Directions:
         varies = bool(ELEMENTS[kind].parameter) and k not in self.switched and not np.isnan(given)
         if not varies or (given == 0.0 and not source):
             raise refused(name, "has no such value")
-        if source:
-            check_by_source(self.waves.values(), name)
         if k not in self.inductors:
             self.value[k, j] = 1.0
             return

@@ -23,6 +23,7 @@ from circuitsim.netlist.deck import points as spaced
 from circuitsim.netlist.waveform import Grid
 from circuitsim.time_domain.deck import beside, setting, stated
 from circuitsim.time_domain.exact_run import ExactRun
+from circuitsim.time_domain.formula_sources import FormulaOfSolution
 from circuitsim.time_domain.implicit import Implicit
 from circuitsim.time_domain.implicit_result import implicit_run
 from circuitsim.time_domain.problem import STATES, Problem
@@ -35,6 +36,8 @@ LARGEST_WAVES = 2_000_000_000
 """Maximum size of all waveforms, bytes."""
 ACCURACY = 1e-4
 """Default accuracy of the implicit method."""
+EARLIER = 0.1
+"""Accuracy of a run that determines what formulas read, relative to that of the run with their values."""
 NONE: Mapping[str, Waveform] = MappingProxyType({})
 
 
@@ -162,7 +165,7 @@ def transient(
         step = own.step if points is None else step
     elif circuit.dynamics is not None and stop is not None:  # without ``stop`` the times below are an error
         grid = Grid(step or stop / ((points or POINTS) - 1 or 1), stop)
-        circuit, waveforms, switches, couplings, longest = stated(circuit, grid, waveforms, switches, couplings)
+        circuit, waveforms, switches, couplings = stated(circuit, grid, waveforms, switches, couplings)
     times = output_times(begin, stop, points, step)
     if 16 * times.size * len(circuit) > LARGEST_WAVES:
         most = LARGEST_WAVES // (16 * len(circuit))
@@ -172,6 +175,26 @@ def transient(
     stop = float(times[-1])
     for name, wave in waveforms.items():
         check_cycles(name, wave, stop)
+    waveforms = _determined(
+        waveforms,
+        lambda known: transient(
+            circuit,
+            stop,
+            known,
+            initial,
+            None,
+            tolerance,
+            switches,
+            couplings,
+            progress,
+            0.0,
+            held,
+            method,
+            EARLIER * accuracy,
+            None,
+            min(longest, max_step or stop),
+        ),
+    )
     needs = needs_implicit(circuit, waveforms) if method is None else ""
     chosen = Method(("implicit" if needs else "exact") if method is None else method)
     if chosen is Method.IMPLICIT:
@@ -187,6 +210,19 @@ def transient(
     run = ExactRun(Problem(circuit, waveforms, switches, couplings), stop)
     run.begin(initial, held)
     return up_to_end(lambda: run.go(progress), run.end_here, times, lambda times: finished(run, times, tolerance))
+
+
+def _determined(
+    waveforms: Mapping[str, Waveform], run: Callable[[Mapping[str, Waveform]], TransientResult]
+) -> Mapping[str, Waveform]:
+    """All waveforms, those that are formulas of voltages and currents after a run for each of their levels: they do not
+    influence what they read, so before they are known the sources are constant."""
+    unknown = {name: wave for name, wave in waveforms.items() if isinstance(wave, FormulaOfSolution)}
+    waveforms = {name: wave for name, wave in waveforms.items() if name not in unknown}
+    for level in sorted({wave.level for wave in unknown.values()}):
+        found = run(waveforms)
+        waveforms |= {name: wave.after(found) for name, wave in unknown.items() if wave.level == level}
+    return waveforms
 
 
 def output_times(begin: float, stop: float | None, points: int | None, step: float | None = None) -> np.ndarray:

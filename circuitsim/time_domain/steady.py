@@ -382,7 +382,7 @@ def steady_state(
         else:
             grid = steady_grid(circuit.dynamics.waves.values(), period or 1.0)
         if circuit.dynamics is not None:
-            circuit, waveforms, switches, couplings, _ = stated(circuit, grid, waveforms, switches, couplings, False)
+            circuit, waveforms, switches, couplings = stated(circuit, grid, waveforms, switches, couplings, False)
     length, waves = periodic(dict(waveforms), period)
     if reason := needs_implicit(circuit, waves):
         run = partial(transient, circuit, length, waves, points=points, tolerance=tolerance, couplings=couplings)
