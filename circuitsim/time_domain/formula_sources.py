@@ -166,7 +166,6 @@ class FormulaOfTime(Waveform):
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._at(0.0)
         self.cells = self._resolved()
-        self._interval = min(float(np.diff(self.cells).min()), grid.stop / SAMPLES)
         self.recurs_from = max((wave.recurs_from for wave in self._others), default=0.0)
 
     @property
@@ -200,6 +199,7 @@ class FormulaOfTime(Waveform):
         stop, low, high = self._grid.stop, math.inf, -math.inf
         found, cells = [np.array([stop])], self._knots(0.0, stop, STEPS)
         cells = np.unique(np.concatenate([cells, np.linspace(0.0, stop, STEPS + 1)]))
+        cells = cells[np.diff(cells, append=math.inf) > ROUNDING * stop]
         begin, end = cells[:-1], cells[1:]
         while begin.size and begin.size + sum(map(np.size, found)) < MOST_SAMPLES:
             values, decisions = self._samples(begin + (end - begin) * PLACES[:, None])
@@ -257,7 +257,7 @@ class FormulaOfTime(Waveform):
     def straight(self) -> FormulaLines | None:
         """The same waveform up to the end of the run as lines, which exact runs take; None if it is curved."""
         stop, found = self._grid.stop, None
-        for until in (self._interval, stop) if stop / self._interval <= MOST_SAMPLES else ():
+        for until in (float(self.cells[1]), stop):  # most curved ones are so at once
             found = self._lines(np.array([0.0, *self.corners(0.0, until, MOST_SAMPLES).tolist(), until]))
             if found is None:
                 break
@@ -278,7 +278,7 @@ class FormulaOfTime(Waveform):
 
     def slope(self, time: float) -> float:
         """The derivative at ``time`` (s) and after it, V/s or A/s, by a difference of second order."""
-        span = SPAN * self._interval
+        span = SPAN * min(self.resolving(time), self._grid.stop / SAMPLES)
         first, second, third = (self._at(time + k * span)[0] for k in range(3))
         return (4.0 * second - 3.0 * first - third) / (2.0 * span)
 
