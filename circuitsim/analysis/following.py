@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from circuitsim.analysis.operating_point import OperatingPoint, Values, check_start
+from circuitsim.analysis.switching import Solvable
 from circuitsim.circuit import Circuit
 from circuitsim.errors import ConvergenceError
 from circuitsim.netlist.functional import FollowingSources
-
-if TYPE_CHECKING:
-    from circuitsim.analysis.solve import Unswitched
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,14 +21,14 @@ class PreparedFollowing:
     Attributes
     ----------
     circuit : Circuit
-    inner : Prepared or PreparedAmplified or PreparedControlled or PreparedExpanded
+    inner : Solvable
     sources : FollowingSources
     tolerance : float
         Largest difference between the value of a source and that of its formula at the operating point, relative.
     """
 
     circuit: Circuit
-    inner: Unswitched
+    inner: Solvable
     sources: FollowingSources
     tolerance: float
 
