@@ -5,6 +5,7 @@ Switches are resistors in the states of the operating point. The method chosen, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -18,7 +19,9 @@ from circuitsim.analysis.switching import PreparedSwitched, switches_of, switchi
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.dynamics import Dynamics
+from circuitsim.circuit.elements import AFFINE_CURRENT, AFFINE_VOLTAGE
 from circuitsim.circuit.expansion import elementary
+from circuitsim.circuit.laws import Law, Quantity
 from circuitsim.circuit.source import analysis, circuit_of
 from circuitsim.controlled.stand_in import stand_in
 from circuitsim.errors import TopologyError
@@ -202,7 +205,17 @@ def circuit_at_operating_point(
     if not linearized:
         raise following.not_followed(left[0])
     point = prepared_switched(circuit, following, "auto", tolerance).solve()
-    return circuit.controlled_by({k: following.of(circuit).tangent(k, point) for k in left})
+    return controlled_by(circuit, {k: following.of(circuit).tangent(k, point) for k in left})
+
+
+def controlled_by(circuit: Circuit, laws: Mapping[int, Law]) -> Circuit:
+    """The circuit with laws in place of the values of these sources."""
+    kind, first, second, value = circuit.columns()
+    kind, value = kind[:], value[:]
+    for k, law in laws.items():
+        kind[k], value[k] = AFFINE_CURRENT if law.quantity is Quantity.CURRENT else AFFINE_VOLTAGE, math.nan
+    columns, names = (kind, first, second, value), ([*circuit.names], [*circuit.node_names])
+    return Circuit.from_columns(circuit.title, columns, *names, None, circuit.devices, {**circuit.laws, **laws})
 
 
 def at_frequencies(

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 from circuitsim import arguments
 from circuitsim.circuit.dynamics import Dynamics, SwitchLaw
 from circuitsim.circuit.elements import (
-    AFFINE_CURRENT,
-    AFFINE_VOLTAGE,
     BY_CURRENT_F,
     BY_CURRENT_H,
     BY_LETTER,
@@ -691,15 +689,6 @@ class Circuit(ElementTable):
             column[given[-1]] = checked_value(self._kind[given[-1]], name, value)
         copy = self._valued(column, given)
         copy._devices = devices
-        return copy
-
-    def controlled_by(self, laws: Mapping[int, Law]) -> Circuit:
-        """A copy in which these sources follow laws in place of having values."""
-        copy = self._sharing()
-        copy._kind, copy._value, copy._laws = self._kind[:], self._value[:], {**self._laws, **laws}
-        for k, law in laws.items():
-            copy._kind[k] = AFFINE_CURRENT if law.quantity is Quantity.CURRENT else AFFINE_VOLTAGE
-            copy._value[k] = math.nan
         return copy
 
     def _valued(self, column: array[float], given: Sequence[int]) -> Circuit:
