@@ -78,19 +78,13 @@ def inspect_circuit(circuit: Circuit) -> Inspection:
             prepared_controlled(expansion.circuit, TOLERANCE).solve()
         else:
             with np.errstate(over="ignore", divide="ignore"):
-                program, _ = feasible_program(structure, quadratic_program(structure.without_resistors()))
+                program, _ = feasible_program(structure, quadratic_program(structure, structure.arrays.value, False))
                 check_bounded(structure, program)
     except NoSteadyStateError as error:
         contradiction = expansion.restated(error)
-    part = structure.derived.part
+    part = structure.part
     lints = (*_dangling(circuit), *_pointless(circuit), *_floating(structure, part, circuit), *_diode_rings(structure))
     return Inspection(_report(structure, part, circuit), lints, contradiction)
-
-
-def _touched(structure: Structure) -> np.ndarray:
-    touched = np.zeros(structure.arrays.n_nodes, dtype=bool)
-    touched[structure.arrays.first] = touched[structure.arrays.second] = True
-    return touched
 
 
 def _groups(label: np.ndarray, touched: np.ndarray) -> int:
@@ -100,7 +94,7 @@ def _groups(label: np.ndarray, touched: np.ndarray) -> int:
 
 def _report(structure: Structure, part: np.ndarray, circuit: Circuit) -> Report:
     _, first, second, _, n_nodes = structure.arrays
-    touched = _touched(structure)
+    touched = structure.touched
     joins = np.concatenate([structure.resistors, structure.voltage_edges])
     island = component_labels(n_nodes, first[joins], second[joins])
     sizes = np.bincount(structure.forest.root[touched], minlength=1)

@@ -386,11 +386,11 @@ class BatchSolver:
     ) -> None:
         """Fill in samples of a linear circuit, as columns of one factor, where that certifies them."""
         structure, arrays = ready.structure, ready.structure.arrays._replace(value=shared)
-        if structure.forest.closing.size or structure.references.size or not structure.derived.grounded:
+        if structure.forest.closing.size or structure.references.size or not structure.grounded:
             return
         keep_memory()
         v, current, error, iterations = rows
-        network = PortNetwork(ready.wiring, arrays, independent_sources(arrays), np.zeros((0, 2), np.int64))
+        network = PortNetwork(structure, arrays, independent_sources(arrays), np.zeros((0, 2), np.int64))
 
         def some(begin: int, end: int) -> None:
             columns = np.tile(shared, (end - begin, 1))
@@ -657,9 +657,7 @@ def _newton(
 
 def _network(ready: Prepared, column: np.ndarray) -> Network:
     """The network at the values (m,) of all elements, Ω, V, A."""
-    structure = ready.structure
-    arrays = structure.arrays._replace(value=column)
-    return ready.resistances.network(structure._replace(arrays=arrays), direct=True)
+    return ready.resistances.network(column, direct=True)
 
 
 def _respond(

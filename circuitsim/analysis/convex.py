@@ -13,10 +13,10 @@ from circuitsim.analysis.operating_point import OperatingPoint, Values, check_st
 from circuitsim.analysis.small_circuit import LARGEST, TOO_DENSE, SmallCircuitSolver, small_circuit_solver
 from circuitsim.analysis.solution_warnings import nonunique_potentials, solution_warnings
 from circuitsim.certificate import Certificate, certify
-from circuitsim.circuit import Circuit
+from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import DIODE, RESISTOR
 from circuitsim.circuit.table import checked_value
-from circuitsim.engine.network import Resistances, Wiring
+from circuitsim.engine.network import Resistances
 from circuitsim.engine.small.elimination import FASTER, UPDATES
 from circuitsim.engine.steady_state import SteadyState, steady_state
 from circuitsim.errors import ConvergenceError
@@ -64,24 +64,22 @@ class Prepared:
         return analyse(self.circuit)
 
     @cached_property
-    def wiring(self) -> Wiring:
-        """What the networks of all values share, for the engine."""
-        return Wiring(self.structure)
-
-    @cached_property
     def resistances(self) -> Resistances:
         """What networks with the circuit's own resistances share."""
-        return self.wiring.at(self.structure.arrays.value)
+        return Resistances.of(self.structure, self.circuit.arrays().value)
 
     def at(self, value: np.ndarray) -> Prepared:
         """The circuit with the values (m,) as its own, sharing this one's analysis; factors of its resistances are
         cached."""
         made = Prepared(self.circuit.with_column(value), self.solver, self.tolerance, self.small)
-        arrays, old = made.circuit.arrays(), self.structure.arrays
-        if (((arrays.value == 0.0) == (old.value == 0.0)) | (arrays.kind != RESISTOR)).all():
-            shared = {"structure": self.structure._replace(circuit=made.circuit, arrays=arrays), "wiring": self.wiring}
-            made.__dict__.update(shared)
+        if self._same_topology(value):
+            made.__dict__["structure"] = self.structure
         return made
+
+    def _same_topology(self, value: np.ndarray) -> bool:
+        """Whether the same resistances are zero: if one becomes zero or nonzero, the super-nodes change."""
+        kind, _, _, old, _ = self.structure.arrays
+        return bool((((value == 0.0) == (old == 0.0)) | (kind != RESISTOR)).all())
 
     def solve(self, values: Values = None, start: OperatingPoint | None = None) -> OperatingPoint:
         """The operating point with other element values.
@@ -153,14 +151,9 @@ class Prepared:
         if value.size > MANY:
             keep_memory()
         circuit = self.circuit.with_column(value)
-        structure = self.structure
-        if circuit is not self.circuit:
-            arrays = circuit.arrays()
-            # A resistance that becomes zero or nonzero changes the super-nodes.
-            if (((arrays.value == 0.0) != (structure.arrays.value == 0.0)) & (arrays.kind == RESISTOR)).any():
-                return prepared_convex(circuit, self.solver, self.tolerance).solve()
-            structure = structure._replace(circuit=circuit, arrays=arrays)
-        return _operating_point(self.resistances, structure, choose(self.solver), self.tolerance, why, on, guess)
+        if circuit is not self.circuit and not self._same_topology(circuit.arrays().value):
+            return prepared_convex(circuit, self.solver, self.tolerance).solve()
+        return _operating_point(self.resistances, circuit, choose(self.solver), self.tolerance, why, on, guess)
 
 
 def prepared_convex(circuit: Circuit, solver: str, tolerance: float) -> Prepared:
@@ -177,13 +170,13 @@ def _dense(prepared: Prepared) -> bool:
         return False
     if not prepared.resistances.solver.direct:
         return True
-    count = prepared.wiring.pattern.symbolic.count
+    count = prepared.structure.pattern.symbolic.count
     return bool(count @ count > FASTER * UPDATES)
 
 
 def _operating_point(
     resistances: Resistances,
-    structure: Structure,
+    circuit: Circuit,
     solver: Solver | Exact,
     tolerance: float,
     why: str,
@@ -191,19 +184,20 @@ def _operating_point(
     guess: np.ndarray,
 ) -> OperatingPoint:
     """The operating point, starting from the conducting diodes ``on`` (m,) and branch currents ``guess`` (m,), A."""
+    structure, arrays = resistances.structure, circuit.arrays()
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         # Active sets need only the constraints, to reject circuits without a steady state.
-        wanted = structure.without_resistors() if solver is Exact.ACTIVE_SET else structure
-        program, feasible = feasible_program(structure, quadratic_program(wanted))
+        energy = solver is not Exact.ACTIVE_SET
+        program, feasible = feasible_program(structure, quadratic_program(structure, arrays.value, energy))
         check_bounded(structure, program)
         info: dict[str, object] = {"name": "active-set", "why": why}
-        start, stopped = _Start(np.flatnonzero(on), guess, np.zeros(structure.arrays.n_nodes), ITERATIONS), ""
+        start, stopped = _Start(np.flatnonzero(on), guess, np.zeros(arrays.n_nodes), ITERATIONS), ""
         if solver is not Exact.ACTIVE_SET:
             solution = solver.solve(program, feasible)
             info |= {"name": solution.solver, **solution.info}
             start, stopped = _identified(structure, program, solution), solution.stopped
         try:
-            found, certificate, linear = _steady_state(resistances, structure, start, tolerance)
+            found, certificate, linear = _steady_state(resistances, arrays, start, tolerance)
         except ConvergenceError as error:
             if solver is Exact.ACTIVE_SET:
                 raise
@@ -212,8 +206,7 @@ def _operating_point(
     if not certificate.certified:
         exact = solver is Exact.ACTIVE_SET
         raise ConvergenceError(_did_not(str(info["name"]), stopped, _failed(certificate, exact)))
-    circuit = structure.named
-    carries = (structure.arrays.kind == DIODE) & (found.current > 0.0)
+    carries = (arrays.kind == DIODE) & (found.current > 0.0)
     free = nonunique_potentials(structure, found.voltages, carries)
     warnings = (*circuit.notes, *solution_warnings(structure, free, found.unique))
     named = {circuit.node_names[k]: open_ended(ends) for k, ends in free.items()}
@@ -233,25 +226,24 @@ class _Start(NamedTuple):
 
 
 def _steady_state(
-    resistances: Resistances, structure: Structure, start: _Start, tolerance: float
+    resistances: Resistances, arrays: CircuitArrays, start: _Start, tolerance: float
 ) -> tuple[SteadyState, Certificate, str]:
     """The steady state, its certificate, and the kind of linear solver; direct where iterative ones fail."""
-    net = resistances.network(structure)
+    net = resistances.network(arrays.value)
     try:
         found = steady_state(net, *start)
-        certificate = _certificate(structure, found, tolerance)
+        certificate = _certificate(arrays, found, tolerance)
         if certificate.certified or net.laplacian.direct:
             return found, certificate, net.laplacian.method_name
     except ConvergenceError:
         if net.laplacian.direct:
             raise
-    net = resistances.network(structure, direct=True)
+    net = resistances.network(arrays.value, direct=True)
     found = steady_state(net, *start)
-    return found, _certificate(structure, found, tolerance), net.laplacian.method_name
+    return found, _certificate(arrays, found, tolerance), net.laplacian.method_name
 
 
-def _certificate(structure: Structure, found: SteadyState, tolerance: float) -> Certificate:
-    arrays = structure.arrays
+def _certificate(arrays: CircuitArrays, found: SteadyState, tolerance: float) -> Certificate:
     return certify(arrays, arrays.value, found.voltages, found.current, found.drop, tolerance, found.low)
 
 
@@ -261,7 +253,7 @@ def _identified(structure: Structure, program: QuadraticProgram, solution: Solut
     A diode conducts if its ends are nearly equal or, where currents are known, if its current relative to the largest
     exceeds its voltage relative to the largest potential.
     """
-    kind, first, second, value, _ = structure.arrays
+    (kind, first, second, _, _), value = structure.arrays, program.value
     voltages = np.append(solution.x, 0.0)[structure.coordinate] + program.offset
     xt, xh = solution.x[program.tail], solution.x[program.head]
     room, reach = program.bound - (xt - xh), np.abs(xt) + np.abs(xh) + np.abs(program.bound)

@@ -26,7 +26,6 @@ from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE
 from circuitsim.circuit.source import analysis
-from circuitsim.engine.spanning import fixed_voltages
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
@@ -162,7 +161,7 @@ def device_curve(circuit: Circuit, name: str, voltages: Sequence[float], toleran
 def _check_free(circuit: Circuit, between: tuple[str, str], ends: Sequence[int]) -> None:
     """Refuse nodes whose voltage the circuit fixes."""
     arrays = circuit.arrays()
-    fixes, (_, first, second, _, n) = fixed_voltages(arrays), arrays
+    fixes, (_, first, second, _, n) = arrays.fixed_voltages, arrays
     label = component_labels(n, first[fixes], second[fixes])
     if label[ends[0]] == label[ends[1]]:
         names = [circuit.names[k] for k in np.flatnonzero(fixes & (label[first] == label[ends[0]])).tolist()[:4]]

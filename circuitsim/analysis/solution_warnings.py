@@ -14,7 +14,6 @@ import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.circuit import GROUND, Circuit
-from circuitsim.circuit.elements import CAPACITOR, CURRENT
 from circuitsim.errors import ConvergenceError, Problem, some
 from circuitsim.program import Structure
 from circuitsim.program.components import component_labels
@@ -84,10 +83,8 @@ BY_KIND = {"floating": floating, "nonunique-potential": nonunique_potential, "no
 
 
 def _part_nodes(structure: Structure, reference: int) -> list[str]:
-    kind, first, second, _, n_nodes = structure.arrays
-    carries = (kind != CURRENT) & (kind != CAPACITOR)
-    part = component_labels(n_nodes, first[carries], second[carries])
-    return [structure.named.node_names[k] for k in np.flatnonzero(part == part[reference]).tolist()]
+    inside = structure.part == structure.part[reference]
+    return [structure.named.node_names[k] for k in np.flatnonzero(inside).tolist()]
 
 
 SAME = 1e-7
@@ -179,7 +176,7 @@ def nonunique_potentials(structure: Structure, voltages: np.ndarray, carries: np
     carries : (m,) bool array
         The diodes that carry current.
     """
-    if structure.derived.grounded:
+    if structure.grounded:
         return {}
     group = _groups(structure, np.flatnonzero(carries), structure.resistors)
     loose = _loose(structure, group)
@@ -224,9 +221,7 @@ def _groups(structure: Structure, carries: np.ndarray, resistors: np.ndarray) ->
 
 def _loose(structure: Structure, group: np.ndarray) -> np.ndarray:
     """Nodes in parts that are not fixed."""
-    touched = np.zeros(group.size, dtype=bool)
-    touched[structure.arrays.first] = touched[structure.arrays.second] = True
-    return np.flatnonzero(touched & (group >= 0))
+    return np.flatnonzero(structure.touched & (group >= 0))
 
 
 def _rooms(structure: Structure, group: np.ndarray, voltages: np.ndarray, level: Level | None = None) -> Rooms:

@@ -12,7 +12,6 @@ import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint, Values, check_start
 from circuitsim.circuit import Circuit
-from circuitsim.engine.spanning import fixed_voltages
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem
 from circuitsim.program.components import component_labels
 
@@ -206,7 +205,7 @@ def controls_at(point: OperatingPoint, switches: Sequence[Switch]) -> np.ndarray
 
 def fixed_controls(circuit: Circuit, switching: Switching) -> np.ndarray:
     """Switches (s,) controlled by a voltage that independent sources fix in any switch states."""
-    joins, (_, first, second, _, n_nodes) = fixed_voltages(circuit.arrays()), circuit.arrays()
+    joins, (_, first, second, _, n_nodes) = circuit.arrays().fixed_voltages, circuit.arrays()
     joins[[*circuit.laws, *switching.places.tolist()]] = False
     part = component_labels(n_nodes, first[joins], second[joins])
     ends = [

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim import arguments
-from circuitsim.circuit.elements import AMPLIFIER, DIODE, ELEMENTS, RESISTOR
+from circuitsim.circuit.elements import AMPLIFIER, DIODE, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.laws import Law
 from circuitsim.errors import TopologyError, similar
 from circuitsim.models import ELEMENTARY, Device, ElementModel
@@ -42,6 +42,12 @@ class CircuitArrays(NamedTuple):
     second: np.ndarray
     value: np.ndarray
     n_nodes: int
+
+    @property
+    def fixed_voltages(self) -> np.ndarray:
+        """Which elements (m,) fix a voltage: sources, inductors and shorts."""
+        short = (self.kind == RESISTOR) & (self.value == 0.0)
+        return (self.kind == VOLTAGE) | (self.kind == INDUCTOR) | short
 
     @property
     def typical_resistance(self) -> float:

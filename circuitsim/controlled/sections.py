@@ -15,7 +15,6 @@ from circuitsim.circuit.elements import CAPACITOR, DIODE, VOLTAGE
 from circuitsim.controlled.blocks import ordered
 from circuitsim.controlled.certificate import LawArrays
 from circuitsim.controlled.stand_in import stand_in
-from circuitsim.engine.spanning import fixed_voltages
 
 
 def levels(arrays: CircuitArrays, laws: LawArrays) -> np.ndarray | None:
@@ -32,7 +31,7 @@ def levels(arrays: CircuitArrays, laws: LawArrays) -> np.ndarray | None:
     kind, first, second, value, n = arrays
     if laws.nullor.any():
         return None
-    fixes = fixed_voltages(arrays)
+    fixes = arrays.fixed_voltages
     fixes[laws.control] &= kind[laws.control] != VOLTAGE
     fixes[laws.element] = ~laws.current
     a, b = first[fixes], second[fixes]

@@ -22,7 +22,6 @@ from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR, VOL
 from circuitsim.controlled.certificate import LawArrays
 from circuitsim.controlled.equations import Equations
 from circuitsim.engine.nodal import path_between
-from circuitsim.engine.spanning import fixed_voltages
 
 KEPT = 64
 """Maximum number of sets of conducting diodes whose terms are kept."""
@@ -61,7 +60,7 @@ class Ties:
         driven = np.zeros(kind.size, dtype=bool)
         driven[laws.element[laws.current]] = True
         self._joins = (kind != CAPACITOR) & (kind != CURRENT) & (kind != DIODE) & ~driven
-        short = fixed_voltages(arrays)
+        short = arrays.fixed_voltages
         controls = np.zeros(kind.size, dtype=bool)
         controls[laws.control] = True
         self._shorts, self._controls = np.flatnonzero(short & ~controls).tolist(), controls[eq.diode]

@@ -20,7 +20,6 @@ from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.source import analysis
-from circuitsim.engine.network import Wiring
 from circuitsim.engine.port_network import EPSILON, PortNetwork, independent_sources
 from circuitsim.errors import ConvergenceError, TopologyError, UsageError
 from circuitsim.formats.result import Result
@@ -271,7 +270,7 @@ def effective_matrix(
     volts = [p for p in probes if p.kind == "v"]
     pairs = [(circuit.node_index(p.first), 0 if p.second is None else circuit.node_index(p.second)) for p in volts]
     ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    network = PortNetwork(Wiring(structure), arrays, sources, ends)
+    network = PortNetwork(structure, arrays, sources, ends)
     pair = iter(range(sources.size, network.n_ports))
     read = []
     for probe in probes:
@@ -300,9 +299,9 @@ def _linear(circuit: Circuit) -> Structure:
         raise TopologyError(f"an effective matrix needs a circuit of resistors and independent sources, without {what}")
     structure = analyse(circuit)
     if structure.forest.closing.size:
-        k = int(structure.voltage_edges[structure.forest.closing[0]])
+        k = int(structure.forest.closing[0])
         raise TopologyError(f"{circuit.names[k]} closes a loop of voltage sources and shorts: no unique current")
-    islands = structure.derived.islands[structure.coordinate]
+    islands = structure.islands[structure.coordinate]
     apart = np.flatnonzero(islands != islands[0])
     apart = structure.references if structure.references.size else apart
     if apart.size:

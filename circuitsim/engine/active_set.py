@@ -141,7 +141,7 @@ class Energy:
         self._reach = np.abs(circuits.offset[first]) + np.abs(circuits.offset[second])
         self._injected = np.bincount(plan.coordinate, circuits.injected, plan.n + 1)
         self._factored: Factored | None = None
-        self._weak = 0.0 if net.grounded else HELD
+        self._weak = 0.0 if net.structure.grounded else HELD
 
     def proximal_step(self) -> bool:
         """Minimise φ by Newton's method, then set ``y`` to the currents there; returns whether it has converged."""
@@ -255,7 +255,7 @@ class Refined:
         conducts zero current.
         """
         point, free = self.point, self.point.tree.root_of == np.arange(self.net.n_nodes)
-        free[self.net.roots] = False
+        free[self.net.structure.roots] = False
         if (point.v[free] == anchor[free]).all():
             return
         conducting = np.searchsorted(self.net.diodes, np.flatnonzero(point.closed))

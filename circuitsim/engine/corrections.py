@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.engine import tree
-from circuitsim.engine.network import Network, forest_of, representative, spanning_tree
+from circuitsim.engine.network import Network, representative, spanning_tree
+from circuitsim.engine.spanning import grow
 from circuitsim.engine.tree import CLOSES, RESOLUTION, Tree
 from circuitsim.kernels import kernel
 from circuitsim.program.components import block_labels, by_node
@@ -71,7 +72,7 @@ class Corrections:
         self.v, self.v_low, self._need, self._need_low, self._at_node, self._most = np.zeros((6, n))
         self.need = np.zeros(n)
         free = made.root_of == np.arange(n)
-        free[net.roots] = False
+        free[net.structure.roots] = False
         self.v[free] = anchor[free]
         self.in_block = np.zeros(self.block.max(initial=-1) + 1)
         self.injected, self.residual = np.zeros(net.structure.n + 1), np.zeros(self.chords.size)
@@ -243,7 +244,7 @@ def balanced_sources(net: Network, made: Tree, crossing: np.ndarray) -> np.ndarr
     """
     a, b = made.root_of[net.first[crossing]], made.root_of[net.second[crossing]]
     value, low = net.source[crossing], np.zeros(crossing.size)
-    joining = forest_of(net._replace(first=a, second=b), np.argsort(-np.abs(value), kind="stable"))
+    joining = grow(net.n_nodes, a, b, net.structure.roots, np.argsort(-np.abs(value), kind="stable"))
     ptr, position = by_node(net.n_nodes, np.concatenate([a, b]))
     at, sign = position % a.size, np.where(position < a.size, -1.0, 1.0)
     for root, k in zip(joining.order[::-1].tolist(), joining.edge[::-1].tolist()):

@@ -176,13 +176,13 @@ def _floating(net: Network) -> np.ndarray:
 def _grounded(net: Network, floating: np.ndarray, share: float) -> Network:
     """The network with a resistor from each ``floating`` node to ground, of this fraction of the smallest
     conductance."""
-    kind, first, second, value, _ = net.structure.arrays
+    kind, first, second, _, _ = net.structure.arrays
     ohms = np.full(floating.size, max(float(net.ohms.max(initial=0.0)), 1e-30) / share)
     arrays = net.structure.arrays._replace(
         kind=np.append(kind, np.full(floating.size, RESISTOR, dtype=kind.dtype)),
         first=np.append(first, floating),
         second=np.append(second, np.zeros(floating.size, dtype=second.dtype)),
-        value=np.append(value, ohms),
+        value=np.append(net.ohms + net.emf + net.source, ohms),
     )
     return network(analyse_arrays(arrays), direct=True)
 

@@ -106,7 +106,7 @@ def component_net_currents(net: Network, point: LinearPoint) -> np.ndarray:
     balances."""
     made = point.tree
     free = (made.root_of == np.arange(net.n_nodes)) & (point.need != 0.0)
-    free[net.roots] = False
+    free[net.structure.roots] = False
     if not free.any():
         return np.zeros(net.n_nodes)
     s = net.sources

@@ -70,7 +70,7 @@ class _Accuracy:
 
 def suits(net: Network) -> bool:
     """Whether there are diodes and resistors, and resistors and sources connect every node to ground."""
-    return bool(net.diodes.size and net.grounded and net.structure.resistors.size)
+    return bool(net.diodes.size and net.structure.grounded and net.structure.resistors.size)
 
 
 class Step(NamedTuple):
@@ -158,7 +158,7 @@ class Potentials:
 
     def __init__(self, net: Network, factored: Factored | None = None) -> None:
         self.net, self.count, self.factored, self._budget = net, 0, factored, _Accuracy(net)
-        self.plan = plan = net.resistances.wiring.topology
+        self.plan = plan = net.structure.topology
         self._state = steps.new_state(plan, net.resistances.siemens, net.resistances.strength)
         self._on, self.offset, self._v = np.zeros(net.diodes.size, dtype=bool), *np.zeros((2, net.n_nodes))
         kernel(steps.offsets, plan.tree_node.size)(plan, net.structure.arrays.kind, net.first, net.emf, self.offset)
@@ -219,7 +219,7 @@ class Potentials:
         a, b, y, n = ends[: tight.size], ends[tight.size :], self.current[tight], nodes.size
         left = np.bincount(plan.coordinate, state.need, plan.n + 1)[nodes]
         left += np.bincount(b, y, n) - np.bincount(a, y, n)
-        pattern = NodalPattern(n, a, b, 0, False, self.net.resistances.wiring.pattern.compiled)
+        pattern = NodalPattern(n, a, b, 0, False, self.net.structure.pattern.compiled)
         siemens = self.siemens[tight] / self.siemens[tight].max()
         x = pattern.direct(siemens[:0]).with_conductances(siemens).solve(left)
         state.flow[tight] = y + siemens * (x[a] - x[b])

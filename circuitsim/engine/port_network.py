@@ -22,7 +22,6 @@ from scipy.sparse.linalg import spsolve_triangular
 
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
-from circuitsim.engine.network import Wiring
 from circuitsim.program.precise import two_sum
 from circuitsim.program.structure import Structure
 from circuitsim.solvers.linear import Factored
@@ -83,8 +82,8 @@ class PortNetwork:
 
     Attributes
     ----------
-    wiring : Wiring
-        What all values of one topology share.
+    structure : Structure
+        Super-nodes.
     arrays : CircuitArrays
         At the present values; diodes are absent.
     sources : (s,) int array
@@ -93,15 +92,10 @@ class PortNetwork:
         Nodes of the other ports.
     """
 
-    wiring: Wiring
+    structure: Structure
     arrays: CircuitArrays
     sources: np.ndarray
     pairs: np.ndarray
-
-    @property
-    def structure(self) -> Structure:
-        """Super-nodes."""
-        return self.wiring.structure
 
     @property
     def n_ports(self) -> int:
@@ -151,7 +145,7 @@ class PortNetwork:
 
     def _incidence(self, first: np.ndarray, second: np.ndarray, there: np.ndarray) -> csr_array:
         """+1 at the first end of each branch that is ``there``, −1 at the second."""
-        structure, order = self.structure, self.structure.forest.order
+        structure, order = self.structure, self.structure.forest.node
         place, size = np.full(self.arrays.n_nodes, -1), structure.n + 1
         place[order] = np.arange(size, size + order.size)
         columns = np.concatenate([column[end] for column in (structure.coordinate, place) for end in (first, second)])
@@ -164,25 +158,24 @@ class PortNetwork:
     def _held(self) -> tuple[csr_array, csr_array, np.ndarray]:
         """The trees of fixed voltages: their nodes' offsets o satisfy L o = s V, with the unit lower triangular L, the
         choice s (k, ports) of the drive at the element to each node's parent, with its sign; and these signs (k,)."""
-        forest, edges = self.structure.forest, self.structure.voltage_edges
-        order = forest.order
+        forest, count = self.structure.forest, self.structure.forest.node.size
         place = np.full(self.arrays.n_nodes, -1)
-        place[order] = np.arange(order.size)
-        above = place[forest.parent[order]]
+        place[forest.node] = np.arange(count)
+        above = place[forest.parent]
         below = np.flatnonzero(above >= 0)
-        links = coo_array((np.ones(below.size), (below, above[below])), shape=(order.size, order.size))
+        links = coo_array((np.ones(below.size), (below, above[below])), shape=(count, count))
         port = np.full(self.arrays.kind.size, -1)
         port[self.sources] = np.arange(self.sources.size)
-        column, sign = port[edges[forest.edge[order]]], forest.sign[order]
+        column = port[forest.edge]
         driven = np.flatnonzero(column >= 0)
-        drives = coo_array((sign[driven], (driven, column[driven])), shape=(order.size, self.n_ports))
-        return (eye_array(order.size) - links).tocsr(), drives.tocsr(), sign
+        drives = coo_array((forest.sign[driven], (driven, column[driven])), shape=(count, self.n_ports))
+        return (eye_array(count) - links).tocsr(), drives.tocsr(), forest.sign
 
     @cached_property
     def factored(self) -> Factored:
         """The nodal matrix."""
-        siemens = 1.0 / self.arrays.value[self.structure.derived.ends.r]
-        return self.wiring.pattern.direct(siemens).factor(np.arange(0))
+        siemens = 1.0 / self.arrays.value[self.structure.branches[0]]
+        return self.structure.pattern.direct(siemens).factor(np.arange(0))
 
     @cached_property
     def _rounding(self) -> np.ndarray:
@@ -236,7 +229,7 @@ class PortNetwork:
         drives (ports, c), corrected once by the residuals of Kirchhoff's current law."""
         _, z, drop = self.respond(drive)
         (kind, first, second, value, n_nodes), r, structure = self.arrays, self.resistors, self.structure
-        n, (tree, _, sign), order = structure.n, self._held, structure.forest.order
+        n, (tree, _, sign), forest = structure.n, self._held, structure.forest
         given = self._ports.T @ drive
         change = self._completed(-given - self._branches.T @ (self._siemens * drop), np.zeros_like(z[n + 1 :]))
         current, offset = np.zeros((kind.size, drive.shape[1])), np.zeros((n_nodes, drive.shape[1]))
@@ -244,9 +237,8 @@ class PortNetwork:
         voltage = self.is_voltage[: self.sources.size]
         current[self.sources[~voltage]] = drive[: self.sources.size][~voltage]
         at_node = (self._branches.T @ current[r] + given)[n + 1 :]
-        edge = structure.voltage_edges[structure.forest.edge[order]]
-        current[edge] = -sign[:, None] * _along(tree, at_node, beyond=True)
-        offset[order] = z[n + 1 :]
+        current[forest.edge] = -sign[:, None] * _along(tree, at_node, beyond=True)
+        offset[forest.node] = z[n + 1 :]
         v, rounding = two_sum(z[structure.coordinate], offset)
         low = rounding + change[structure.coordinate]
         drop = (v[first] - v[second]) + (low[first] - low[second])

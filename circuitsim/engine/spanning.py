@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim.circuit import CircuitArrays
-from circuitsim.circuit.elements import INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import RESISTOR, VOLTAGE
 from circuitsim.circuit.table import read_only
 from circuitsim.engine import tree
 from circuitsim.engine.tree import Branches, Tree
@@ -21,18 +21,12 @@ def grow(n: int, first: np.ndarray, second: np.ndarray, roots: np.ndarray, edges
     return made._replace(order=made.order[:found], edge=made.edge[:found], parent=made.parent[:found])
 
 
-def fixed_voltages(arrays: CircuitArrays) -> np.ndarray:
-    """Which elements (m,) fix a voltage: sources, inductors and shorts."""
-    kind = arrays.kind
-    return (kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & (arrays.value == 0.0))
-
-
 def resistive_tree(arrays: CircuitArrays, conducting: np.ndarray) -> tuple[Tree, Branches]:
     """The spanning tree of fixed voltages, the diodes ``conducting`` and the smallest resistances."""
     kind, first, second, value, n_nodes = arrays
     resistive = (kind == RESISTOR) & (value != 0.0) & np.isfinite(value)
     ohms, emf = np.where(resistive, value, 0.0), np.where(kind == VOLTAGE, value, 0.0)
-    fixed = np.flatnonzero(fixed_voltages(arrays))
+    fixed = np.flatnonzero(arrays.fixed_voltages)
     ascending = np.flatnonzero(resistive)
     ascending = ascending[np.argsort(value[ascending], kind="stable")]
     made = grow(n_nodes, first, second, np.zeros(1, int), np.concatenate([fixed, conducting, ascending]))

@@ -136,7 +136,7 @@ def _least_norm(
     # Nodes merged into ground leave their numbers unused.
     used, ends = np.unique(np.concatenate([[0], a, b]), return_inverse=True)
     arrays = CircuitArrays(kind, ends[1 : a.size + 1], ends[a.size + 1 :], value, used.size)
-    net = network(analyse_arrays(arrays), compiled=compiled)
+    net = network(analyse_arrays(arrays, compiled))
     point, _ = solve_active_set(
         net, np.zeros(0, dtype=np.int64), np.zeros(kind.size), np.zeros(net.n_nodes), 40 + 4 * d.size
     )

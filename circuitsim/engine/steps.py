@@ -5,8 +5,8 @@
                             large driver: any linear solver (`circuitsim.engine.nodal`)
     finish                  potentials; currents of conducting diodes by leaf elimination; diodes that leave and enter
 
-``plan`` is a `Topology` or has its members, like a `Plan` of the small driver; ``space`` is a `State` or has its
-members, like a `Workspace`.
+``plan`` is a `circuitsim.program.structure.Topology` or has its members, like a `Plan` of the small driver; ``space``
+is a `State` or has its members, like a `Workspace`.
 """
 
 from __future__ import annotations
@@ -38,34 +38,6 @@ steps."""
 
 SETTLED = 0.003
 """Fraction of the diodes; fewer changes end the steps."""
-
-
-class Topology(NamedTuple):
-    """A circuit's topology for the steps; *coordinates* are super-nodes, ground is n.
-
-    Attributes
-    ----------
-    n : int
-    coordinate : (n_nodes,) int array
-        Super-node of each node.
-    tree_node, tree_parent, tree_edge : int arrays
-        Voltage constraints from the roots outwards: node, its parent, the element between them.
-    resistor, resistor_first, resistor_second : (r,) int arrays
-        Elements, and the nodes they join.
-    anode, cathode : (d,) int arrays
-        Nodes of the diodes.
-    """
-
-    n: int
-    coordinate: np.ndarray
-    tree_node: np.ndarray
-    tree_parent: np.ndarray
-    tree_edge: np.ndarray
-    resistor: np.ndarray
-    resistor_first: np.ndarray
-    resistor_second: np.ndarray
-    anode: np.ndarray
-    cathode: np.ndarray
 
 
 class Forest(NamedTuple):

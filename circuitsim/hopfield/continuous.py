@@ -108,7 +108,7 @@ def from_circuit(circuit: Circuit) -> ResistiveUnits:
     """
     image = without_amplifiers(circuit)
     structure = analyse(image.circuit)
-    program, _ = feasible_program(structure, quadratic_program(structure))
+    program, _ = feasible_program(structure, quadratic_program(structure, structure.arrays.value))
     n = program.n
     # Rows of √g (1 at the one end, −1 at the other): their products are the conductances at nodes and between them.
     ends, scale = np.eye(n + 1), np.sqrt(program.g)[:, None]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim._graphs import choose_forest, unite
+from circuitsim._graphs import Tracks, choose_forest, grow_forest, unite
 from circuitsim.kernels import kernel
 
 BITS = 62
@@ -49,6 +49,36 @@ def spanning_forest(n: int, tail: np.ndarray, head: np.ndarray, edges: np.ndarra
     kept = np.empty(min(n, edges.size), dtype=np.int64)
     count = kernel(choose_forest, max(n, edges.size))(n + 1, tail, head, edges, kept)
     return kept[:count]
+
+
+def voltage_forest(n, first, second, strength):
+    """Nodes, parents, edges and roots of a breadth-first forest grown from node 0 (see
+    `circuitsim._graphs.grow_forest`)."""
+    m = first.size
+    tracks = Tracks(np.empty(n + 1, np.int64), np.empty(n, np.int64), np.empty(2 * m, np.int64), np.empty(n, np.int64))
+    node, parent, edge = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
+    root = np.empty(n, np.int64)
+    found = grow_forest(n, m, first, second, 0, strength, tracks, node, parent, edge, root)
+    return node[:found], parent[:found], edge[:found], root
+
+
+def grown_forest(
+    n: int, first: np.ndarray, second: np.ndarray, roots: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """A breadth-first spanning forest of edges over ``n`` nodes, whose ``roots`` are at most one a tree; node 0 is one.
+
+    Returns
+    -------
+    node, parent, edge : (k,) int arrays
+        The non-root nodes, parents before children; the parent of each, the edge between them.
+    root : (n,) int array
+        The root of each node's tree.
+    """
+    strength = np.zeros(n)
+    strength[roots] = 1.0
+    made: tuple[np.ndarray, ...] = kernel(voltage_forest, max(n, first.size))(n, first, second, strength)
+    node, parent, edge, root = made
+    return node, parent, edge, root
 
 
 def by_node(n: int, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

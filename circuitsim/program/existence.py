@@ -11,9 +11,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from circuitsim.circuit.elements import VOLTAGE
 from circuitsim.errors import UnboundedError, some
-from circuitsim.program.structure import ROUNDING, QuadraticProgram, Structure, contradiction, excess_of
+from circuitsim.program.structure import (
+    ROUNDING,
+    QuadraticProgram,
+    Structure,
+    contradiction,
+    excess_of,
+    source_voltages,
+)
 
 
 def feasible_program(structure: Structure, program: QuadraticProgram) -> tuple[QuadraticProgram, np.ndarray]:
@@ -89,17 +95,16 @@ def _cycle_elements(structure: Structure, program: QuadraticProgram, cycle: list
 
     Their sum is the forward voltage across the diodes.
     """
-    _, first, second, value, _ = structure.arrays
-    kind, forest = structure.arrays.kind, structure.forest
-    voltage = np.where(kind[structure.voltage_edges] == VOLTAGE, value[structure.voltage_edges], 0.0)
+    (_, first, second, _, _), voltage = structure.arrays, source_voltages(structure, program.value)
     elements: list[int] = []
     members: list[float] = []
     for position, following in zip(cycle, [*cycle[1:], cycle[0]]):
         d, after = int(program.diode[position]), int(program.diode[following])
         leaves, enters = int(second[d]), int(first[after])
         # Paths between two fixed trees (of ground, of references) never occur: parts share no diode.
-        elements += [d, *structure.voltage_edges[forest.path(leaves, enters)].tolist()]
-        members += forest.members(enters, leaves, voltage)
+        path = structure.forest.path(leaves, enters)
+        elements += [d, *(edge for edge, _ in path)]
+        members += [-float(sign * voltage[edge]) for edge, sign in path]
     return elements, members
 
 
@@ -111,17 +116,15 @@ def check_bounded(structure: Structure, program: QuadraticProgram) -> None:
     UnboundedError
         The nodes of a cut with net current into (or out of) it, and the sources across it.
     """
-    derived = structure.derived
-    if not structure.currents.size or (derived.grounded and not structure.references.size):
+    if not structure.currents.size or (structure.grounded and not structure.references.size):
         return  # resistors connect every node to ground
-    n = program.n
-    island = derived.islands
+    n, value = program.n, program.value
+    island = structure.islands
     ground = island[n]
     supply, scale = np.zeros(n + 1), np.zeros(n + 1)
-    _gather(structure, island[structure.coordinate], supply, scale)
+    _gather(structure, value, island[structure.coordinate], supply, scale)
     supply[np.abs(supply) <= ROUNDING * scale] = 0.0
-    parts = _floating_parts(structure)
-    _check_part_balance(structure, parts)
+    _check_part_balance(structure, value)
     supply[ground] = 0.0
     if not supply.any():
         return
@@ -130,33 +133,22 @@ def check_bounded(structure: Structure, program: QuadraticProgram) -> None:
         stuck = _unroutable(sign * supply, source, target, int(ground), scale)
         if stuck:
             inside = np.isin(island[structure.coordinate], np.array(sorted(stuck)))
-            raise _cut(structure, inside, sign)
+            raise _cut(structure, value, inside, sign)
 
 
-def _floating_parts(structure: Structure) -> np.ndarray:
-    """For each node the reference node of its part, or 0 where the part holds ground."""
-    part = np.zeros(structure.arrays.n_nodes, dtype=np.int64)
-    label = structure.derived.part
-    floating = np.isin(label, structure.references)
-    part[floating] = label[floating]
-    return part
-
-
-def _check_part_balance(structure: Structure, part: np.ndarray) -> None:
+def _check_part_balance(structure: Structure, value: np.ndarray) -> None:
     """Require that the source currents into each part without ground balance: nothing else can carry the rest."""
-    n_nodes = structure.arrays.n_nodes
-    if not structure.references.size:
-        return
-    net, scale = np.zeros(n_nodes), np.zeros(n_nodes)
-    _gather(structure, part, net, scale)
+    part = structure.part
+    net, scale = np.zeros((2, part.size))
+    _gather(structure, value, part, net, scale)
     for reference in structure.references.tolist():
         if abs(net[reference]) > ROUNDING * scale[reference]:
-            raise _cut(structure, part == reference, float(np.sign(net[reference])))
+            raise _cut(structure, value, part == reference, float(np.sign(net[reference])))
 
 
-def _gather(structure: Structure, group: np.ndarray, net: np.ndarray, scale: np.ndarray) -> None:
+def _gather(structure: Structure, value: np.ndarray, group: np.ndarray, net: np.ndarray, scale: np.ndarray) -> None:
     """Accumulate (in place) the net source current into each group of nodes and the sum of magnitudes, A."""
-    _, first, second, value, _ = structure.arrays
+    _, first, second, _, _ = structure.arrays
     i = structure.currents
     i = i[group[first[i]] != group[second[i]]]
     for end, sign in ((first, -1.0), (second, 1.0)):
@@ -197,13 +189,11 @@ def _unroutable(supply: np.ndarray, source: np.ndarray, target: np.ndarray, grou
     return cut(bisect(range(len(starts)), False, key=lambda count: bool(cut(count)))) if cut(len(starts)) else set()
 
 
-def _cut(structure: Structure, inside: np.ndarray, sign: float) -> UnboundedError:
+def _cut(structure: Structure, value: np.ndarray, inside: np.ndarray, sign: float) -> UnboundedError:
     """The error for a set of nodes whose net source current (sign +: into it) has no return path."""
     circuit = structure.named
-    _, first, second, value, _ = structure.arrays
-    touched = np.zeros(inside.size, dtype=bool)
-    touched[first] = touched[second] = True
-    nodes = [circuit.node_names[k] for k in np.flatnonzero(inside & touched).tolist()]
+    _, first, second, _, _ = structure.arrays
+    nodes = [circuit.node_names[k] for k in np.flatnonzero(inside & structure.touched).tolist()]
     i = structure.currents
     across = i[(inside[first[i]] != inside[second[i]]) & (value[i] != 0.0)]
     net = float(np.where(inside[second[across]], value[across], -value[across]).sum())

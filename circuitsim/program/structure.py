@@ -11,84 +11,84 @@ Super-nodes that hold ground, or the reference of a part without ground, are fix
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from circuitsim.circuit import GROUND, Circuit, CircuitArrays
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.table import read_only
 from circuitsim.errors import InfeasibleError, TopologyError
-from circuitsim.program.components import component_labels
-from circuitsim.program.precise import two_sum
+from circuitsim.kernels import MANY, kernel
+from circuitsim.program.components import component_labels, grown_forest
+from circuitsim.program.precise import add
+
+if TYPE_CHECKING:
+    from circuitsim.solvers.linear import NodalPattern
 
 EPSILON = 2.0**-52
 """Distance between 1 and the next double."""
 
 
-class VoltageForest(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class VoltageForest:
     """A spanning forest of the voltage constraints v(first) − v(second) = V, independent of the values.
 
     Attributes
     ----------
     root : (n_nodes,) int array
         Root node of each node's tree (its own index where no constraint touches it).
-    order : int array
-        The non-root nodes, parents before children, grouped by depth.
-    level : int array
-        Start of each depth in ``order``, and its end: depth d is order[level[d]:level[d + 1]].
-    parent : (n_nodes,) int array
-        Parent node; itself at a root.
-    edge : (n_nodes,) int array
-        Position (in the edge list) of the constraint to the parent; −1 at a root.
-    sign : (n_nodes,) float array
+    node, parent, edge : (k,) int arrays
+        The non-root nodes, parents before children; the parent of each; the element between them.
+    sign : (k,) float array
         v(node) = v(parent) + sign · V(edge).
     closing : int array
-        Positions of the constraints that close a loop.
+        The constraints that close a loop.
     """
 
     root: np.ndarray
-    order: np.ndarray
-    level: np.ndarray
+    node: np.ndarray
     parent: np.ndarray
     edge: np.ndarray
     sign: np.ndarray
     closing: np.ndarray
 
     def offsets(self, voltage: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Potential of each node relative to its root, V, from the constraint voltages, and its rounding error."""
-        offset, low = np.zeros(self.root.size), np.zeros(self.root.size)
-        for start, stop in zip(self.level[:-1], self.level[1:]):
-            nodes = self.order[start:stop]
-            above = self.parent[nodes]
-            offset[nodes], error = two_sum(offset[above], self.sign[nodes] * voltage[self.edge[nodes]])
-            low[nodes] = low[above] + error
+        """Potential of each node relative to its root, V, from the voltages (m,) of the constraints, and its rounding
+        error."""
+        offset, low = np.zeros((2, self.root.size))
+        kernel(_add_drops, self.node.size)(self.node, self.parent, self.sign * voltage[self.edge], offset, low)
         return offset, low
 
-    def path(self, u: int, v: int) -> list[int]:
-        """Constraints (positions in the edge list) along the tree path from node ``u`` to node ``v``."""
-        up, down = self._climb(u, v)
-        return [int(self.edge[k]) for k in up] + [int(self.edge[k]) for k in reversed(down)]
+    @cached_property
+    def _above(self) -> dict[int, tuple[int, int, float]]:
+        """Parent, element and sign of each non-root node."""
+        return dict(zip(self.node.tolist(), zip(self.parent.tolist(), self.edge.tolist(), self.sign.tolist())))
 
-    def members(self, u: int, v: int, voltage: np.ndarray) -> list[float]:
-        """The voltages along the tree path between two nodes, with the signs that add up to v(u) − v(v)."""
-        up, down = self._climb(u, v)
-        rises = [float(self.sign[k] * voltage[self.edge[k]]) for k in up]
-        return rises + [-float(self.sign[k] * voltage[self.edge[k]]) for k in down]
-
-    def _climb(self, u: int, v: int) -> tuple[list[int], list[int]]:
-        """The nodes on the paths from ``u`` and from ``v`` to their lowest common ancestor, which is excluded."""
-        up, down = [u], [v]
-        while self.edge[up[-1]] >= 0:
-            up.append(int(self.parent[up[-1]]))
-        while self.edge[down[-1]] >= 0:
-            down.append(int(self.parent[down[-1]]))
-        while len(up) > 1 and len(down) > 1 and up[-2] == down[-2]:
+    def path(self, u: int, v: int) -> list[tuple[int, float]]:
+        """The elements along the tree path from node ``u`` to node ``v``, and the signs with which their voltages add
+        up to v(u) − v(v)."""
+        up, down = [*self._climb(u)], [*self._climb(v)]
+        while up and down and up[-1] == down[-1]:
             up.pop()
             down.pop()
-        return up[:-1], down[:-1]
+        return up + [(edge, -sign) for edge, sign in reversed(down)]
+
+    def _climb(self, node: int) -> Iterator[tuple[int, float]]:
+        """The elements, with their signs, from a node to its root."""
+        while node in self._above:
+            node, edge, sign = self._above[node]
+            yield edge, sign
+
+
+def _add_drops(node, parent, drop, offset, low):
+    """Fill in the potentials of nodes, V, from the drops to their parents, in pairs of doubles."""
+    for k in range(node.size):
+        above = parent[k]
+        offset[node[k]], low[node[k]] = add(offset[above], low[above], drop[k], 0.0)
 
 
 def excess_of(members: list[float]) -> float:
@@ -100,91 +100,57 @@ def excess_of(members: list[float]) -> float:
     return 0.0 if abs(total) <= len(members) * EPSILON * max(map(abs, members), default=0.0) else total
 
 
-def grow_forest(n_nodes: int, first: np.ndarray, second: np.ndarray, preferred_roots: list[int]) -> VoltageForest:
-    """Breadth-first spanning forest of the constraint edges.
-
-    Parameters
-    ----------
-    n_nodes : int
-    first, second : (m,) int arrays
-        Ends of each constraint, v(first) − v(second) = V.
-    preferred_roots : list of int
-        Nodes that must be roots of their trees (ground, references), at most one a tree; elsewhere the smallest node.
-    """
-    root = np.arange(n_nodes)
-    parent = np.arange(n_nodes)
-    edge = np.full(n_nodes, -1, dtype=np.int64)
-    sign = np.zeros(n_nodes)
-    adjacent: dict[int, list[tuple[int, int, float]]] = {}
-    for e, (u, v) in enumerate(zip(first.tolist(), second.tolist())):
-        adjacent.setdefault(u, []).append((v, e, -1.0))
-        adjacent.setdefault(v, []).append((u, e, 1.0))
-    used = np.zeros(first.size, dtype=bool)
-    seen: set[int] = set()
-    depths: list[list[int]] = []
-    for start in [*(r for r in preferred_roots if r in adjacent), *sorted(adjacent)]:
-        if start in seen:
-            continue
-        seen.add(start)
-        frontier, depth = [start], 0
-        while frontier:
-            reached = []
-            for u in frontier:
-                for v, e, s in adjacent[u]:
-                    if v not in seen:
-                        seen.add(v)
-                        used[e] = True
-                        root[v], parent[v], edge[v], sign[v] = start, u, e, s
-                        reached.append(v)
-            if reached:
-                if depth == len(depths):
-                    depths.append([])
-                depths[depth].extend(reached)
-            frontier, depth = reached, depth + 1
-    order = np.array([v for nodes in depths for v in nodes], dtype=np.int64)
-    level = np.cumsum([0, *(len(nodes) for nodes in depths)])
-    return VoltageForest(root, order, level, parent, edge, sign, np.flatnonzero(~used))
-
-
 ROUNDING = 1e-12
 """A sum of voltages (or currents) below this fraction of the sum of their magnitudes counts as rounding."""
 
 
-class Structure(NamedTuple):
-    """The topology of a circuit for its program; valid for all values with the same zero-ohm resistors.
+class Topology(NamedTuple):
+    """A circuit's topology for the steps of an active set (`circuitsim.engine.steps`); *coordinates* are super-nodes,
+    ground is n.
 
     Attributes
     ----------
-    circuit : Circuit or None
-        For names in messages.
-    arrays : CircuitArrays
-    voltage_edges : int array
-        Elements that fix a voltage: sources, zero-ohm resistors, inductors.
-    forest : VoltageForest
-        Their spanning forest.
-    coordinate : (n_nodes,) int array
-        The unknown of each node's super-node; n where its potential is fixed.
     n : int
-        Number of unknowns.
-    resistors, diodes, currents : int arrays
-        Elements of those kinds (zero-ohm resistors apart).
-    references : int array
-        For each part of the circuit without ground the node whose potential is taken as zero.
-    derived : Derived
-        Data derived from the topology, computed on first use and shared by all values.
+    coordinate : (n_nodes,) int array
+        Super-node of each node.
+    tree_node, tree_parent, tree_edge : int arrays
+        Voltage constraints from the roots outwards: node, its parent, the element between them.
+    resistor, resistor_first, resistor_second : (r,) int arrays
+        Elements, and the nodes they join.
+    anode, cathode : (d,) int arrays
+        Nodes of the diodes.
     """
 
-    circuit: Circuit | None
-    arrays: CircuitArrays
-    voltage_edges: np.ndarray
-    forest: VoltageForest
-    coordinate: np.ndarray
     n: int
-    resistors: np.ndarray
-    diodes: np.ndarray
-    currents: np.ndarray
-    references: np.ndarray
-    derived: Derived
+    coordinate: np.ndarray
+    tree_node: np.ndarray
+    tree_parent: np.ndarray
+    tree_edge: np.ndarray
+    resistor: np.ndarray
+    resistor_first: np.ndarray
+    resistor_second: np.ndarray
+    anode: np.ndarray
+    cathode: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """The topology of a circuit with what follows from it, computed on first use and valid for all values with the same
+    zero-ohm resistors.
+
+    Attributes
+    ----------
+    arrays : CircuitArrays
+        With the values for which it was analysed.
+    circuit : Circuit or None
+        For names in messages.
+    compiled : bool
+        Whether compiled kernels are loaded anyway, as for a small circuit that is part of a large one.
+    """
+
+    arrays: CircuitArrays
+    circuit: Circuit | None = None
+    compiled: bool = False
 
     @property
     def named(self) -> Circuit:
@@ -193,9 +159,123 @@ class Structure(NamedTuple):
             raise TopologyError("a structure of plain columns has no circuit with names")
         return self.circuit
 
-    def without_resistors(self) -> Structure:
-        """The same nodes, sources and diodes: constraints of its program are those of the whole."""
-        return self._replace(resistors=self.resistors[:0], derived=self.derived.without_resistors)
+    @cached_property
+    def voltage_edges(self) -> np.ndarray:
+        """Elements that fix a voltage: sources, zero-ohm resistors, inductors."""
+        return np.flatnonzero(self.arrays.fixed_voltages)
+
+    @cached_property
+    def resistors(self) -> np.ndarray:
+        """Resistors, except those of zero ohm."""
+        return np.flatnonzero((self.arrays.kind == RESISTOR) & ~self.arrays.fixed_voltages)
+
+    @cached_property
+    def diodes(self) -> np.ndarray:
+        """Ideal diodes."""
+        return np.flatnonzero(self.arrays.kind == DIODE)
+
+    @cached_property
+    def currents(self) -> np.ndarray:
+        """Current sources."""
+        return np.flatnonzero(self.arrays.kind == CURRENT)
+
+    @cached_property
+    def touched(self) -> np.ndarray:
+        """Nodes with an element (n_nodes,)."""
+        found = np.zeros(self.arrays.n_nodes, dtype=bool)
+        found[self.arrays.first] = found[self.arrays.second] = True
+        return found
+
+    @cached_property
+    def part(self) -> np.ndarray:
+        """Smallest node of each node's part (n_nodes,): nodes joined by whatever can carry a direct current."""
+        kind, first, second, _, n_nodes = self.arrays
+        carries = (kind != CURRENT) & (kind != CAPACITOR)
+        return component_labels(n_nodes, first[carries], second[carries])
+
+    @cached_property
+    def references(self) -> np.ndarray:
+        """For each part of the circuit without ground the node whose potential is taken as zero."""
+        roots = np.flatnonzero((self.part == np.arange(self.part.size)) & self.touched)
+        return roots[roots != self.part[GROUND]]
+
+    @cached_property
+    def roots(self) -> np.ndarray:
+        """Ground and the references."""
+        return np.append(GROUND, self.references)
+
+    @cached_property
+    def forest(self) -> VoltageForest:
+        """The spanning forest of the elements that fix a voltage; the roots are those of its trees that hold them."""
+        edges, (_, first, second, _, n_nodes) = self.voltage_edges, self.arrays
+        node, parent, by, root = grown_forest(n_nodes, first[edges], second[edges], self.roots)
+        sign = np.where(first[edges[by]] == node, 1.0, -1.0)
+        return VoltageForest(root, node, parent, edges[by], sign, np.delete(edges, by))
+
+    @cached_property
+    def coordinate(self) -> np.ndarray:
+        """The unknown of each node's super-node (n_nodes,); n where its potential is fixed."""
+        root = self.forest.root
+        free = (root == np.arange(root.size)) & self.touched
+        free[self.roots] = False
+        number = np.full(root.size, np.count_nonzero(free), dtype=np.int64)
+        number[free] = np.arange(number[GROUND])
+        found: np.ndarray = number[root]
+        return found
+
+    @property
+    def n(self) -> int:
+        """Number of unknowns."""
+        return int(self.coordinate[GROUND])
+
+    @cached_property
+    def ends(self) -> np.ndarray:
+        """Super-nodes of the elements' terminals (2, m)."""
+        return self.coordinate[np.stack([self.arrays.first, self.arrays.second])]
+
+    def crossing(self, elements: np.ndarray) -> np.ndarray:
+        """Those of the elements whose ends are different super-nodes."""
+        a, b = self.ends
+        return elements[a[elements] != b[elements]]
+
+    @cached_property
+    def branches(self) -> tuple[np.ndarray, np.ndarray]:
+        """The resistors, and the diodes, between different super-nodes."""
+        return self.crossing(self.resistors), self.crossing(self.diodes)
+
+    @cached_property
+    def islands(self) -> np.ndarray:
+        """Smallest super-node of each part joined by resistors (n + 1,); index n is ground."""
+        return component_labels(self.n + 1, *self.ends[:, self.resistors])
+
+    @cached_property
+    def grounded(self) -> bool:
+        """Whether resistors and fixed voltages connect every node to ground or a reference."""
+        return bool((self.islands == self.islands[self.n]).all())
+
+    @cached_property
+    def pattern(self) -> NodalPattern:
+        """The pattern of the nodal matrix: resistors, then diodes, between different super-nodes."""
+        from circuitsim.solvers.linear import NodalPattern
+
+        a, b = self.ends[:, np.concatenate(self.branches)]
+        large = self.compiled or self.arrays.kind.size > MANY
+        return NodalPattern(self.n, a, b, self.branches[0].size, self.grounded, large)
+
+    @cached_property
+    def branch(self) -> np.ndarray:
+        """Position of each resistor and diode in that pattern (m,); −1 where its ends are one super-node."""
+        found, edges = np.full(self.arrays.kind.size, -1, dtype=np.int64), np.concatenate(self.branches)
+        found[edges] = np.arange(edges.size)
+        return found
+
+    @cached_property
+    def topology(self) -> Topology:
+        """The data for the active-set steps."""
+        _, first, second, _, _ = self.arrays
+        forest, r, d = self.forest, self.resistors, self.diodes
+        tree = forest.node, forest.parent, forest.edge
+        return Topology(self.n, self.coordinate, *tree, r, first[r], second[r], first[d], second[d])
 
 
 class QuadraticProgram(NamedTuple):
@@ -203,6 +283,8 @@ class QuadraticProgram(NamedTuple):
 
     Attributes
     ----------
+    value : (m,) float array
+        Values of all elements, Ω, V, A.
     n : int
         Number of unknown potentials; index n is the fixed potential 0.
     a, b : (r,) int arrays
@@ -223,6 +305,7 @@ class QuadraticProgram(NamedTuple):
         v = append(x, 0)[coordinate] + offset, V.
     """
 
+    value: np.ndarray
     n: int
     a: np.ndarray
     b: np.ndarray
@@ -240,210 +323,63 @@ def analyse(circuit: Circuit) -> Structure:
     """The value-independent part of a circuit's program: super-nodes, unknowns, references."""
     if circuit.amplified or circuit.devices or circuit.laws:
         raise TopologyError("a program needs a circuit without amplifiers or devices: see circuit.expansion")
-    return analyse_arrays(circuit.arrays(), circuit)
+    return Structure(circuit.arrays(), circuit)
 
 
-def analyse_arrays(arrays: CircuitArrays, circuit: Circuit | None = None) -> Structure:
+def analyse_arrays(arrays: CircuitArrays, compiled: bool = False) -> Structure:
     """`analyse` for plain columns; node 0 is ground."""
-    arrays = arrays._replace(first=read_only(arrays.first), second=read_only(arrays.second))
-    kind, first, second, value, n_nodes = arrays
-    short = (kind == RESISTOR) & (value == 0.0)
-    fixes = (kind == VOLTAGE) | (kind == INDUCTOR) | short
-    voltage_edges = np.flatnonzero(fixes)
-    resistors = np.flatnonzero((kind == RESISTOR) & ~short)
-    carries = (kind != CURRENT) & (kind != CAPACITOR)
-    part = component_labels(n_nodes, first[carries], second[carries])
-    touched = np.zeros(n_nodes, dtype=bool)
-    touched[first] = touched[second] = True
-    roots = np.flatnonzero((part == np.arange(n_nodes)) & touched)
-    references = roots[roots != part[GROUND]]
-    forest = grow_forest(n_nodes, first[voltage_edges], second[voltage_edges], [GROUND, *references.tolist()])
-    fixed = np.zeros(n_nodes, dtype=bool)
-    fixed[references] = True
-    fixed[GROUND] = True
-    free = (forest.root == np.arange(n_nodes)) & touched & ~fixed
-    number = np.full(n_nodes, int(free.sum()), dtype=np.int64)
-    number[free] = np.arange(int(free.sum()))
-    coordinate, n, diodes = number[forest.root], int(free.sum()), np.flatnonzero(kind == DIODE)
-    derived = Derived(first, second, part, forest.root, coordinate, n, resistors, diodes)
-    return Structure(
-        circuit,
-        arrays,
-        voltage_edges,
-        forest,
-        coordinate,
-        n,
-        resistors,
-        diodes,
-        np.flatnonzero(kind == CURRENT),
-        references,
-        derived,
-    )
+    return Structure(arrays._replace(first=read_only(arrays.first), second=read_only(arrays.second)), None, compiled)
 
 
-def quadratic_program(structure: Structure) -> QuadraticProgram:
-    """The program of a structure at its circuit's element values.
+def source_voltages(structure: Structure, value: np.ndarray) -> np.ndarray:
+    """Voltages of the voltage sources among all elements (m,), V; 0 for all others."""
+    return np.where(structure.arrays.kind == VOLTAGE, value, 0.0)
+
+
+def quadratic_program(structure: Structure, value: np.ndarray, energy: bool = True) -> QuadraticProgram:
+    """The program of a structure at the values (m,) of all elements; without ``energy``, which takes longer, only its
+    constraints, without branches.
 
     Raises
     ------
     InfeasibleError
         A loop of voltage sources, or of sources and one diode, that violates Kirchhoff's voltage law; named.
     """
-    kind, first, second, value, _ = structure.arrays
-    voltage = np.where(kind[structure.voltage_edges] == VOLTAGE, value[structure.voltage_edges], 0.0)
-    offset, low = structure.forest.offsets(voltage)
-    _check_loops(structure, voltage)
-    coordinate, n = structure.coordinate, structure.n
-    ends = structure.derived.ends
-    g = 1.0 / value[ends.r]
-    inside, base = ends.grouped, _base(structure, ends, g)
-    # At a node a million volts from the root, microvolts survive the change of base in the low parts.
-    offset[inside] = (offset[inside] - offset[base]) + (low[inside] - low[base])
-    e, apart = np.zeros(ends.r.size), ends.apart
-    e[apart] = offset[ends.first[apart]] - offset[ends.second[apart]]
-    i = structure.currents
-    i = i[coordinate[first[i]] != coordinate[second[i]]]
-    c = np.zeros(n + 1)
-    np.subtract.at(c, coordinate[first[i]], value[i])
-    np.add.at(c, coordinate[second[i]], value[i])
-    d = structure.diodes
-    bound = offset[second[d]] - offset[first[d]]
-    _check_inner_diodes(structure, d[ends.inner], voltage)
-    return QuadraticProgram(n, ends.a, ends.b, g, e, c, ends.tail, ends.head, bound[~ends.inner], ends.diode, offset)
-
-
-class Ends(NamedTuple):
-    """Ends of a program's branches and constraints; the same for all values.
-
-    ``r`` are the resistors between different super-nodes, ``first`` and ``second`` their nodes, ``a`` and ``b`` their
-    super-nodes; ``inner`` are the diodes within one, ``diode``, ``tail`` and ``head`` are the others. Nodes in
-    super-nodes of several nodes are ``grouped``; the resistors with such an end (positions in ``r``) are ``at_first``
-    and ``at_second``, with either ``apart``. Single nodes have no offset, nor do resistors between them.
-    """
-
-    r: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
-    a: np.ndarray
-    b: np.ndarray
-    inner: np.ndarray
-    diode: np.ndarray
-    tail: np.ndarray
-    head: np.ndarray
-    grouped: np.ndarray
-    at_first: np.ndarray
-    at_second: np.ndarray
-    apart: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class Derived:
-    """Data derived from a circuit's topology, computed on first use.
-
-    Attributes
-    ----------
-    first, second : (m,) int arrays
-        Nodes of the elements.
-    part : (n_nodes,) int array
-        Smallest node of each node's part: nodes joined by whatever can carry a direct current.
-    root : (n_nodes,) int array
-        Root of each node's tree of fixed voltages.
-    coordinate, n, resistors, diodes
-        As in `Structure`.
-    """
-
-    first: np.ndarray
-    second: np.ndarray
-    part: np.ndarray
-    root: np.ndarray
-    coordinate: np.ndarray
-    n: int
-    resistors: np.ndarray
-    diodes: np.ndarray
-
-    @cached_property
-    def ends(self) -> Ends:
-        """Ends of branches and constraints."""
-        coordinate, root, first, second = self.coordinate, self.root, self.first, self.second
-        r, d = self.resistors, self.diodes
-        u, v = first[r], second[r]
-        apart = coordinate[u] != coordinate[v]
-        if not apart.all():
-            r, u, v = r[apart], u[apart], v[apart]
-        tail, head = coordinate[first[d]], coordinate[second[d]]
-        inner = tail == head
-        several = np.zeros(root.size, dtype=bool)
-        several[root[root != np.arange(root.size)]] = True
-        grouped = several[root]
-        at_first, at_second = grouped[u], grouped[v]
-        return Ends(
-            r,
-            u,
-            v,
-            coordinate[u],
-            coordinate[v],
-            inner,
-            d[~inner],
-            tail[~inner],
-            head[~inner],
-            np.flatnonzero(grouped),
-            np.flatnonzero(at_first),
-            np.flatnonzero(at_second),
-            np.flatnonzero(at_first | at_second),
-        )
-
-    @cached_property
-    def without_resistors(self) -> Derived:
-        """The same without resistors."""
-        return replace(self, resistors=self.resistors[:0])
-
-    @cached_property
-    def islands(self) -> np.ndarray:
-        """Smallest super-node of each part joined by resistors (n + 1,); index n is ground."""
-        r, coordinate = self.resistors, self.coordinate
-        return component_labels(self.n + 1, coordinate[self.first[r]], coordinate[self.second[r]])
-
-    @cached_property
-    def grounded(self) -> bool:
-        """Whether resistors and fixed voltages connect every node to ground or a reference."""
-        return bool((self.islands == self.islands[self.n]).all())
-
-
-def _base(structure: Structure, ends: Ends, g: np.ndarray) -> np.ndarray:
-    """For each grouped node the node of its super-node whose potential is the unknown; where it is fixed, the root.
-
-    It is the one with the largest conductance g of resistors, whose currents are the most sensitive to rounding.
-    """
-    n_nodes, grouped = structure.arrays.n_nodes, ends.grouped
-    here, there = ends.at_first, ends.at_second
-    merit = np.bincount(ends.first[here], g[here], n_nodes) + np.bincount(ends.second[there], g[there], n_nodes)
-    root, best = structure.forest.root, np.empty(n_nodes, dtype=np.int64)
-    order = grouped[np.argsort(merit[grouped], kind="stable")]
-    best[root[order]] = order
-    root = root[grouped]
-    return np.where(structure.coordinate[grouped] < structure.n, best[root], root)
-
-
-def _check_loops(structure: Structure, voltage: np.ndarray) -> None:
-    """Check that each voltage constraint that closes a loop agrees with the loop's sources."""
-    first, second, forest = structure.arrays.first, structure.arrays.second, structure.forest
+    _, first, second, _, n_nodes = structure.arrays
+    (r, d), (tail, head), n, forest = structure.branches, structure.ends, structure.n, structure.forest
+    r = r if energy else r[:0]
+    voltage, g = source_voltages(structure, value), 1.0 / value[r]
     for k in forest.closing.tolist():
-        element = int(structure.voltage_edges[k])
-        u, v = int(first[element]), int(second[element])
-        excess = excess_of([*forest.members(u, v, voltage), -float(voltage[k])])
-        if excess:
-            path = structure.voltage_edges[forest.path(v, u)].tolist()
-            raise contradiction(structure, [element, *path], abs(excess))
+        _check_loop(structure, k, voltage, float(voltage[k]))
+    offset, low = forest.offsets(voltage)
+    if forest.node.size:
+        # The unknown is the potential of the node with the largest conductance, whose currents are the most sensitive
+        # to rounding. At a node a million volts from the root, microvolts survive the change in the low parts.
+        merit = np.bincount(first[r], g, n_nodes) + np.bincount(second[r], g, n_nodes)
+        base, grouped = np.arange(n_nodes), np.union1d(forest.node, forest.parent)
+        order = grouped[np.argsort(merit[grouped], kind="stable")]
+        base[forest.root[order]] = order
+        base = np.where(structure.coordinate < n, base[forest.root], forest.root)
+        offset = (offset - offset[base]) + (low - low[base])
+    i, c = structure.crossing(structure.currents), np.zeros(n + 1)
+    np.subtract.at(c, tail[i], value[i])
+    np.add.at(c, head[i], value[i])
+    inside = tail[structure.diodes] == head[structure.diodes]
+    for k in structure.diodes[inside].tolist():
+        _check_loop(structure, k, voltage)
+    e, bound = offset[first[r]] - offset[second[r]], offset[second[d]] - offset[first[d]]
+    return QuadraticProgram(value, n, tail[r], head[r], g, e, c, tail[d], head[d], bound, d, offset)
 
 
-def _check_inner_diodes(structure: Structure, diodes: np.ndarray, voltage: np.ndarray) -> None:
-    """Check that no diode between nodes joined by a tree of sources is forward-biased by them."""
-    first, second, forest = structure.arrays.first, structure.arrays.second, structure.forest
-    for d in diodes.tolist():
-        excess = excess_of(forest.members(int(first[d]), int(second[d]), voltage))
-        if excess > 0.0:
-            path = structure.voltage_edges[forest.path(int(second[d]), int(first[d]))].tolist()
-            raise contradiction(structure, [d, *path], excess)
+def _check_loop(structure: Structure, element: int, voltage: np.ndarray, own: float | None = None) -> None:
+    """Check that a voltage constraint whose voltage is ``own`` agrees with the sources (m,), V, between its ends; or
+    that these do not drive a diode forward."""
+    u, v = int(structure.arrays.first[element]), int(structure.arrays.second[element])
+    path = structure.forest.path(u, v)
+    members = [float(sign * voltage[edge]) for edge, sign in path]
+    excess = excess_of(members if own is None else [*members, -own])
+    if excess > 0.0 or (excess and own is not None):
+        raise contradiction(structure, [element, *(edge for edge, _ in reversed(path))], abs(excess))
 
 
 def contradiction(structure: Structure, elements: list[int], excess: float) -> InfeasibleError:

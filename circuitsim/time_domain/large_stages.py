@@ -249,7 +249,7 @@ class LargeStages(Prepared):
         separators."""
         made = self.structure
         plain = not (made.references.size or made.forest.closing.size or not made.resistors.size)
-        return bool(plain and made.derived.grounded and (made.n < ITERATIVE or not self.wiring.pattern.small_diameter))
+        return bool(plain and made.grounded and (made.n < ITERATIVE or not self.structure.pattern.small_diameter))
 
     def solve(
         self,
@@ -329,12 +329,12 @@ class LargeStages(Prepared):
         groups = next((kept.groups for kept in self._kept if np.array_equal(kept.on, on)), None) or self._groups(on)
         if groups is None:
             return None
-        pattern = self.wiring.pattern
-        between, d = self.wiring.branch[self.structure.resistors], self.structure.diodes[on]
+        pattern = self.structure.pattern
+        between, d = self.structure.branch[self.structure.resistors], self.structure.diodes[on]
         unit = float(siemens.max())
         w = np.zeros(pattern.a.size)
         w[between[between >= 0]] = siemens[between >= 0] / unit
-        shorts = self.wiring.branch[d]
+        shorts = self.structure.branch[d]
         w[shorts[shorts >= 0]] = laplacian.SHORT
         before = None
         if same is not None:
@@ -362,7 +362,7 @@ class LargeStages(Prepared):
         if not tree.inside[d].all():
             return None
         n, coordinate = structure.n, structure.coordinate
-        order, last = np.append(self.wiring.pattern.symbolic.order, n), np.arange(n + 1)
+        order, last = np.append(self.structure.pattern.symbolic.order, n), np.arange(n + 1)
         joined = component_labels(n + 1, coordinate[first[d]], coordinate[second[d]])
         last[joined[order]] = order
         root = np.flatnonzero((tree.parent_of == np.arange(n_nodes)) & (coordinate < n))

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim._graphs import Tracks, grow_forest
 from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.engine.steps import copy
+from circuitsim.program.components import voltage_forest
 from circuitsim.solvers.minimum_degree import minimum_degree
 
 FASTER = 3
@@ -180,16 +180,6 @@ class Plan(NamedTuple):
     second: np.ndarray
 
 
-def voltage_forest(n, first, second):
-    """Nodes, parents, edges and roots of the forest of voltage constraints, grown from ground."""
-    m = first.size
-    tracks = Tracks(np.empty(n + 1, np.int64), np.empty(n, np.int64), np.empty(2 * m, np.int64), np.empty(n, np.int64))
-    node, parent, edge = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
-    root = np.empty(n, np.int64)
-    found = grow_forest(n, m, first, second, 0, np.zeros(n), tracks, node, parent, edge, root)
-    return node[:found], parent[:found], edge[:found], root
-
-
 HEAD = 8
 """Numbers before a plan's arrays in its block: of nodes, elements, voltage constraints in trees, resistors, diodes,
 coordinates and entries of the factor; whether it is regular."""
@@ -322,7 +312,9 @@ def plan(kind, first, second, value, n_nodes, limit):
         Maximum number of updates of a factorisation; the block of a circuit that needs more is empty.
     """
     voltage, resistor, diode = sort_elements(kind, value)
-    tree_node, tree_parent, edge, root = voltage_forest(n_nodes, taken(first, voltage), taken(second, voltage))
+    tree_node, tree_parent, edge, root = voltage_forest(
+        n_nodes, taken(first, voltage), taken(second, voltage), np.zeros(n_nodes)
+    )
     number = np.full(n_nodes, -1, np.int64)
     n = 0
     for k in range(n_nodes):

@@ -1,6 +1,5 @@
 """Solving one circuit at a time, for callers that count microseconds, in blocks of memory.
 
-
 A call of compiled code costs a tenth of a microsecond per array argument, as does making an array.
 """
 
