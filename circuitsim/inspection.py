@@ -82,9 +82,8 @@ def inspect_circuit(circuit: Circuit) -> Inspection:
                 check_bounded(structure, program)
     except NoSteadyStateError as error:
         contradiction = expansion.restated(error)
-    part = structure.part
-    lints = (*_dangling(circuit), *_pointless(circuit), *_floating(structure, part, circuit), *_diode_rings(structure))
-    return Inspection(_report(structure, part, circuit), lints, contradiction)
+    lints = (*_dangling(circuit), *_pointless(circuit), *_floating(structure, circuit), *_diode_rings(structure))
+    return Inspection(_report(structure, circuit), lints, contradiction)
 
 
 def _groups(label: np.ndarray, touched: np.ndarray) -> int:
@@ -92,19 +91,18 @@ def _groups(label: np.ndarray, touched: np.ndarray) -> int:
     return int(np.count_nonzero((label == np.arange(label.size)) & touched))
 
 
-def _report(structure: Structure, part: np.ndarray, circuit: Circuit) -> Report:
+def _report(structure: Structure, circuit: Circuit) -> Report:
     _, first, second, _, n_nodes = structure.arrays
     touched = structure.touched
     joins = np.concatenate([structure.resistors, structure.voltage_edges])
     island = component_labels(n_nodes, first[joins], second[joins])
     sizes = np.bincount(structure.forest.root[touched], minlength=1)
-    tail, head = (structure.coordinate[end[structure.diodes]] for end in (first, second))
-    free = (tail != head) & (tail < structure.n) & (head < structure.n)
+    free = (structure.ends[:, structure.branches[1]] < structure.n).all(axis=0)
     return Report(
         int(touched[: len(circuit.node_names)].sum()),
         len(circuit),
         {row.name: n for row, n in circuit.count_models()},
-        _groups(part, touched),
+        _groups(structure.part, touched),
         structure.references.size,
         _groups(island, touched),
         int((sizes > 1).sum()),
@@ -148,9 +146,9 @@ def _pointless(circuit: Circuit) -> Iterator[Problem]:
         yield Problem("self-loop", message, _place(circuit, k), hint, [name])
 
 
-def _floating(structure: Structure, part: np.ndarray, circuit: Circuit) -> Iterator[Problem]:
+def _floating(structure: Structure, circuit: Circuit) -> Iterator[Problem]:
     """Parts without a path to ground."""
-    part = part[: len(circuit.node_names)]
+    part = structure.part[: len(circuit.node_names)]
     for reference in structure.references.tolist():
         nodes = [circuit.node_names[k] for k in np.flatnonzero(part == part[reference]).tolist()]
         message = f"no path to ground from {some(nodes)}: voltages are relative to {circuit.node_names[reference]}"

@@ -7,7 +7,7 @@ import numpy as np
 from circuitsim.certificate import RESOLUTION, largest_at_nodes
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import DIODE
-from circuitsim.engine.spanning import loop_scales, resistive_tree
+from circuitsim.engine.tree import loop_scales, resistive_tree
 from circuitsim.program.components import block_labels
 
 

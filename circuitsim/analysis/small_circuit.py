@@ -39,8 +39,7 @@ from circuitsim.engine.small.single import (
     refine_once,
     solve_once,
 )
-from circuitsim.engine.spanning import resistive_tree
-from circuitsim.engine.tree import path_voltages
+from circuitsim.engine.tree import path_voltages, resistive_tree
 from circuitsim.errors import Problem
 from circuitsim.kernels import NODE, kernel
 from circuitsim.program.components import unchangeable

@@ -14,14 +14,12 @@ current of a picoohm resistor next to a kiloohm is a sum of currents, never a di
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.engine import tree
 from circuitsim.engine.network import Network, representative, spanning_tree
-from circuitsim.engine.spanning import grow
-from circuitsim.engine.tree import CLOSES, RESOLUTION, Tree
+from circuitsim.engine.tree import CLOSES, RESOLUTION, Tree, spanning_forest
 from circuitsim.kernels import kernel
 from circuitsim.program.components import block_labels, by_node
 from circuitsim.solvers.linear import ACCURACY, Factored
@@ -41,8 +39,8 @@ DIGITS = 1e-3
 """A current that changes by a larger fraction of itself is not yet determined."""
 
 
-class Corrections:
-    """Branch currents and potentials of one linear circuit, refined in place.
+class LinearPoint:
+    """Currents and potentials of the linear circuit at one set of conducting diodes, refined in place.
 
     Parameters
     ----------
@@ -54,11 +52,41 @@ class Corrections:
         Initial branch currents, A.
     anchor : (n_nodes,) float array
         Potentials of the roots of components without a path to ground, V.
+    factored : Factored
+        The nodal matrix with the conducting diodes as shorts.
+
+    Attributes
+    ----------
+    tree : Tree
+    closed : (m,) bool array
+        Conducting diodes: those of the tree.
+    current, current_low : (m,) float arrays
+        Branch currents, A; 0 in elements of fixed voltage outside the tree.
+    v, v_low : (n_nodes,) float arrays
+        Node voltages, V.
+    need : (n_nodes,) float array
+        Net current into the component of each root, A.
+    block : (m,) int array
+        Biconnected component of each element that carries current, −1 elsewhere.
+    correction : (m,) float array
+        Size of the last change of each current, A.
+    in_block : float array
+        Largest |current| in each biconnected component, A.
+    converged : bool
+        Whether the last correction met `LOCAL` or `OVERALL`.
     """
 
-    def __init__(self, net: Network, made: Tree, on: np.ndarray, guess: np.ndarray, anchor: np.ndarray) -> None:
+    def __init__(
+        self,
+        net: Network,
+        made: Tree,
+        on: np.ndarray,
+        guess: np.ndarray,
+        anchor: np.ndarray,
+        factored: Factored,
+    ) -> None:
         m, n = net.first.size, net.n_nodes
-        self.net, self.made, self.on = net, made, on
+        self.net, self.tree, self.closed, self.factored, self.converged = net, made, on, factored, False
         self.block, self.active = active_blocks(net, on)
         chords = (net.ohms > 0.0) & ~made.inside
         crossing = made.root_of[net.first[net.sources]] != made.root_of[net.second[net.sources]]
@@ -86,7 +114,7 @@ class Corrections:
 
     def _balance(self, crossing: np.ndarray) -> None:
         """Find the tree currents of the sources between trees, which stay fixed, and the trees' net currents."""
-        net, made = self.net, self.made
+        net, made = self.net, self.tree
         m, n = net.first.size, net.n_nodes
         self._base, self._base_low = net.source.copy(), np.zeros(m)
         self._base_low[crossing] = balanced_sources(net, made, crossing)
@@ -113,7 +141,7 @@ class Corrections:
         that."""
         net = self.net
         tiny = kernel(tree.follow, net.first.size)(
-            self.made,
+            self.tree,
             net.branches,
             self._carrying,
             self.block,
@@ -137,7 +165,7 @@ class Corrections:
         net = self.net
         power: float = kernel(tree.loop_residuals, net.first.size)(
             self.chords,
-            self.made,
+            self.tree,
             net.branches,
             net.structure.coordinate,
             self.current,
@@ -152,7 +180,7 @@ class Corrections:
     def proven(self, power: float) -> bool:
         """Whether residuals of this power prove all currents and the signs of all diodes, and every loop closes
         (`CLOSED`, `PRINTED`): a current within its tolerance may be far from its own drop. Fills in ``correction``."""
-        net, made, e = self.net, self.made, self.chords
+        net, made, e = self.net, self.tree, self.chords
         allowed = np.maximum(CLOSED * np.abs(self.current[e]), OVERALL * self.in_block[self.block[e]]) * net.ohms[e]
         reach = np.maximum(np.abs(self.v[net.first[e]]), np.abs(self.v[net.second[e]]))
         allowed = np.maximum(allowed, PRINTED * reach)
@@ -174,7 +202,7 @@ class Corrections:
             return False
         reach = np.zeros(net.n_nodes)
         if not kernel(tree.resolved, net.first.size)(
-            made, net.branches, net.diodes, self.on, self.v, self.v_low, power, LOCAL, reach
+            made, net.branches, net.diodes, self.closed, self.v, self.v_low, power, LOCAL, reach
         ):
             return False
         self.correction, self.zero = bounds, self.chords[:0]
@@ -244,7 +272,7 @@ def balanced_sources(net: Network, made: Tree, crossing: np.ndarray) -> np.ndarr
     """
     a, b = made.root_of[net.first[crossing]], made.root_of[net.second[crossing]]
     value, low = net.source[crossing], np.zeros(crossing.size)
-    joining = grow(net.n_nodes, a, b, net.structure.roots, np.argsort(-np.abs(value), kind="stable"))
+    joining = spanning_forest(net.n_nodes, a, b, net.structure.roots, np.argsort(-np.abs(value), kind="stable"))
     ptr, position = by_node(net.n_nodes, np.concatenate([a, b]))
     at, sign = position % a.size, np.where(position < a.size, -1.0, 1.0)
     for root, k in zip(joining.order[::-1].tolist(), joining.edge[::-1].tolist()):
@@ -260,49 +288,6 @@ FURTHER = 6
 """Number of corrections after which a small current that still changes counts as rounding."""
 STEPS = 60
 """Maximum number of corrections; each gains about ten digits, except in networks of extreme spread."""
-
-
-class LinearPoint(NamedTuple):
-    """Currents and potentials of the linear circuit at one set of conducting diodes.
-
-    Attributes
-    ----------
-    tree : Tree
-    closed : (m,) bool array
-        Conducting diodes: those of the tree.
-    current, current_low : (m,) float arrays
-        Branch currents, A; 0 in elements of fixed voltage outside the tree.
-    v, v_low : (n_nodes,) float arrays
-        Node voltages, V.
-    need : (n_nodes,) float array
-        Net current into the component of each root, A.
-    block : (m,) int array
-        Biconnected component of each element that carries current, −1 elsewhere.
-    correction : (m,) float array
-        Size of the last change of each current, A.
-    in_block : float array
-        Largest |current| in each biconnected component, A.
-    factored : Factored
-        The nodal matrix with the conducting diodes as shorts.
-    converged : bool
-        Whether the last correction met `LOCAL` or `OVERALL`.
-    steps : int
-        Corrections made.
-    """
-
-    tree: Tree
-    closed: np.ndarray
-    current: np.ndarray
-    current_low: np.ndarray
-    v: np.ndarray
-    v_low: np.ndarray
-    need: np.ndarray
-    block: np.ndarray
-    correction: np.ndarray
-    in_block: np.ndarray
-    factored: Factored
-    converged: bool
-    steps: int
 
 
 def solve_linear(
@@ -333,7 +318,7 @@ def solve_linear(
     on &= made.inside
     factored = net.laplacian.factor(net.branch[np.flatnonzero(on & (net.branch >= 0))], previous)
     last = representative(net, on)[net.structure.coordinate]
-    work = Corrections(net, made, on, guess, anchor)
+    work = LinearPoint(net, made, on, guess, anchor, factored)
     agree, steps, proven, open_digits = 0, 0, False, True
     tiny = work.follow()
     while work.chords.size:
@@ -353,19 +338,5 @@ def solve_linear(
     if tiny or work.zero.size:
         work.current[work.zero] = work.current_low[work.zero] = 0.0
         work.follow(tree.RESOLUTION)
-    converged = bool(agree) or proven or not work.chords.size
-    return LinearPoint(
-        made,
-        on,
-        work.current,
-        work.current_low,
-        work.v,
-        work.v_low,
-        work.need,
-        work.block,
-        work.correction,
-        work.in_block,
-        factored,
-        converged,
-        steps,
-    )
+    work.converged = bool(agree) or proven or not work.chords.size
+    return work

@@ -13,8 +13,7 @@ import numpy as np
 from circuitsim.engine import steps, tree
 from circuitsim.engine.corrections import OVERALL, LinearPoint
 from circuitsim.engine.network import Network
-from circuitsim.engine.spanning import loop_scales
-from circuitsim.engine.tree import CLOSES
+from circuitsim.engine.tree import CLOSES, loop_scales
 from circuitsim.kernels import kernel
 
 

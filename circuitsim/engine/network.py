@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.circuit.elements import VOLTAGE
-from circuitsim.engine.spanning import grow
-from circuitsim.engine.tree import Branches, Tree
+from circuitsim.engine.tree import Branches, Tree, spanning_forest
 from circuitsim.program import Structure
 from circuitsim.program.components import component_labels
 from circuitsim.solvers.linear import Dense, Factored, LinearSolver, Supernodal
@@ -159,7 +158,7 @@ class Resistances:
         """The spanning tree while no diode conducts: fixed voltages, then resistors in ascending order."""
         _, first, second, _, n_nodes = self.structure.arrays
         edges = np.concatenate([self.structure.voltage_edges, self.ascending])
-        return grow(n_nodes, first, second, self.structure.roots, edges)
+        return spanning_forest(n_nodes, first, second, self.structure.roots, edges)
 
     def network(self, value: np.ndarray, direct: bool = False) -> Network:
         """The network at the values (m,) of all elements; ``direct`` excludes iterative linear solvers."""
@@ -189,7 +188,7 @@ def spanning_tree(net: Network, closed: np.ndarray) -> Tree:
 
 def forest_of(net: Network, edges: np.ndarray) -> Tree:
     """The spanning forest of ``edges`` that takes them in the order given; ground and references are roots."""
-    return grow(net.n_nodes, net.first, net.second, net.structure.roots, edges)
+    return spanning_forest(net.n_nodes, net.first, net.second, net.structure.roots, edges)
 
 
 def representative(net: Network, on: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ solves it, or for many loops the engine.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -305,7 +306,9 @@ def _with_potentials(net: Network, point: LinearPoint, drop: np.ndarray) -> Line
     forest = forest_of(net, np.concatenate([closing, edges[drop[edges] == 0.0], edges[drop[edges] != 0.0]]))
     v, low = v.copy(), low.copy()
     kernel(tree.tree_potentials, net.first.size)(forest, net.branches, point.current, point.current_low, v, low)
-    return point._replace(tree=forest, v=v, v_low=low)
+    shown = copy(point)
+    shown.tree, shown.v, shown.v_low = forest, v, low
+    return shown
 
 
 def _out_of_range(net: Network, current: np.ndarray, drop: np.ndarray) -> str:

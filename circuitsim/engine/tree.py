@@ -12,6 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim._graphs import Tracks, choose_forest, find, grow_forest
+from circuitsim.circuit import CircuitArrays
+from circuitsim.circuit.elements import RESISTOR, VOLTAGE
+from circuitsim.circuit.table import read_only
+from circuitsim.kernels import kernel
 from circuitsim.program.precise import add, multiply
 
 CLOSES = 2.0**-52
@@ -69,12 +73,12 @@ class Tree(NamedTuple):
 
 
 def blank(n, m):
-    """A `Tree` to be filled in by `grow`, for n nodes and m elements."""
+    """A `Tree` to be filled in by `grow_tree`, for n nodes and m elements."""
     of = np.empty((7, n), np.int64)
     return Tree(of[0], of[1], of[2], of[3], of[4], of[5], of[6], np.zeros(m, np.bool_))
 
 
-def grow(first, second, start, preferred, edges, tree):
+def grow_tree(first, second, start, preferred, edges, tree):
     """Fill in the forest of ``edges``, taken in the given order, with roots chosen by
     `circuitsim._graphs.grow_forest`. Returns the number of nodes with edges, to which ``order``, ``edge`` and
     ``parent`` refer."""
@@ -464,7 +468,7 @@ def mark_live(tree, branches, chords, sources, active):
             active[e] = active[e] and looped[name] and fed[name]
 
 
-def loop_scales(tree, branches, current, a, b, largest, members):
+def measure_loops(tree, branches, current, a, b, largest, members):
     """Measure the tree path between each pair of nodes ``a``, ``b``.
 
     Fills in ``largest``: the largest |drop| on the path, V, 0 without a path; and ``members``: the number of its
@@ -490,3 +494,34 @@ def loop_scales(tree, branches, current, a, b, largest, members):
             u = tree.parent_of[u]
         largest[j] = most
         members[j] = 0 if resistive else count
+
+
+def spanning_forest(n: int, first: np.ndarray, second: np.ndarray, roots: np.ndarray, edges: np.ndarray) -> Tree:
+    """The spanning forest on n nodes of ``edges``, positions in first–second, taken in the given order."""
+    preferred = np.zeros(n)
+    preferred[roots] = 1.0
+    made, ends = blank(n, first.size), map(read_only, (first, second))
+    found = kernel(grow_tree, max(n, edges.size))(*ends, int(roots[0]), preferred, edges, made)
+    return made._replace(order=made.order[:found], edge=made.edge[:found], parent=made.parent[:found])
+
+
+def resistive_tree(arrays: CircuitArrays, conducting: np.ndarray) -> tuple[Tree, Branches]:
+    """The spanning tree of fixed voltages, the diodes ``conducting`` and the smallest resistances."""
+    kind, first, second, value, n_nodes = arrays
+    resistive = (kind == RESISTOR) & (value != 0.0) & np.isfinite(value)
+    ohms, emf = np.where(resistive, value, 0.0), np.where(kind == VOLTAGE, value, 0.0)
+    fixed = np.flatnonzero(arrays.fixed_voltages)
+    ascending = np.flatnonzero(resistive)
+    ascending = ascending[np.argsort(value[ascending], kind="stable")]
+    made = spanning_forest(n_nodes, first, second, np.zeros(1, int), np.concatenate([fixed, conducting, ascending]))
+    return made, Branches(first, second, ohms, emf)
+
+
+def loop_scales(
+    made: Tree, branches: Branches, current: np.ndarray, elements: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """See `circuitsim.engine.measure_loops`: of the path between the ends of each of ``elements``."""
+    largest, members = np.zeros(elements.size), np.zeros(elements.size, np.int64)
+    a, b = branches.first[elements], branches.second[elements]
+    kernel(measure_loops, current.size)(made, branches, current, a, b, largest, members)
+    return largest, members

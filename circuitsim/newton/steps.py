@@ -127,7 +127,7 @@ FIXED = 1e-9
 """Smallest conductance of the rest of the circuit, relative to the device's own, that is resolved."""
 
 
-def estimate_resistances(plan, space, places, first, second, closed, conductance, resistance):
+def estimate_resistances(plan, space, places, closed, conductance, resistance):
     """Fill in estimates of the port resistances, Ω: 1/G + 1/G' with the sums G and G' of the other conductances at the
     two nodes. They are lower bounds (Rayleigh's monotonicity law) unless another element joins the two nodes.
 
@@ -135,8 +135,6 @@ def estimate_resistances(plan, space, places, first, second, closed, conductance
     ----------
     places : (3, s) int array
         Elements of the companion models; the last row connects the devices' nodes.
-    first, second : (m,) int arrays
-        Nodes of all elements.
     closed : (d,) bool array
         Conducting ideal diodes; their ends count as one node.
     conductance : (s,) float array
@@ -152,7 +150,7 @@ def estimate_resistances(plan, space, places, first, second, closed, conductance
             total[b] += space.g[r]
     for d in range(places.shape[1]):
         e = places[2, d]
-        a, b = last[plan.coordinate[first[e]]], last[plan.coordinate[second[e]]]
+        a, b = last[plan.coordinate[plan.first[e]]], last[plan.coordinate[plan.second[e]]]
         resistance[d] = 0.0
         if a != b:
             resistance[d] = 1.0 / excluding(total[a], conductance[d]) + 1.0 / excluding(total[b], conductance[d])
@@ -170,7 +168,7 @@ def mean_resistance(resistance, conductance):
     return np.sqrt(resistance) * np.sqrt(own)
 
 
-def port_resistances(plan, space, places, first, second, closed, conductance, resistance):
+def port_resistances(plan, space, places, closed, conductance, resistance):
     """Replace estimates by the port resistances, Ω, from entries of the inverse by Takahashi's recurrence (Takahashi,
     Fagan & Chen 1973).
 
@@ -188,7 +186,7 @@ def port_resistances(plan, space, places, first, second, closed, conductance, re
     largest = 1.0
     for d in range(places.shape[1]):
         e = places[2, d]
-        a, b = last[plan.coordinate[first[e]]], last[plan.coordinate[second[e]]]
+        a, b = last[plan.coordinate[plan.first[e]]], last[plan.coordinate[plan.second[e]]]
         if a == b:
             continue
         total = own[a] + own[b]
@@ -312,8 +310,7 @@ def newton_once(block, numbers, work, marks, guess, places, role, rows, own, tol
     plan, out, own, rows = pointer(plan_in(kept(block))), kept(out), kept(own), kept(rows)
     space = pointer(workspace(plan, kept(numbers), kept(work), kept(marks)))
     places, role = kept(places), kept(role)
-    kind, first, second = plan.kind, plan.first, plan.second
-    m, n = kind.size, plan.coordinate.size
+    m, n = plan.kind.size, plan.coordinate.size
     value, v, current = out[:m], out[m : m + n], out[m + n : 2 * m + n]
     at = 2 * m + n
     status, _ = take_values(plan, value, space.ohms, space.signed[0])
@@ -326,9 +323,6 @@ def newton_once(block, numbers, work, marks, guess, places, role, rows, own, tol
     steps, worst = newton_sample(
         plan,
         space,
-        kind,
-        first,
-        second,
         value,
         places,
         role,
@@ -351,9 +345,6 @@ def newton_once(block, numbers, work, marks, guess, places, role, rows, own, tol
 def newton_sample(
     plan,
     space,
-    kind,
-    first,
-    second,
     value,
     places,
     role,
@@ -382,6 +373,7 @@ def newton_sample(
     steps, worst : int, float
         See `newton_once`.
     """
+    kind, first, second = plan.kind, plan.first, plan.second
     best, still = np.inf, 0
     for step in range(1, STEPS + 1):
         put_tangents(places, own, value, OPEN)
@@ -394,18 +386,18 @@ def newton_sample(
             off = rough_distance(first, second, value, places, rows, own, v)
         else:
             space.low[:] = 0.0
-            branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
+            branch_currents(plan, space, value, v, current)
             put_across(first, second, places, own, v, space.low)
             off = distances(first, second, value, places, role, rows, own, v, PAIRS, current, space.at_node)
         if off <= FAR:
             # Close to the curves, the correction below removes the residual of the linearisation.
-            estimate_resistances(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
+            estimate_resistances(plan, space, places, closed, own[CONDUCTANCE], own[RESISTANCE])
             if not move(rows, own):
                 break
             move_tangents(places, first, second, own, value, v)
             space.low[:] = 0.0
-            branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
-            if not correct(plan, space, kind, first, second, value, closed, v, current):
+            branch_currents(plan, space, value, v, current)
+            if not correct(plan, space, value, closed, v, current):
                 break
             put_across(first, second, places, own, v, space.low)
             off = distances(first, second, value, places, role, rows, own, v, PAIRS, current, space.at_node)
@@ -432,9 +424,9 @@ def newton_sample(
         if still == 3:
             return step, np.inf
         best = min(best, off)
-        estimate_resistances(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
+        estimate_resistances(plan, space, places, closed, own[CONDUCTANCE], own[RESISTANCE])
         if step > PATIENT:
-            port_resistances(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
+            port_resistances(plan, space, places, closed, own[CONDUCTANCE], own[RESISTANCE])
             if off >= FAR_OFF:
                 for d in range(rows.shape[0]):
                     own[RESISTANCE, d] = mean_resistance(own[RESISTANCE, d], own[CONDUCTANCE, d])

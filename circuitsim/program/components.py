@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim._graphs import Tracks, choose_forest, grow_forest, unite
+from circuitsim._graphs import Tracks, grow_forest, unite
 from circuitsim.kernels import kernel
 
 BITS = 62
@@ -42,13 +42,6 @@ def _join(a, b, parent):
     # Parents are smaller than their children: one ascending pass finds all roots.
     for u in range(parent.size):
         parent[u] = parent[parent[u]]
-
-
-def spanning_forest(n: int, tail: np.ndarray, head: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Those of ``edges`` that form a spanning forest, taken in order; nodes are 0…n."""
-    kept = np.empty(min(n, edges.size), dtype=np.int64)
-    count = kernel(choose_forest, max(n, edges.size))(n + 1, tail, head, edges, kept)
-    return kept[:count]
 
 
 def voltage_forest(n, first, second, strength):

@@ -34,12 +34,12 @@ from circuitsim.circuit.elements import CURRENT, DIODE, INDUCTOR, RESISTOR, VOLT
 from circuitsim.circuit.expansion import expanded
 from circuitsim.circuit.source import analysis
 from circuitsim.controlled.equations import parts, references
+from circuitsim.engine.tree import spanning_forest
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, UsageError, look_up
 from circuitsim.formats.columns import quantity
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import OWN, Table
 from circuitsim.netlist.deck import Deck, outputs_of, transfers_of
-from circuitsim.program.components import spanning_forest
 from circuitsim.small_signal.equations import (
     SmallSignalEquations,
     Solution,
@@ -125,7 +125,7 @@ class SmallSignal:
         held = np.flatnonzero(self.held)
         order = held[np.argsort(self.conducting[held], kind="stable")]
         # Currents in loops of elements with fixed voltages are not unique; no output depends on them.
-        loops = np.setdiff1d(held, spanning_forest(n - 1, first, second, order))
+        loops = held[~spanning_forest(n, first, second, np.zeros(1, int), order).inside[held]]
         kind[loops], value[loops] = CURRENT, 0.0
         return small_signal_equations(inner, {})
 

@@ -19,8 +19,7 @@ from circuitsim.analysis.operating_point import OperatingPoint, Status, Values
 from circuitsim.analysis.small_circuit import Deferred
 from circuitsim.certificate import Certificate, certify
 from circuitsim.circuit.elements import VOLTAGE
-from circuitsim.engine.spanning import grow
-from circuitsim.engine.tree import Tree
+from circuitsim.engine.tree import Tree, spanning_forest
 from circuitsim.kernels import kernel
 from circuitsim.program.components import component_labels
 from circuitsim.program.precise import add
@@ -358,7 +357,7 @@ class LargeStages(Prepared):
         kernel(dead_ends, first.size)(first, second, np.concatenate([held, r]), structure.currents, *degree, dead)
         # Resistors in pendant subtrees have no voltage.
         edges = np.concatenate([held, r[dead[r]]])
-        tree = grow(n_nodes, first, second, np.zeros(1, dtype=np.int64), edges)
+        tree = spanning_forest(n_nodes, first, second, np.zeros(1, dtype=np.int64), edges)
         if not tree.inside[d].all():
             return None
         n, coordinate = structure.n, structure.coordinate

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.engine.spanning import grow
+from circuitsim.engine.tree import spanning_forest
 from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.problem import Problem
 
@@ -250,7 +250,7 @@ class _Judge:
     def _potentials(self) -> np.ndarray:
         """Potentials of all nodes along paths from ground, or from one node of a floating part."""
         (many, first, second, *_), voltage = self.of.own, self.waves.voltage
-        tree = grow(many, first, second, np.zeros(1, dtype=np.int64), np.arange(first.size))
+        tree = spanning_forest(many, first, second, np.zeros(1, dtype=np.int64), np.arange(first.size))
         found = np.zeros((many, self.waves.times.size))
         for node, k, above in zip(tree.order.tolist(), tree.edge.tolist(), tree.parent.tolist()):
             if k >= 0:

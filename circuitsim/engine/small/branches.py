@@ -24,7 +24,7 @@ from circuitsim.engine.tree import (
     Tree,
     blank,
     correct_chords,
-    grow,
+    grow_tree,
     loop_residuals,
     mark_live,
     node_maxima,
@@ -77,9 +77,9 @@ def candidates(plan, value, closed):
     return edges[:count]
 
 
-def take_tree(plan, kind, first, second, value, closed):
+def take_tree(plan, value, closed):
     """A circuit with the tree for these conducting diodes."""
-    m, n = kind.size, plan.coordinate.size
+    kind, first, second, m, n = plan.kind, plan.first, plan.second, plan.kind.size, plan.coordinate.size
     ohms, emf, live = np.zeros(m), np.zeros(m), np.zeros(m, np.bool_)
     source, count = np.empty(m, np.int64), 0
     for e in range(m):
@@ -93,7 +93,7 @@ def take_tree(plan, kind, first, second, value, closed):
         live[e] = ohms[e] != 0.0 or emf[e] != 0.0
     tree, branches = blank(n, m), Branches(first, second, ohms, emf)
     tree.order[0], tree.edge[0], tree.parent[0] = 0, -1, 0  # ground may be the only node
-    grow(first, second, 0, np.zeros(n), candidates(plan, value, closed), tree)
+    grow_tree(first, second, 0, np.zeros(n), candidates(plan, value, closed), tree)
     chord, whole = np.empty(m, np.int64), True
     for k in range(n):
         whole = whole and tree.root_of[k] == 0
@@ -126,7 +126,7 @@ STEPS = 8
 """Maximum number of corrections; circuits that need more are passed to the engine."""
 
 
-def carry(kind, first, second, value, v, chords, current, carriers):
+def carry(plan, value, v, chords, current, carriers):
     """Fill in the currents of chords and current sources, A, zero elsewhere, and the elements with a current.
 
     Returns the number of these and the largest current.
@@ -136,11 +136,11 @@ def carry(kind, first, second, value, v, chords, current, carriers):
     for k in range(chords.size):
         e = chords[k]
         carriers[count] = e
-        current[e] = (v[first[e]] - v[second[e]]) / value[e]
+        current[e] = (v[plan.first[e]] - v[plan.second[e]]) / value[e]
         most = max(most, abs(current[e]))
         count += 1
-    for e in range(kind.size):
-        if kind[e] == CURRENT:
+    for e in range(plan.kind.size):
+        if plan.kind[e] == CURRENT:
             current[e] = value[e]
             carriers[count] = e
             most = max(most, abs(value[e]))
@@ -271,13 +271,11 @@ def certify(made, kind, value, current, low, v, drop, at_node, worst, relative):
     )
 
 
-def refine(plan, space, kind, first, second, value, closed, signs, v, current, drop, worst, relative):
+def refine(plan, space, value, signs, v, current, drop, worst, relative):
     """Refine a sample's currents and potentials at its conducting diodes, and certify them.
 
     Parameters
     ----------
-    closed : (d,) bool array
-        Conducting diodes, without loops.
     signs : bool
         Whether the diodes' currents must have the right signs; otherwise they are chosen afterwards.
     v : (n_nodes,) float array
@@ -291,11 +289,12 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current, d
     -------
     Whether all currents are accurate on their own scale, and the diodes' states correct.
     """
-    made = take_tree(plan, kind, first, second, value, closed)
+    kind, closed = plan.kind, space.closed
+    made = take_tree(plan, value, closed)
     carriers, low = np.empty(kind.size, np.int64), np.zeros(kind.size)
     if not made.whole:
         return False
-    count, most = carry(kind, first, second, value, v, made.chord, current, carriers)
+    count, most = carry(plan, value, v, made.chord, current, carriers)
     carriers = carriers[:count]
     follow(made, carriers, current, low, RESOLUTION)
     good = correct(plan, space, made, closed, carriers, most, v, current, low)

@@ -25,12 +25,13 @@ BLOCKED = -(1 << 40)
 """Offset of a node's resistor count that exempts it from removal."""
 
 
-def neighbours(plan, kind, first, second, value, closed, leader, count, total, squares):
+def neighbours(plan, closed, leader, count, total, squares):
     """Fill in, for each node, the smallest node of its class (nodes joined by conducting diodes and shorts), and for
     each class the number of resistors, the sum of the classes at their other ends, and the sum of the squares of these.
 
     `BLOCKED` exempts terminals of sources, ground, and classes of several nodes.
     """
+    kind, first, second = plan.kind, plan.first, plan.second
     for k in range(leader.size):
         leader[k] = k
     for d in range(closed.size):
@@ -61,7 +62,7 @@ def neighbours(plan, kind, first, second, value, closed, leader, count, total, s
             count[b] += BLOCKED
 
 
-def find_pendant(plan, space, kind, first, second, value, closed):
+def find_pendant(plan, space, closed):
     """Find the pendant nodes for these conducting diodes, in ``space.pendant``; returns their number.
 
     Leaves are removed one after another. All neighbours of a node are the same iff (Σ x)² = n Σ x² (Cauchy–Schwarz).
@@ -72,7 +73,7 @@ def find_pendant(plan, space, kind, first, second, value, closed):
     n, found, member = pendant.node.size, 0, pendant.member
     leader, count, total, squares = pendant.work[0], pendant.work[1], pendant.work[2], pendant.work[3]
     pendant.work[:] = 0
-    neighbours(plan, kind, first, second, value, closed, leader, count, total, squares)
+    neighbours(plan, closed, leader, count, total, squares)
     for k in range(n):
         member[k] = False
     for k in range(n):
@@ -117,24 +118,24 @@ STRAY = 0.5
 """The residual of a pendant node is all of its current: at least this fraction of the largest current there."""
 
 
-def branch_currents(plan, kind, first, second, value, v, low, flow, need, current):
+def branch_currents(plan, space, value, v, current):
     """Branch currents of all elements in SPICE signs, A: resistors by Ohm's law, sources, diodes, and then the voltage
     constraints by leaf elimination along their trees.
 
     Parameters
     ----------
-    v, low : (n_nodes,) float arrays
-        Potentials as sums of two doubles, V.
-    flow : (d,) float array
-        Diode currents, A.
-    need : (n_nodes,) float array
-        Filled: the residual at the roots of these trees, A.
+    space : Workspace
+        With the low-order parts of the potentials, V, and the diode currents, A; its ``need`` is filled with the
+        residual at the roots of these trees, A.
+    v : (n_nodes,) float array
+        Potentials, V.
 
     Returns
     -------
     float
         The smallest |current|, A, excluding blocking diodes and current sources of 0 A.
     """
+    kind, first, second, low, flow, need = plan.kind, plan.first, plan.second, space.low, space.flow, space.need
     need[:] = 0.0
     least = np.inf
     for e in range(kind.size):
@@ -164,10 +165,12 @@ def branch_currents(plan, kind, first, second, value, v, low, flow, need, curren
     return least
 
 
-def residual_currents(plan, kind, first, second, value, v, low, flow, need, rest):
-    """Fill in the residual currents at the roots of the trees, A, from the sums ``need`` + ``rest`` of two doubles.
+def residual_currents(plan, space, value, v):
+    """Fill in ``space.need``, the residual currents at the roots of the trees, A, summed in pairs of doubles.
     They exclude the rounding of the currents themselves, which would shift potentials of weakly tied parts.
     """
+    kind, first, second, low, flow = plan.kind, plan.first, plan.second, space.low, space.flow
+    need, rest = space.need, space.at_node[1]
     need[:] = 0.0
     rest[:] = 0.0
     for e in range(kind.size):
@@ -194,7 +197,7 @@ def residual_currents(plan, kind, first, second, value, v, low, flow, need, rest
         need[w] = 0.0
 
 
-def correct(plan, space, kind, first, second, value, closed, v, current):
+def correct(plan, space, value, closed, v, current):
     """Correct the potentials for the residual currents (`residual_currents`): fills in ``space.low``, the diode
     currents in ``space.flow`` and the branch currents; ``v`` becomes the rounded sums.
 
@@ -204,7 +207,7 @@ def correct(plan, space, kind, first, second, value, closed, v, current):
     if factor < 0:
         return False
     forest, change, low = contract_diodes(plan, space, closed), space.change, space.low
-    residual_currents(plan, kind, first, second, value, v, low, space.flow, space.need, space.at_node[1])
+    residual_currents(plan, space, value, v)
     gather(plan, space.need, change)
     change[plan.n] = 0.0
     substitute(plan, space.multiplier[factor], space.pivot[factor], change, space.floating_current)
@@ -224,7 +227,7 @@ def correct(plan, space, kind, first, second, value, closed, v, current):
         total = v[k] + low[k]
         low[k] -= total - v[k]
         v[k] = total
-    branch_currents(plan, kind, first, second, value, v, low, space.flow, space.need, current)
+    branch_currents(plan, space, value, v, current)
     return True
 
 
@@ -264,51 +267,43 @@ def bounded(plan, space, v, left, total, least, ohms):
     return proven
 
 
-def least_scale(kind, first, second, value, current, largest):
+def least_scale(plan, value, current, largest):
     """The smallest `circuitsim.certificate.current_scale` of all currents, A, given the largest at each node; whether
     some resistor carries nothing where nothing flows at either end."""
     least, idle = np.inf, False
     for e in range(current.size):
-        local = max(largest[first[e]], largest[second[e]])
+        local = max(largest[plan.first[e]], largest[plan.second[e]])
         if current[e] != 0.0:
             least = min(least, current_scale(abs(current[e]), local))
-        elif local == 0.0 and kind[e] == RESISTOR and value[e] != 0.0:
+        elif local == 0.0 and plan.kind[e] == RESISTOR and value[e] != 0.0:
             idle = True
     return least, idle
 
 
-def measure(plan, space, kind, first, second, value, closed, ohms, v, current, worst, relative):
-    """Fill in a sample's branch currents and residuals; returns the bound on the currents' errors
-    (`circuitsim.certificate.worst_violations`).
-
-    Parameters
-    ----------
-    closed : (d,) bool array
-        Conducting diodes, without loops.
-    ohms : (n,) float array
-        The `reach` for these or an upper bound.
-    v : (n_nodes,) float array
-        Potentials, V; corrected where they are too coarse.
-    """
+def measure(plan, space, value, v, current, worst, relative):
+    """Fill in a sample's branch currents and residuals, and correct its potentials ``v`` (n_nodes,), V, where they are
+    too coarse; returns the bound on the currents' errors (`circuitsim.certificate.worst_violations`)."""
+    first, second, closed = plan.first, plan.second, space.closed
+    ohms = reach(plan, space, closed)
     space.low[:] = 0.0
-    least = branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
+    least = branch_currents(plan, space, value, v, current)
     worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
     proven = total < ACCURATE * least and bounded(plan, space, v, worst[0], total, least, ohms)
     if total < np.inf and not proven:
-        least, idle = least_scale(kind, first, second, value, current, space.at_node[1])
+        least, idle = least_scale(plan, value, current, space.at_node[1])
         if not idle and relative[0] < STRAY:
             space.pendant.found[0] = 0  # nothing is pendant
         else:
-            find_pendant(plan, space, kind, first, second, value, closed)
+            find_pendant(plan, space, closed)
             if copy_neighbours(space.pendant, v):
-                branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
+                branch_currents(plan, space, value, v, current)
                 worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
-                least, _ = least_scale(kind, first, second, value, current, space.at_node[1])
+                least, _ = least_scale(plan, value, current, space.at_node[1])
         proven = bounded(plan, space, v, worst[0], total, least, ohms)
-        if not proven and correct(plan, space, kind, first, second, value, closed, v, current):
+        if not proven and correct(plan, space, value, closed, v, current):
             worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
     return branch_violations(
-        kind,
+        plan.kind,
         first,
         second,
         value,

@@ -22,7 +22,7 @@ from circuitsim.engine.small.active_set import (
     workspace,
 )
 from circuitsim.engine.small.branches import certify, refine, take_tree
-from circuitsim.engine.small.currents import ACCURATE, largest, measure, reach
+from circuitsim.engine.small.currents import ACCURATE, largest, measure
 from circuitsim.engine.small.elimination import plan_in
 from circuitsim.engine.small.pointers import kept, pointer
 from circuitsim.engine.steps import offsets
@@ -160,10 +160,8 @@ def prove(plan, space, out):
 
     Returns the largest relative one, infinite if the currents may be off by more than `ACCURATE`.
     """
-    kind, first, second, closed = plan.kind, plan.first, plan.second, space.closed
-    values, v, current, worst, relative = views(out, kind.size, plan.coordinate.size)
-    ohms = reach(plan, space, closed)
-    bound = measure(plan, space, kind, first, second, values, closed, ohms, v, current, worst, relative)
+    values, v, current, worst, relative = views(out, plan.kind.size, plan.coordinate.size)
+    bound = measure(plan, space, values, v, current, worst, relative)
     for k in range(current.size):
         current[k] += 0.0  # no −0.0
     return largest(relative) if bound <= ACCURATE else np.inf
@@ -194,21 +192,19 @@ def refine_once(block, numbers, places, marks, out, drop, what):
     """
     plan, out, drop = pointer(plan_in(kept(block))), kept(out), kept(drop)
     space = pointer(workspace(plan, kept(numbers), kept(places), kept(marks)))
-    kind, first, second, state = plan.kind, plan.first, plan.second, out[out.size - plan.diode.size :]
+    kind, state = plan.kind, out[out.size - plan.diode.size :]
     values, v, current, worst, relative = views(out, kind.size, plan.coordinate.size)
     if what == LOOPS:
         take_flows(plan, space, out)
         good = share(plan, space, current)
         if good:
             low = np.zeros(kind.size)
-            made = take_tree(plan, kind, first, second, values, space.closed)
+            made = take_tree(plan, values, space.closed)
             good = made.whole
         if good:
             good = certify(made, kind, values, current, low, v, drop, space.at_node, worst, relative)
     else:
-        good = refine(
-            plan, space, kind, first, second, values, space.closed, what == ALL, v, current, drop, worst, relative
-        )
+        good = refine(plan, space, values, what == ALL, v, current, drop, worst, relative)
         if good and what == REST:
             good = forward(plan, space.closed, state, current)
     for k in range(v.size):
