@@ -22,7 +22,7 @@ from circuitsim.engine.steady_state import SteadyState, steady_state
 from circuitsim.errors import ConvergenceError
 from circuitsim.kernels import MANY, keep_memory
 from circuitsim.program import QuadraticProgram, Structure, analyse, check_bounded, feasible_program, quadratic_program
-from circuitsim.solvers import Exact, Solution, Solver, choose
+from circuitsim.solvers import Solution, Solver, choose
 
 SMALL = ("auto", "active-set")
 """Solvers that may use the small driver."""
@@ -177,7 +177,7 @@ def _dense(prepared: Prepared) -> bool:
 def _operating_point(
     resistances: Resistances,
     circuit: Circuit,
-    solver: Solver | Exact,
+    solver: Solver | None,
     tolerance: float,
     why: str,
     on: np.ndarray,
@@ -187,25 +187,23 @@ def _operating_point(
     structure, arrays = resistances.structure, circuit.arrays()
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         # Active sets need only the constraints, to reject circuits without a steady state.
-        energy = solver is not Exact.ACTIVE_SET
-        program, feasible = feasible_program(structure, quadratic_program(structure, arrays.value, energy))
+        program, feasible = feasible_program(structure, quadratic_program(structure, arrays.value, solver is not None))
         check_bounded(structure, program)
         info: dict[str, object] = {"name": "active-set", "why": why}
         start, stopped = _Start(np.flatnonzero(on), guess, np.zeros(arrays.n_nodes), ITERATIONS), ""
-        if solver is not Exact.ACTIVE_SET:
+        if solver is not None:
             solution = solver.solve(program, feasible)
             info |= {"name": solution.solver, **solution.info}
             start, stopped = _identified(structure, program, solution), solution.stopped
         try:
             found, certificate, linear = _steady_state(resistances, arrays, start, tolerance)
         except ConvergenceError as error:
-            if solver is Exact.ACTIVE_SET:
+            if solver is None:
                 raise
             raise ConvergenceError(_did_not(str(info["name"]), stopped, f"{error}; use --solver auto")) from error
         info |= {"iterations": found.iterations, "linear": linear}
     if not certificate.certified:
-        exact = solver is Exact.ACTIVE_SET
-        raise ConvergenceError(_did_not(str(info["name"]), stopped, _failed(certificate, exact)))
+        raise ConvergenceError(_did_not(str(info["name"]), stopped, _failed(certificate, solver is None)))
     carries = (arrays.kind == DIODE) & (found.current > 0.0)
     free = nonunique_potentials(structure, found.voltages, carries)
     warnings = (*circuit.notes, *solution_warnings(structure, free, found.unique))

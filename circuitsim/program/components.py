@@ -67,11 +67,12 @@ def grown_forest(
     root : (n,) int array
         The root of each node's tree.
     """
-    strength = np.zeros(n)
-    strength[roots] = 1.0
-    made: tuple[np.ndarray, ...] = kernel(voltage_forest, max(n, first.size))(n, first, second, strength)
-    node, parent, edge, root = made
-    return node, parent, edge, root
+    nodes, ends = np.unique(np.concatenate([[0], first, second]), return_inverse=True)  # those with edges are few
+    a, b = ends[1:].reshape(2, -1)
+    strength, root = np.isin(nodes, roots).astype(float), np.arange(n)
+    node, parent, edge, top = kernel(voltage_forest, ends.size)(nodes.size, a, b, strength)
+    root[nodes] = nodes[top]
+    return nodes[node], nodes[parent], edge, root
 
 
 def by_node(n: int, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from circuitsim.errors import UsageError
-from circuitsim.solvers.linear import Exact, Solution, Solver
+from circuitsim.solvers.linear import Solution, Solver
 
 METHODS = ("auto", "active-set", "coordinate-descent", "cvxpy:NAME")
 """Values of ``--solver``."""
 
 
-def choose(name: str) -> Solver | Exact:
-    """The method called ``name``.
+def choose(name: str) -> Solver | None:
+    """The method called ``name``; None for the active-set engine, which needs no approximate solution to start from.
 
     Raises
     ------
@@ -18,7 +18,7 @@ def choose(name: str) -> Solver | Exact:
         No such method.
     """
     if name in ("auto", "active-set"):
-        return Exact.ACTIVE_SET
+        return None
     if name == "coordinate-descent":
         from circuitsim.solvers.coordinate_descent import CoordinateDescent
 
@@ -31,4 +31,4 @@ def choose(name: str) -> Solver | Exact:
     raise UsageError(f"no solver is called {name!r}; choose among {', '.join(METHODS)}")
 
 
-__all__ = ["METHODS", "Exact", "Solution", "Solver", "choose"]
+__all__ = ["METHODS", "Solution", "Solver", "choose"]

@@ -23,7 +23,6 @@ the size.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -308,13 +307,6 @@ class SupernodalFactored:
         x[:-1] = laplacian.solve(self.factor, current / self.unit)
         x[-1] = 0.0
         return x
-
-
-class Exact(Enum):
-    """Methods that need no approximate solution to start from."""
-
-    ACTIVE_SET = "active-set"
-    """The active-set engine (`circuitsim.engine`)."""
 
 
 class Solution(NamedTuple):
