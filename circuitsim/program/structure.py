@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -317,6 +317,41 @@ class QuadraticProgram(NamedTuple):
     bound: np.ndarray
     diode: np.ndarray
     offset: np.ndarray
+
+
+class Solution(NamedTuple):
+    """Potentials of a program.
+
+    Attributes
+    ----------
+    x : (n + 1,) float array
+        Super-node voltages, V; x[n] = 0.
+    solver : str
+        Name of the method.
+    info : dict
+        Counts of its work (sweeps, iterations …).
+    slack : float
+        Relative voltage difference allowed at the ends of a conducting diode.
+    stopped : str
+        Termination status of the method, for the message of a failed certificate.
+    current : (d,) float array or None
+        Currents of the diodes, A: the multipliers of the constraints, from methods that have them.
+    """
+
+    x: np.ndarray
+    solver: str
+    info: dict[str, object]
+    slack: float
+    stopped: str = ""
+    current: np.ndarray | None = None
+
+
+class Solver(Protocol):
+    """A method: an immutable value that includes its tolerances."""
+
+    def solve(self, program: QuadraticProgram, start: np.ndarray) -> Solution:
+        """Minimise a feasible, bounded program from the feasible potentials ``start`` (n + 1,), V."""
+        ...
 
 
 def analyse(circuit: Circuit) -> Structure:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from circuitsim.errors import UsageError
-from circuitsim.solvers.linear import Solution, Solver
+from circuitsim.program.structure import Solution, Solver
 
 METHODS = ("auto", "active-set", "coordinate-descent", "cvxpy:NAME")
 """Values of ``--solver``."""

@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim._jit import jit
-from circuitsim.program import QuadraticProgram
 from circuitsim.program.components import by_node
-from circuitsim.solvers.linear import Solution
+from circuitsim.program.structure import QuadraticProgram, Solution
 
 FROZEN = (
     "it is frozen: no single node moves any more, but nodes joined by a conducting diode would lower the energy by "

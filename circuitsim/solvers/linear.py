@@ -24,12 +24,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from circuitsim.errors import ConvergenceError
-from circuitsim.program import QuadraticProgram
 from circuitsim.program.components import component_labels
 
 if TYPE_CHECKING:
@@ -307,41 +306,6 @@ class SupernodalFactored:
         x[:-1] = laplacian.solve(self.factor, current / self.unit)
         x[-1] = 0.0
         return x
-
-
-class Solution(NamedTuple):
-    """Potentials of a program.
-
-    Attributes
-    ----------
-    x : (n + 1,) float array
-        Super-node voltages, V; x[n] = 0.
-    solver : str
-        Name of the method.
-    info : dict
-        Counts of its work (sweeps, iterations …).
-    slack : float
-        Relative voltage difference allowed at the ends of a conducting diode.
-    stopped : str
-        Termination status of the method, for the message of a failed certificate.
-    current : (d,) float array or None
-        Currents of the diodes, A: the multipliers of the constraints, from methods that have them.
-    """
-
-    x: np.ndarray
-    solver: str
-    info: dict[str, object]
-    slack: float
-    stopped: str = ""
-    current: np.ndarray | None = None
-
-
-class Solver(Protocol):
-    """A method: an immutable value that includes its tolerances."""
-
-    def solve(self, program: QuadraticProgram, start: np.ndarray) -> Solution:
-        """Minimise a feasible, bounded program from the feasible potentials ``start`` (n + 1,), V."""
-        ...
 
 
 SHORT = 1e120

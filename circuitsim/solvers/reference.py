@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.program import QuadraticProgram
-from circuitsim.solvers.linear import Solution
+from circuitsim.program.structure import QuadraticProgram, Solution
 
 
 class Reference(NamedTuple):
