@@ -108,8 +108,8 @@ class Parameter(NamedTuple):
         Description for tables and error messages; empty if the name suffices.
     default : float or None
         Value of a device's parameter if unstated; None: absent.
-    trainable, sweepable : bool
-        Whether it has a gradient rule; whether it may vary in a sweep.
+    trainable : bool
+        Whether it has a gradient rule.
     """
 
     name: str
@@ -118,7 +118,6 @@ class Parameter(NamedTuple):
     meaning: str = ""
     default: float | None = None
     trainable: bool = False
-    sweepable: bool = True
 
     def wrong(self, number: float) -> str:
         """The error message if ``number`` is out of range, else empty."""
@@ -328,13 +327,6 @@ class ElementModel(NamedTuple):
         The names of its two terminals, in SPICE order.
     law : str
         Its branch equation at DC, in SPICE signs.
-    energy : str
-        Its term of the energy E(v) in watts (THEORY: Scellier 2024, Theorem 1); empty if it has none.
-    constraint : str
-        Its constraint on the potentials; empty if none.
-    spice : str
-        The text of its card, with the fields ``name``, ``first``, ``second``, ``value`` (of a device: its
-        model).
     symbol : Symbol
         Its drawing.
     value : Parameter
@@ -364,15 +356,14 @@ class ElementModel(NamedTuple):
     thermal : bool
         Whether the device depends on temperature: it then has the values ``temp`` (its own temperature) and ``tnom``
         (that of its parameters), °C, besides its parameters and counts.
+    spice : str
+        The text of its card, with the fields ``name``, ``first``, ``second``, ``value`` (of a device: its model).
     """
 
     letter: str
     name: str
     terminals: tuple[str, str]
     law: str
-    energy: str
-    constraint: str
-    spice: str
     symbol: Symbol
     value: Parameter = NO_PARAMETER
     keywords: tuple[str, ...] = ()
@@ -387,6 +378,7 @@ class ElementModel(NamedTuple):
     required: frozenset[str] = frozenset()
     listed: bool = False
     thermal: bool = False
+    spice: str = "{name} {first} {second} {value}"
 
     def takes(self, letter: str, card_type: str, names: frozenset[str]) -> bool:
         """Whether a card means this device.

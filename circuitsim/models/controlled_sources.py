@@ -10,16 +10,12 @@ _VOLTAGE = Symbol(0.2, (((-0.15, 0.0), (-0.07, 0.0)), *(((x, 0.04), (x, -0.04)) 
 _CURRENT = Symbol(0.2, arrow(-0.1, 0.11), _DIAMOND)
 _NULLOR = Symbol(0.2, (), ((-0.2, 0.0), (0.17, 0.2), (0.17, -0.2), (-0.2, 0.0)))
 _ENDS = ("positive", "negative")
-_CARD = "{name} {first} {second} {value}"
 
 VOLTAGE_BY_VOLTAGE = ElementModel(
     "E",
     "voltage-controlled voltage source",
     _ENDS,
     "v = E v_control",
-    "",
-    "v = E v_control",
-    _CARD,
     _VOLTAGE,
     Parameter("gain"),
     ("gain",),
@@ -29,9 +25,6 @@ CURRENT_BY_CURRENT = ElementModel(
     "current-controlled current source",
     ("first", "second"),
     "i = F i_control",
-    "",
-    "",
-    _CARD,
     _CURRENT,
     Parameter("gain"),
     ("gain",),
@@ -42,9 +35,6 @@ CURRENT_BY_VOLTAGE = ElementModel(
     "voltage-controlled current source",
     ("first", "second"),
     "i = G v_control",
-    "",
-    "",
-    _CARD,
     _CURRENT,
     Parameter("transconductance", "S"),
     ("gain",),
@@ -55,9 +45,6 @@ VOLTAGE_BY_CURRENT = ElementModel(
     "current-controlled voltage source",
     _ENDS,
     "v = H i_control",
-    "",
-    "v = H i_control",
-    _CARD,
     _VOLTAGE,
     Parameter("transresistance", "Ω"),
     ("gain",),
@@ -67,9 +54,6 @@ AFFINE_VOLTAGE = ElementModel(
     "behavioural voltage source",
     _ENDS,
     "v = V + Σ a v_control + Σ r i_control",
-    "",
-    "v = V + …",
-    _CARD,
     _VOLTAGE,
 )
 AFFINE_CURRENT = ElementModel(
@@ -77,9 +61,6 @@ AFFINE_CURRENT = ElementModel(
     "behavioural current source",
     ("first", "second"),
     "i = I + Σ g v_control + Σ b i_control",
-    "",
-    "",
-    _CARD,
     _CURRENT,
 )
 IDEAL_AMPLIFIER = ElementModel(
@@ -87,9 +68,6 @@ IDEAL_AMPLIFIER = ElementModel(
     "ideal operational amplifier",
     _ENDS,
     "v_control = 0, any v and i",
-    "",
-    "v_control = 0",
-    _CARD,
     _NULLOR,
 )
 

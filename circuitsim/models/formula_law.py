@@ -123,23 +123,19 @@ MODEL = ElementModel(
     "formula of its own voltage",
     ("first", "second"),
     "i = f(v), monotone",
-    "∫ i dv",
-    "",
-    "{name} {first} {second} I={value}",
     _SYMBOL,
     device=FormulaLaw,
     counts=("m",),
+    spice="{name} {first} {second} I={value}",
 )
 OF_CURRENT = ElementModel(
     "B",
     "formula of its own current",
     ("first", "second"),
     "v = f(i), rising",
-    "∫ i dv",
-    "",
-    "{name} {first} {second} V={value}",
     _SYMBOL,
     device=FormulaVoltage,
     counts=("m",),
+    spice="{name} {first} {second} V={value}",
 )
 FormulaLaw.model, FormulaVoltage.model = MODEL, OF_CURRENT

@@ -67,39 +67,46 @@ def charge(p: Any, u: Any, current: Any, slope: Any) -> tuple[Any, Any]:
     return stored + p[13] * current, capacitance + p[13] * slope
 
 
+def shockley(p: Any, u: Any) -> tuple[Any, Any]:
+    """Current (A) and slope (S) without recombination, high injection and charge."""
+    saturation, vt = p[1], p[2]
+    if u >= -3.0 * vt:
+        rise = math.expm1(u / vt) if u / vt <= 700.0 else math.inf
+        return saturation * rise, saturation / vt * (1.0 + rise)
+    if u >= -p[3]:
+        q = 3.0 * vt / (u * math.e)
+        cubic = q * q * q
+        return -saturation * (1.0 + cubic), 3.0 * saturation * cubic / u
+    x = -(u + p[3]) / p[4]
+    rise = math.exp(x) if x <= 700.0 else math.inf
+    return -saturation * (rise - p[5]), saturation / p[4] * rise
+
+
+def recombination(p: Any, w: Any) -> tuple[Any, Any, Any]:
+    """Recombination current (A) at w ≥ −3 vt, and both parts of its slope (S): of its exponential, and of its other
+    factor."""
+    if not p[6] > 0.0:
+        return 0.0, 0.0, 0.0
+    beside = 1.0 - w / p[8]
+    square = beside * beside + WIDTH
+    rise, factor = math.expm1(w / p[7]) if w / p[7] <= 700.0 else math.inf, p[6] * square ** (0.5 * p[9])
+    return factor * rise, factor * (1.0 + rise) / p[7], -factor * rise * p[9] * beside / (p[8] * square)
+
+
 def junction(p: Any, u: Any) -> tuple[Any, Any]:
     """Current (A) and slope (S); p: resistance, IS, vt, xbv, vb, the cubic term at xbv; ISR, vr, VJ, M; IKF; CJO, FC,
     TT, `RATE`, `BASE`.
 
     The arguments are those of `SmoothDevice.junction`.
     """
-    saturation, vt = p[1], p[2]
-    if u >= -3.0 * vt:
-        x = u / vt
-        if x > 700.0:
-            return math.inf, math.inf
-        rise = math.expm1(x)
-        current, slope = saturation * rise, saturation / vt * (1.0 + rise)
-    elif u >= -p[3]:
-        q = 3.0 * vt / (u * math.e)
-        cubic = q * q * q
-        current, slope = -saturation * (1.0 + cubic), 3.0 * saturation * cubic / u
-    else:
-        x = -(u + p[3]) / p[4]
-        if x > 700.0:
-            return -math.inf, math.inf
-        rise = math.exp(x)
-        current, slope = -saturation * (rise - p[5]), saturation / p[4] * rise
+    current, slope = shockley(p, u)
     if p[6] > 0.0:
-        w = max(u, -3.0 * vt)
-        if w / p[7] > 700.0:
-            return math.inf, math.inf
-        beside = 1.0 - w / p[8]
-        square = beside * beside + WIDTH
-        rise, factor = math.expm1(w / p[7]), p[6] * square ** (0.5 * p[9])
-        current += factor * rise
-        if u >= -3.0 * vt:
-            slope += factor * ((1.0 + rise) / p[7] - rise * p[9] * beside / (p[8] * square))
+        more, steep, other = recombination(p, max(u, -3.0 * p[2]))
+        current += more
+        if u >= -3.0 * p[2]:
+            slope += steep + other
+    if not abs(current) < math.inf:
+        return current, math.inf
     if current > 0.0 and p[10] < math.inf:
         root = math.sqrt(current / p[10])
         current, slope = current / (1.0 + root), slope * ((1.0 + 0.5 * root) / (1.0 + root)) / (1.0 + root)
@@ -110,39 +117,27 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
 
 
 def by_parameters(p: Any, u: Any, out: Any) -> None:
-    """Derivatives of the current with respect to p. The arguments are those of `SmoothDevice.by_parameters`."""
-    saturation, vt = p[1], p[2]
+    """Derivatives of the current with respect to p. The arguments are those of `SmoothDevice.by_parameters`.
+
+    A current that depends on u / vt has the derivative −u/vt times its slope by vt.
+    """
+    vt = p[2]
     for k in range(16):
         out[k] = 0.0
-    if u >= -3.0 * vt:
-        x = u / vt
-        rise = math.expm1(x) if x <= 700.0 else math.inf
-        current = saturation * rise
-        out[1], out[2] = rise, -saturation * (1.0 + rise) * (x / vt)
-    elif u >= -p[3]:
-        q = 3.0 * vt / (u * math.e)
-        cubic = q * q * q
-        current = -saturation * (1.0 + cubic)
-        out[1], out[2] = -(1.0 + cubic), -3.0 * saturation * cubic / vt
+    current, slope = shockley(p, u)
+    out[1] = current / p[1]
+    if u >= -p[3]:
+        out[2] = -u / vt * slope
     else:
-        x = -(u + p[3]) / p[4]
-        rise = math.exp(x) if x <= 700.0 else math.inf
-        steep = saturation * rise / p[4]
-        current = -saturation * (rise - p[5])
-        out[1] = p[5] - rise
-        out[3], out[4], out[5] = steep, steep * x, saturation
+        out[3], out[4], out[5] = slope, -(u + p[3]) / p[4] * slope, p[1]
     if p[6] > 0.0:
         w = max(u, -3.0 * vt)
-        x, beside = w / p[7], 1.0 - w / p[8]
-        square = beside * beside + WIDTH
-        rise, power = math.expm1(x) if x <= 700.0 else math.inf, square ** (0.5 * p[9])
-        more = p[6] * rise * power
+        more, steep, other = recombination(p, w)
         current += more
-        out[6], out[7] = rise * power, -p[6] * power * (1.0 + rise) * x / p[7]
-        out[8] = more * p[9] * beside * w / (square * p[8] * p[8])
-        out[9] = 0.5 * more * math.log(square)
+        out[6], out[7], out[8] = more / p[6], -w / p[7] * steep, -w / p[8] * other
+        out[9] = 0.5 * more * math.log((1.0 - w / p[8]) ** 2 + WIDTH)
         if u < -3.0 * vt:
-            out[2] -= 3.0 * p[6] * power * ((1.0 + rise) / p[7] - rise * p[9] * beside / (p[8] * square))
+            out[2] -= 3.0 * (steep + other)
     if current > 0.0 and p[10] < math.inf:
         root = math.sqrt(current / p[10])
         left = (1.0 + 0.5 * root) / ((1.0 + root) * (1.0 + root))
@@ -311,7 +306,8 @@ class JunctionDiode(SmoothDevice):
     def limits(self) -> Limits:
         """−IS and recombination in reverse, without breakdown."""
         row = self.row()
-        return Limits(-math.inf if self.bv is not None else _recombination(row, -math.inf) - row[1], math.inf)
+        least = recombination(row, -3.0 * row[2])[0] - row[1] if self.bv is None else -math.inf
+        return Limits(least, math.inf)
 
     def junction_energy(self, voltage: float) -> float:
         """Shockley's law and breakdown piece by piece; recombination and high injection by quadrature."""
@@ -331,22 +327,14 @@ class JunctionDiode(SmoothDevice):
             energy += saturation * (vb * math.expm1(min(beyond / vb, 700.0)) - cubic * beyond)
         if row[6] > 0.0:
             nodes, weights = quadrature(near)
-            energy += sum(w * _recombination(row, u) for u, w in zip(nodes.tolist(), weights.tolist()))
-            energy += (voltage - near) * _recombination(row, low)
+            energy += sum(w * recombination(row, u)[0] for u, w in zip(nodes.tolist(), weights.tolist()))
+            energy += (voltage - near) * recombination(row, low)[0]
         return energy
 
     def region_at(self, voltage: float) -> Region:
         """Forward above the thermal voltage, breakdown beyond its knee."""
         row = self.row()
         return FORWARD if voltage > row[2] else BREAKDOWN if voltage < -row[3] else OFF
-
-
-def _recombination(row: tuple[float, ...], voltage: float) -> float:
-    """The recombination current of a junction, A, without high injection."""
-    if not row[6] > 0.0:
-        return 0.0
-    w = max(voltage, -3.0 * row[2])
-    return row[6] * math.expm1(min(w / row[7], 700.0)) * ((1.0 - w / row[8]) ** 2 + WIDTH) ** (0.5 * row[9])
 
 
 def _potential_at(kelvin: float, nominal: float, potential: float) -> float:
@@ -390,9 +378,6 @@ MODEL = ElementModel(
     "junction diode",
     ("anode", "cathode"),
     "i = IS (e^{u/(N VT)} − 1), v = u + RS i; recombination ISR, high injection IKF",
-    "∫ i dv",
-    "",
-    "{name} {first} {second} {value}",
     DIODE,
     device=JunctionDiode,
     card_type="D",

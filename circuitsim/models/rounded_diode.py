@@ -8,15 +8,12 @@ A limit I turns a current i into I tanh(i/I).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from circuitsim.models.base import POSITIVE, ZENER, ElementModel, Parameter, Region
 from circuitsim.models.piecewise_diode import BREAKDOWN, FORWARD, OFF, check_slopes, segments
 from circuitsim.models.smooth import Limits, WithoutModel
 from circuitsim.units import exact
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 def ramp(x: Any, rounding: Any) -> tuple[Any, Any]:
@@ -28,21 +25,25 @@ def ramp(x: Any, rounding: Any) -> tuple[Any, Any]:
     return x - 0.5 * rounding, 1.0
 
 
+def cell(p: Any, v: Any, side: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """Of one cell at v ≥ 0, with its parameters in one direction from ``side`` on: current (A) and slope (S), the
+    rounded voltage beyond the knee (V) and its slope, and the slope of the limit."""
+    beyond, rise = ramp(v - p[side], p[side + 2])
+    current, slope, limit = v * p[1] + p[side + 1] * beyond, p[1] + p[side + 1] * rise, p[side + 3]
+    if not limit < math.inf:
+        return current, slope, beyond, rise, 1.0
+    part = math.tanh(current / limit)
+    left = (1.0 - part) * (1.0 + part)
+    return limit * part, slope * left, beyond, rise, left
+
+
 def junction(p: Any, u: Any) -> tuple[Any, Any]:
     """Current (A) and slope (S); p: 0, goff, then forward and reverse: knee, extra slope, rounding, limit; m, n.
 
     The arguments are those of `SmoothDevice.junction`.
     """
-    side = 2 if u >= 0.0 else 6
-    v = abs(u) / p[11]
-    beyond, rise = ramp(v - p[side], p[side + 2])
-    current, slope = v * p[1] + p[side + 1] * beyond, p[1] + p[side + 1] * rise
-    limit = p[side + 3]
-    if limit < math.inf:
-        part = math.tanh(current / limit)
-        current, slope = limit * part, slope * (1.0 - part) * (1.0 + part)
-    current *= p[10]
-    return (current if u >= 0.0 else -current), slope * p[10] / p[11]
+    current, slope, _, _, _ = cell(p, abs(u) / p[11], 2 if u >= 0.0 else 6)
+    return math.copysign(current * p[10], u), slope * p[10] / p[11]
 
 
 def by_parameters(p: Any, u: Any, out: Any) -> None:
@@ -52,20 +53,14 @@ def by_parameters(p: Any, u: Any, out: Any) -> None:
     """
     for k in range(12):
         out[k] = 0.0
-    side = 2 if u >= 0.0 else 6
-    v = abs(u) / p[11]
-    beyond, rise = ramp(v - p[side], p[side + 2])
-    out[1], out[side], out[side + 1], out[side + 2] = v, -p[side + 1] * rise, beyond, -0.5 * p[side + 1] * rise**2
-    limit = p[side + 3]
-    if limit < math.inf:
-        current = v * p[1] + p[side + 1] * beyond
-        part = math.tanh(current / limit)
-        left = (1.0 - part) * (1.0 + part)
-        for k in range(12):
-            out[k] *= left
-        out[side + 3] = part - current / limit * left
-    for k in range(12):
-        out[k] *= p[10] if u >= 0.0 else -p[10]
+    side, v, limit = 2 if u >= 0.0 else 6, abs(u) / p[11], p[5] if u >= 0.0 else p[9]
+    current, _, beyond, rise, left = cell(p, v, side)
+    scale = math.copysign(p[10], u) * left
+    out[1], out[side], out[side + 1] = scale * v, -scale * p[side + 1] * rise, scale * beyond
+    out[side + 2] = -0.5 * scale * p[side + 1] * rise * rise
+    if limit < math.inf:  # homogeneous of degree 1 in the limit and the current without it
+        free = v * p[1] + p[side + 1] * beyond
+        out[side + 3] = math.copysign(p[10], u) * (current - free * left) / limit
 
 
 def _side(volts: str, goff: float, side: tuple[float, ...]) -> str:
@@ -141,19 +136,6 @@ class RoundedDiode(WithoutModel):
         )
         return f"{cells}*({forward}-{reverse})"
 
-    def junction_currents(self, volts: np.ndarray) -> np.ndarray:
-        """`junction` for arrays."""
-        import numpy as np
-
-        p, v = self.row(), np.abs(volts) / self.n
-        knee, slope, rounding, limit = (np.where(volts >= 0.0, p[at], p[at + 4]) for at in range(2, 6))
-        x = np.maximum(v - knee, 0.0)
-        bend = np.minimum(x, rounding)
-        current = v * p[1] + slope * (0.5 * bend * bend / np.maximum(rounding, 1e-300) + (x - bend))
-        bounded = limit < np.inf
-        current[bounded] = limit[bounded] * np.tanh(current[bounded] / limit[bounded])
-        return np.copysign(current * self.m, volts)
-
     def region_at(self, voltage: float) -> Region:
         """The region, by the knees."""
         row, v = self.row(), voltage / self.n
@@ -165,9 +147,6 @@ MODEL = ElementModel(
     "rounded diode",
     ("anode", "cathode"),
     "the piecewise-linear diode's with rounded knees, I tanh(i/I)",
-    "∫ i dv",
-    "",
-    "{name} {first} {second} {value}",
     ZENER,
     device=RoundedDiode,
     card_type="D",

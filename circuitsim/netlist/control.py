@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import ELEMENTS
 from circuitsim.netlist.cards import WORD, Card, CardError, Piece, Token
 from circuitsim.netlist.expression import Environment, Evaluator
 from circuitsim.netlist.parts import Reader
@@ -30,15 +30,6 @@ QUANTITY = re.compile(r"[vip]\([^()]+\)|@[^\s\[\]]+\[\w+\]|[^\s#]+#branch|all", 
 _ALTER = re.compile(r"\s*@?([^\s=\[\],]+)(?:\[\s*(\w+)\s*\]|\s+([a-z_]\w*)(?=[\s=]))?[\s=]+(\S.*?)\s*$", re.IGNORECASE)
 _LET = re.compile(r"\s*([a-z_]\w*)\s*=(?!=)\s*(\S.*?)\s*$", re.IGNORECASE)
 _TEMPERATURE = re.compile(r"\s*temp\s*=\s*(\S+)\s*$", re.IGNORECASE)
-
-PARAMETERS = {
-    RESISTOR: frozenset(("r", "resistance")),
-    VOLTAGE: frozenset(("dc",)),
-    CURRENT: frozenset(("dc",)),
-    INDUCTOR: frozenset(("l", "inductance")),
-    CAPACITOR: frozenset(("c", "capacitance")),
-}
-"""Kind of an element → names of parameters that ``alter`` may set."""
 
 
 class Script:
@@ -152,10 +143,9 @@ class Script:
         """Apply the values of ``alter`` to the deck's elements."""
         for at, name, parameter, value in self.alterations:
             position = top.index.get(name.lower(), -1)
-            kind = top.kind[position] if position >= 0 else None
             stated = top.stated.get(position, ElementCard(at))
-            constant = stated.source is None
-            if kind not in PARAMETERS or not constant or (parameter and parameter not in PARAMETERS[kind]):
+            words = ELEMENTS[top.kind[position]].keywords if position >= 0 and stated.source is None else ()
+            if (parameter or "".join(words[:1])) not in words:
                 self.warn_or_note(at.card, "alter", "")
                 continue
             top.stated[position] = stated._replace(at=at, value=value, bare=False)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import cmath
 import math
-from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -49,7 +48,6 @@ from circuitsim.netlist.scope import (
     Scope,
     SwitchControl,
     Value,
-    Wave,
 )
 from circuitsim.netlist.waveform import Waveform, checked_waveform
 from circuitsim.units import SMALLEST, exact, short
@@ -308,29 +306,23 @@ class Elaborator:
     def element(self, own: Placed) -> None:
         """Apply the card of an element."""
         found, stated, frame, position = self.following, own.stated, own.frame, own.position
-        report = partial(self.reporter.at, stated.at.card, [own.name], frame.callers)
-        if stated.source is not None:
-            with report():
+        with self.reporter.at(stated.at.card, [own.name], frame.callers):
+            if stated.source is not None:
                 formula = Formula(stated.source.law, stated.source.kind, frame, self.cells(own))
                 self.out.sources.append((own, formula))
                 if stated.source.fixable:
                     found.formulas[position] = formula
-            return
-        if own.kind != DIODE:
-            self.out.value[position] = self.element_value(own)
-        if stated.switch is not None:
-            with report():
-                if (law := self.switch(own, stated.switch)) is not None:
-                    found.switches[position] = law
-        if stated.initial is not None:
-            with report():
+                return
+            if own.kind != DIODE:
+                self.out.value[position] = self.element_value(own)
+            if stated.switch is not None and (law := self.switch(own, stated.switch)) is not None:
+                found.switches[position] = law
+            if stated.initial is not None:
                 found.initials[position] = self.number(stated.initial, frame)
-        if stated.phasor is not None:
-            with report():
+            if stated.phasor is not None:
                 magnitude, phase = (self.number(value, frame) for value in stated.phasor)
                 found.phasors[position] = cmath.rect(magnitude * self.cells(own), math.radians(phase))
-        if stated.wave is not None:
-            with report():
+            if stated.wave is not None:
                 found.waves[position] = self.waveform(frame, stated.wave)._replace(factor=self.cells(own))
 
     def numbers(self, own: Placed) -> dict[str, float]:
@@ -352,11 +344,11 @@ class Elaborator:
             found *= physical.factor_of(self.numbers(own), {}, self.temperatures)
         return found
 
-    def waveform(self, frame: Frame, wave: Wave) -> Waveform:
+    def waveform(self, frame: Frame, wave: Waveform) -> Waveform:
         """The time function with its numbers evaluated in this call."""
         repeat = None if wave.repeat is None else self.number(wave.repeat, frame)
         numbers = tuple(self.number(v, frame) for v in wave.numbers)
-        return Waveform(wave.name, numbers, repeat, self.number(wave.delay, frame))
+        return wave._replace(numbers=numbers, repeat=repeat, delay=self.number(wave.delay, frame))
 
     def element_value(self, own: Placed) -> float:
         """Evaluate the value of an element; on an error, which is reported, zero."""
@@ -421,8 +413,8 @@ class Elaborator:
     def one(self, own: Placed) -> tuple[float, float]:
         """The value of one element (without ``m``), and its ratio to the value on the card."""
         stated, frame, name, letter = own.stated, own.frame, own.name, own.letter
-        if isinstance(stated.value, Wave):
-            return checked_waveform(self.waveform(frame, stated.value), stated.at), 1.0
+        if stated.value is None and stated.wave is not None:
+            return checked_waveform(self.waveform(frame, stated.wave), stated.at), 1.0
         model = self.model(own)
         value = None if stated.value is None or (model and stated.bare) else self.number(stated.value, frame)
         if value is not None and model is None and not stated.numbers:

@@ -6,10 +6,9 @@ takes precedence.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache, partial
 from itertools import islice
-from typing import NamedTuple
 
 from circuitsim.circuit.elements import DIODE, device_model
 from circuitsim.errors import similar
@@ -74,15 +73,6 @@ HINTS = 200
 """Maximum number of errors with a suggested name, and of names compared."""
 
 
-class Extent(NamedTuple):
-    """The size of an expanded scope: elements, nodes and calls; the characters of their names; nesting depth of
-    calls."""
-
-    items: int
-    characters: int
-    depth: int
-
-
 class Linker:
     """Checks every scope reached by calls, and computes its extent, without recursion."""
 
@@ -90,7 +80,7 @@ class Linker:
         self.reader, self.reporter, self.ideal = reader, reader.reporter, ideal
         missing = ", ".join(reader.missing[:4])
         self.elsewhere = f"it may be in {missing}, which was not found: {ADVICE}" if missing else ""
-        self.extents: dict[Scope, Extent] = {}
+        self.extents: dict[Scope, tuple[int, int, int]] = {}
         self.targets: dict[Scope, list[Scope | None]] = {}
         self.scopes: list[Scope] = []
         self.read: dict[Scope, set[str]] = {}
@@ -102,48 +92,57 @@ class Linker:
         self.devices: dict[Scope, dict[int, DeviceUse]] = {}
         """Scope → position of an element → device of its model, for elements that are devices."""
 
-    def link(self) -> None:
-        """Check the deck and everything it calls."""
-        top = self.reader.top
-        stack, path = [(top, self.begin(top))], {top: None}
-        while stack:
-            scope, called = stack[-1]
-            for number, inner in called:
-                if inner in path:
-                    self.recursion(scope, number, list(path)[list(path).index(inner) :])
-                elif inner not in self.extents:
-                    stack.append((inner, self.begin(inner)))
-                    path[inner] = None
-                    break
-            else:
-                self.extents[scope] = self.extent(scope)
-                stack.pop()
-                del path[scope]
+    def extent(self, scope: Scope, path: tuple[Scope, ...] = ()) -> tuple[int, int, int]:
+        """Check a scope, called along a path, and everything it calls, once.
 
-    def begin(self, scope: Scope) -> Iterator[tuple[int, Scope]]:
-        """Check the calls and models of ``scope``; yields the numbers of its calls with their targets, all variants of
-        it, to be visited one by one."""
-        self.targets[scope] = [self.target(scope, call) for call in scope.calls]
+        Returns
+        -------
+        tuple of int
+            Its size expanded: elements, nodes and calls; the characters of their names; nesting depth of calls.
+        """
+        if scope in self.extents or len(path) > limits.CALL_DEPTH:
+            return self.extents.get(scope, (0, 0, 0))
+        self.targets[scope] = targets = [self.target(scope, call) for call in scope.calls]
         self.devices[scope] = {}
         for card, error in scope.deferred:
             self.reporter.failure(error, card)
         self.check_models(scope)
         self.scopes.append(scope)
-        targets = enumerate(self.targets[scope])
-        return ((k, one) for k, target in targets if target is not None for one in target.variants or [target])
-
-    def recursion(self, scope: Scope, number: int, path: list[Scope]) -> None:
-        """Report and drop a recursive call of the first sub-circuit of a path."""
-        call, target = scope.calls[number], path[0]
-        loop = [one.name for one in (*path, target)]
-        self.reporter.error(
-            "subcircuit",
-            f"sub-circuit {short(target.name)} calls itself ({' → '.join(short(n, 20) for n in loop[:8])})",
-            call.target,
-            "break the loop",
-            [call.name],
-        )
-        self.targets[scope][number] = None
+        names, path, depth = [*scope.names, *scope.node_names], (*path, scope), 0
+        items, characters = len(names), sum(map(len, names))
+        for number, (call, target) in enumerate(zip(scope.calls, targets)):
+            called = [] if target is None else target.variants or [target]
+            loop = next((path[path.index(one) :] for one in called if one in path), None)
+            if loop:
+                trail = " → ".join(short(one.name, 20) for one in (*loop, loop[0])[:8])
+                message = f"sub-circuit {short(loop[0].name)} calls itself ({trail})"
+                self.reporter.error("subcircuit", message, call.target, "break the loop", [call.name])
+                targets[number] = None
+                continue
+            inner = max((self.extent(one, path) for one in called), default=None)
+            if inner is None:
+                continue
+            if len(path) + inner[2] > limits.CALL_DEPTH:
+                self.reporter.error("limit", f"calls nest deeper than {limits.CALL_DEPTH}", call.card, "", [call.name])
+                continue
+            items += inner[0] + 1 + len(call.passed)
+            characters += inner[1] + inner[0] * (len(call.name) + 1)
+            depth = max(depth, inner[2] + 1)
+            large = items - len(names) > limits.EXPANSION or characters > limits.EXPANSION_CHARACTERS
+            if scope.card is None and large:
+                self.reporter.error(
+                    "limit",
+                    f"{short(call.name)}: the deck's sub-circuits expand to more than {limits.EXPANSION:,} "
+                    f"elements and nodes ({inner[0]:.1e} of them here)"
+                    if inner[0] < 1e300
+                    else f"{short(call.name)}: the deck's sub-circuits expand without bound",
+                    call.card,
+                    "call fewer, or smaller ones",
+                    [call.name],
+                )
+                break
+        self.extents[scope] = items, characters, depth
+        return self.extents[scope]
 
     def target(self, scope: Scope, call: Call) -> Scope | None:
         """The sub-circuit of ``call``, after checking its ports and parameters."""
@@ -197,36 +196,6 @@ class Linker:
         return similar(
             name, (k for k in known if len(k) <= 60), f"defined here: {', '.join(short(k, 20) for k in known[:8])}"
         )
-
-    def extent(self, scope: Scope) -> Extent:
-        """The size of ``scope`` expanded, its calls included."""
-        items = len(scope.names) + len(scope.node_names)
-        characters = sum(map(len, scope.names)) + sum(map(len, scope.node_names))
-        own, depth = items, 0
-        for call, target in zip(scope.calls, self.targets[scope]):
-            if target is None:
-                continue
-            variants = [self.extents[one] for one in target.variants or [target] if one in self.extents]
-            inner = max(variants, key=lambda extent: extent.items, default=Extent(0, 0, 0))
-            items += inner.items + 1 + len(call.passed)
-            characters += inner.characters + inner.items * (len(call.name) + 1)
-            depth = max(depth, inner.depth + 1)
-            if depth > limits.CALL_DEPTH:
-                self.reporter.error("limit", f"calls nest deeper than {limits.CALL_DEPTH}", call.card, "", [call.name])
-                return Extent(0, 0, 0)
-            if scope.card is None and (items - own > limits.EXPANSION or characters > limits.EXPANSION_CHARACTERS):
-                self.reporter.error(
-                    "limit",
-                    f"{short(call.name)}: the deck's sub-circuits expand to more than {limits.EXPANSION:,} "
-                    f"elements and nodes ({inner.items:.1e} of them here)"
-                    if inner.items < 1e300
-                    else f"{short(call.name)}: the deck's sub-circuits expand without bound",
-                    call.card,
-                    "call fewer, or smaller ones",
-                    [call.name],
-                )
-                break
-        return Extent(items, characters, depth)
 
     def check_unused(self) -> None:
         """Check the models of the deck itself that no element uses."""

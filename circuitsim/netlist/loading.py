@@ -162,7 +162,7 @@ def _linked(reader: DeckReader, title: str, source: Source, ideal_diodes: bool) 
         message = f"diodes={short(stated.text)} is unknown"
         reporter.error("syntax", message, stated, "diodes=models or diodes=ideal")
     linker = Linker(reader, ideal_diodes or (stated is not None and stated.word == "ideal"))
-    linker.link()
+    linker.extent(reader.top)
     linker.note_laws()
     linker.check_unused()
     own = Elaboration(linker, title)

@@ -24,7 +24,6 @@ from circuitsim.netlist.cards import (
     WORD,
     Card,
     CardError,
-    Place,
     Reporter,
     Source,
     Token,
@@ -39,11 +38,9 @@ from circuitsim.netlist.scope import (
     Call,
     Count,
     ElementCard,
-    Phasor,
     Scope,
     SwitchControl,
     Value,
-    Wave,
     value_of,
 )
 from circuitsim.netlist.waveform import (
@@ -63,7 +60,7 @@ SIZES = frozenset(("l", "w"))
 
 POINTS = "file"
 OF_PWL = {"r": "repeat", "td": "delay", POINTS: "numbers"}
-"""Parameters of PWL: start of repetition, delay, file of points; their fields of `Wave`."""
+"""Parameters of PWL: start of repetition, delay, file of points; their fields of `Waveform`."""
 
 KEYWORDS = {"dc": 1, "ac": 2, "distof1": 2, "distof2": 2, "load": 0, "noiseless": 0} | dict.fromkeys(FUNCTIONS)
 """Words of a source's card, and the maximum count of numbers after them; those of a time function are checked."""
@@ -396,55 +393,41 @@ class ElementReader:
         CardError, ExpressionError
             An invalid word, a function without a DC value.
         """
-        at: Place = self.card.last
-        value: Value | None = None
-        wave: Wave | None = None
-        amplitude: Phasor | None = None
         words, own = self.words.take(), self.words.named(OF_PWL)
         named = next((k for k, word in enumerate(words[:-1]) if word.word == POINTS), None)
         if named is not None:
             own.append((words.pop(named), words.pop(named)))
-        for _, at in self.words.named():
-            value = self.number(at)
-        first, seen = words[:1], set() if value is None else {"value at DC"}
+        found = {"value at DC": [token for _, token in pairs]} if (pairs := self.words.named()) else {}
+        first, function, wave = words[:1], self.card.last, None
         while words:
             token = words.pop(0)
             word = ALIASES.get(token.word, token.word) if token.kind == WORD else ""
-            if word not in KEYWORDS and (word in RANDOM or [token] != first or value is not None):
+            if word not in KEYWORDS and (word in RANDOM or [token] != first or found):
                 kind, message = "syntax", f"{short(token.text)!r} does not belong here"
                 hint = "a source reads: DC value AC magnitude phase FUNCTION(…)"
                 if word in RANDOM:
                     kind, message = "unsupported", f"random waveforms ({word.upper()}) are not simulated"
                     hint = "write its DC value, or for a transient a PWL of precomputed values"
                 raise CardError(f"{self.shown}: {message}", token, hint, kind)
-            if word not in KEYWORDS:
-                at, value = token, self.number(token)
-                seen.add("value at DC")
-                continue
-            sort = "time function" if word in FUNCTIONS else "value at DC" if word == "dc" else word.upper()
-            if sort in seen:
+            constant = word == "dc" or word not in KEYWORDS
+            sort = "value at DC" if constant else "time function" if word in FUNCTIONS else word.upper()
+            if sort in found:
                 message = f"{self.shown}: {short(token.text)!r} is the second {sort}"
                 raise CardError(message, token, "leave one of them out")
-            seen.add(sort)
             forever = word == "pwl" and [w.word for w in words[:2]] == FOREVER
             del words[: 2 * forever]
-            given = list(takewhile(valued, words[: KEYWORDS[word]]))
+            given = list(takewhile(valued, words[: KEYWORDS.get(word, 0)]))
             del words[: len(given)]
-            if word == "dc":
-                for at in given:
-                    value = self.number(at)
-            elif word in FUNCTIONS:
-                most = FUNCTIONS[word].most or len(given)
+            found[sort] = given if word in KEYWORDS else [token]
+            if word in FUNCTIONS:
+                function, most = token, FUNCTIONS[word].most or len(given)
                 for extra in given[most:]:
                     message = f"{self.shown}: {word.upper()} has at most {most} numbers"
                     raise CardError(message, extra, "leave the others out")
-                wave = Wave(word, [self.value(number) for number in given], token, 0.0 if forever else None)
+                wave = Waveform(word, (*map(self.value, given),), 0.0 if forever else None)
                 wave = self.relative(given[::2], wave) if word == "pwl" else wave
                 del words[: forever and [w.word for w in words[:1]] == ["endrepeat"]]
-            else:
-                numbers = [self.value(number) for number in given]
-                if word == "ac":
-                    amplitude = (numbers or [1.0])[0], (numbers[1:] or [0.0])[0]
+            elif not constant:
                 self.no_effect(word, token, "amplitude" if word == "ac" else "no-effect")
         for key, token in own:
             points = key.word == POINTS
@@ -453,23 +436,27 @@ class ElementReader:
                 if points:
                     message, hint = "file= belongs to PWL without other points", "PWL file=points.txt"
                 raise CardError(f"{self.shown}: {message}", token if points else key, hint)
-            found: Any = self.reader.points(token) if points else self.value(token)
-            wave = wave._replace(**{OF_PWL[key.word]: found})
+            value: Any = self.reader.points(token) if points else self.value(token)
+            wave = wave._replace(**{OF_PWL[key.word]: value})
+        at, value, amplitude = self.card.last, None, [*map(self.value, found.get("AC", ()))]
+        for at in found.get("value at DC", ()):
+            value = self.number(at)
+        phasor = ((amplitude or [1.0])[0], (amplitude[1:] or [0.0])[0]) if "AC" in found else None
         if value is None and wave is not None and (wave.numbers or wave.name not in MAY_BE_EMPTY):
             known = tuple(v for v in wave.numbers if isinstance(v, float))
             if wave.name == EXTERNAL or len(known) == len(wave.numbers):
-                checked_waveform(Waveform(wave.name, known), wave.at)
-            return ElementCard(wave.at, wave, wave=wave, phasor=amplitude)
+                checked_waveform(wave._replace(numbers=known), function)
+            return ElementCard(function, wave=wave, phasor=phasor)
         if value is None and wave is not None:
             message = f"{wave.name.upper()} without numbers is 0 at the operating point (%s)"
-            self.reporter.gather("no-effect", message, wave.at, self.name.text)
-        elif value is None and amplitude is None:
+            self.reporter.gather("no-effect", message, function, self.name.text)
+        elif value is None and phasor is None:
             self.reporter.gather("no-value", "no DC value is given; 0 is used (%s)", at, self.name.text)
         if wave is not None and (wave.name == EXTERNAL or not wave.numbers):
             wave = None
-        return ElementCard(at, value or 0.0, wave=wave, phasor=amplitude)
+        return ElementCard(at, value or 0.0, wave=wave, phasor=phasor)
 
-    def relative(self, times: list[Token], wave: Wave) -> Wave:
+    def relative(self, times: list[Token], wave: Waveform) -> Waveform:
         """Convert ``+1u`` among the times of PWL: from 0 if the times then increase, as in ngspice, else from the
         preceding time, as in LTspice."""
         signed = [token.text[:1] == "+" for token in times]
@@ -478,9 +465,10 @@ class ElementReader:
         numbers, counted = list(wave.numbers), "0, as in ngspice; LTspice counts it from the preceding time"
         stated = [time for time in numbers[::2] if isinstance(time, float)]
         if len(stated) == len(signed) and any(b <= a for a, b in pairwise(stated)):
-            counted, last = "the preceding time, as in LTspice", 0.0
-            for k, (time, after) in enumerate(zip(stated, signed)):
-                numbers[2 * k] = last = time + (last if after else 0.0)
+            counted = "the preceding time, as in LTspice"
+            last = 0.0
+            for k, after in enumerate(signed):
+                numbers[2 * k] = last = stated[k] + last * after
         first = times[signed.index(True)]
         self.reporter.warning(
             "pwl",
@@ -489,7 +477,7 @@ class ElementReader:
             "write the time without a sign",
             [self.name.text],
         )
-        return wave._replace(numbers=numbers)
+        return wave._replace(numbers=tuple(numbers))
 
     def diode(self, first: int, second: int) -> None:
         """Parse a diode: optional model name, flags without effect, an area if its model has one."""

@@ -107,7 +107,7 @@ class Conditions:
         code = formula(Card(card.source, card.line, text, card.pieces), after, reader.top)
         own = _owner(reader.scope, code)
         if own is not None:
-            return self.outcome(own, card, code)
+            return self.outcome(own, code)
         found = _holds(reader, code)
         self.decided.append((card, code, reader.scope, found))
         waiting = list(code.names)
@@ -119,12 +119,8 @@ class Conditions:
                 waiting += list(value.names) if isinstance(value, Code) else []
         return found
 
-    def outcome(self, own: Scope, card: Card, code: Code) -> bool:
+    def outcome(self, own: Scope, code: Code) -> bool:
         """The outcome of a condition in the current variant of a sub-circuit."""
-        for choice in own.choices:
-            at = choice.code.card
-            if at.source is card.source and at.line == card.line:
-                return choice.holds
         asked = self.outcomes.get((own.card.source, own.card.line), [])
         holds = asked[len(own.choices)] if len(own.choices) < len(asked) else True
         own.choices.append(Choice(code, holds))

@@ -26,7 +26,7 @@ from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.dynamics import SwitchLaw
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import same_shape
-from circuitsim.circuit.parameters import Sort, parameter
+from circuitsim.circuit.parameters import Parameter, Sort, matching, parameter, parameter_values
 from circuitsim.errors import Location, NetlistError, Problem, TopologyError, UsageError, similar
 from circuitsim.models import Device
 from circuitsim.units import NumberError, parse, short
@@ -43,13 +43,7 @@ class _Number(NamedTuple):
 
     Attributes
     ----------
-    element : int
-        Position in the circuit.
-    key : str
-        Name of its parameter; empty for its own value.
-    name : str
-    value : float
-    unit : str
+    own : Parameter
     group : str or int
     least : float
         Lower limit of default bounds.
@@ -59,11 +53,7 @@ class _Number(NamedTuple):
         Whether both bounds must be positive.
     """
 
-    element: int
-    key: str
-    name: str
-    value: float
-    unit: str
+    own: Parameter
     group: str | int
     least: float = -math.inf
     free: bool = False
@@ -320,76 +310,68 @@ class _Collected:
         if not words:
             raise _Wrong("trainable names no element", first, "name at least one, as in 'trainable R*'")
         groups: dict[str | int, dict[str, _Number]] = {}
-        for word in words:
-            for number in self._numbers(word):
-                groups.setdefault(number.group, {})[number.name] = number
+        for number in (number for word in words for number in self._numbers(word)):
+            groups.setdefault(number.group, {})[number.own.name] = number
         for group in groups.values():
             self._bound(list(group.values()), options, first)
-        for k in dict.fromkeys(number.element for group in groups.values() for number in group.values()):
+        for k in dict.fromkeys(number.own.elements[0] for group in groups.values() for number in group.values()):
             if k in self.circuit.devices:
                 _check_corners(self.circuit, k, self.bounds[k], first)
 
     def _numbers(self, word: str) -> list[_Number]:
-        """The numbers named by a word of a trainable line."""
-        circuit = self.circuit
-        if of_devices := self._of_devices(word):
-            return of_devices
-        own = parameter(circuit, word, self.switches)
-        if own is not None and own.sort is Sort.SWITCH and own.elements[0] in self.switches:
-            return [_Number(own.elements[0], own.key, own.name, own.value, own.unit, own.name, free=own.value <= 0.0)]
-        kind, _, _, value = circuit.columns()
-        found = self._elements(word, TRAINABLE, _TRAINED)
-        at_rest = [k for k in found if kind[k] in (RESISTOR, CURRENT)]  # what affects the operating point, if anything
-        numbers = []
-        for k in at_rest or found:
-            code, name = kind[k], circuit.names[k]
+        """The numbers named by a word of a trainable line.
+
+        Devices that do not state a parameter, on the card or in the model, are left out, and what acts over time alone,
+        where others affect the operating point.
+        """
+        circuit, kind, found = self.circuit, self.circuit.columns()[0], list[_Number]()
+        for own in filter(None, (parameter(circuit, name, self.switches) for name in self._names(word))):
+            name, k = own.name, own.elements[0] if own.elements else -1
+            if own.sort is Sort.DEVICE and own.value == own.value:
+                model = circuit.devices[k].model
+                row = model.parameter_called(own.key)
+                if row is None or not row.trainable:
+                    what = f"there is no rule for the {own.key} of a {model.name}"
+                    raise _Wrong(f"{name} cannot be trained: {what}", name)
+                found.append(_Number(own, own.key, row.minimum))
+            elif own.sort is Sort.SWITCH and k in self.switches:
+                found.append(_Number(own, name, free=own.value <= 0.0))
+            elif own.sort is Sort.ELEMENT and kind[k] in TRAINABLE:
+                free = kind[k] == CURRENT
+                found.append(_Number(own, kind[k], free=free, positive=not free))
+        for name, k in [(one.own.name, one.own.elements[0]) for one in found if one.own.sort is Sort.ELEMENT]:
             if k in self.inputs:
                 raise _Wrong(f"{name} cannot be an input and trainable", word)
-            if code == RESISTOR and value[k] == 0.0:
+            if kind[k] == RESISTOR and circuit.columns()[3][k] == 0.0:
                 raise _Wrong(f"{name} has 0 Ω: a short has no conductance to train", word, "give it a resistance")
-            free = code == CURRENT
-            numbers.append(_Number(k, "", name, value[k], ELEMENTS[code].unit, code, free=free, positive=not free))
-        return numbers
+        if not found:
+            self._elements(word, TRAINABLE, _TRAINED)
+        return [one for one in found if one.group not in (CAPACITOR, INDUCTOR)] or found
 
-    def _of_devices(self, word: str) -> list[_Number]:
-        """The parameters of devices named by a word such as ``D*.vfwd``; none if it is the name of an element.
-
-        Devices that do not state the parameter, on the card or in the model, are left out.
-        """
-        head, dot, tail = word.rpartition(".")
-        found = []
-        for k in self._matching(head, self.circuit.devices) if dot and word not in self.circuit else ():
-            device = self.circuit.devices[k]
-            row = device.model.parameter_called(tail)
-            value = None if row is None else getattr(device, row.name)
-            if row is None or value is None:
-                continue
-            name = f"{self.circuit.names[k]}.{row.name}"
-            if not row.trainable:
-                what = f"there is no rule for the {row.name} of a {device.model.name}"
-                raise _Wrong(f"{name} cannot be trained: {what}", name)
-            found.append(_Number(k, row.name, name, float(value), row.unit, row.name, row.minimum))
-        return found
+    def _names(self, word: str) -> list[str]:
+        """The names that match a word."""
+        wild = word not in self.circuit and not {*"*?"}.isdisjoint(word)
+        return matching(self.circuit, word, parameter_values(self.circuit)) if wild else [word]
 
     def _bound(self, numbers: Sequence[_Number], options: Mapping[str, float], word: str) -> None:
         """Bounds of the numbers of one group: as stated, or `SPAN` beyond the smallest and the largest value."""
-        values, one = [number.value for number in numbers], numbers[0]
+        values, one, own = [number.own.value for number in numbers], numbers[0], numbers[0].own
         low, high = (-math.inf, math.inf) if one.free else (max(min(values) / SPAN, one.least), max(values) * SPAN)
         if min(values) <= 0.0 and not one.free and not {"min", "max"} <= set(options):
-            raise _Wrong(f"{one.name} is {one.value:g}: state its bounds, min= and max=", word)
+            raise _Wrong(f"{own.name} is {own.value:g}: state its bounds, min= and max=", word)
         low, high = options.get("min", low), options.get("max", high)
         if not low < high or (one.positive and low <= 0.0):
             hint = "min must be below max" + ", and above 0" * one.positive
-            raise _Wrong(f"invalid bounds {low:g} and {high:g} {one.unit}", word, hint)
-        for number in numbers:
-            if not low <= number.value <= high:
+            raise _Wrong(f"invalid bounds {low:g} and {high:g} {own.unit}", word, hint)
+        for own in (number.own for number in numbers):
+            if not low <= own.value <= high:
                 raise _Wrong(
-                    f"{number.name} has {number.value:g} {one.unit}, outside its bounds {low:g} … {high:g} {one.unit}",
+                    f"{own.name} has {own.value:g} {own.unit}, outside its bounds {low:g} … {high:g} {own.unit}",
                     word,
                     "widen the bounds or change its value",
-                    [number.name],
+                    [own.name],
                 )
-            self.bounds.setdefault(number.element, {})[number.key] = low, high
+            self.bounds.setdefault(own.elements[0], {})[own.key] = low, high
 
     def _elements(self, word: str, kinds: tuple[int, ...], what: str) -> list[int]:
         """Elements called ``word``, or those of ``kinds`` that match it."""
@@ -403,12 +385,7 @@ class _Collected:
                 row = ELEMENTS[kind[k]]
                 raise _Wrong(f"{circuit.names[k]} is a {row.name}; {what}", word, names=[circuit.names[k]])
             return [k]
-        found = [k for k in self._matching(word, range(len(circuit))) if kind[k] in kinds]
+        found = [k for k, name in enumerate(circuit.names) if kind[k] in kinds and matching(circuit, word, [name])]
         if not found:
             raise _Wrong(f"no element matches {short(word)!r}", word, what)
         return found
-
-    def _matching(self, word: str, among: Iterable[int]) -> list[int]:
-        """The elements whose names match a word with ``*`` and ``?``."""
-        matches = re.compile(re.escape(word).replace(r"\*", ".*").replace(r"\?", "."), re.IGNORECASE).fullmatch
-        return [k for k in among if matches(self.circuit.names[k])]

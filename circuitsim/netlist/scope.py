@@ -25,6 +25,7 @@ from circuitsim.netlist.expression import (
     parse,
     read_rkm,
 )
+from circuitsim.netlist.waveform import Waveform
 from circuitsim.units import NumberError, short
 from circuitsim.units import parse as parse_number
 
@@ -45,16 +46,6 @@ class Choice(NamedTuple):
 
     code: Code
     holds: bool
-
-
-class Wave(NamedTuple):
-    """A time function whose numbers may need evaluation; ``repeat`` and ``delay`` are ``r=`` and ``td=`` of PWL."""
-
-    name: str
-    numbers: list[Value]
-    at: Token
-    repeat: Value | None = None
-    delay: Value = 0.0
 
 
 class Count(NamedTuple):
@@ -100,8 +91,8 @@ class ElementCard(NamedTuple):
     ----------
     at : Place
         The value in the card; None for a plain element.
-    value : Value, Wave or None
-        None: given by its model.
+    value : Value or None
+        None: given by its model or time function.
     numbers : dict of str to Count
         By name: temperature coefficients, temperature, scale, size; for an element with a model its cells and area.
     model : Token or None
@@ -114,8 +105,8 @@ class ElementCard(NamedTuple):
         Fraction of its value by which the element may deviate (``tol=``).
     initial : Value or None
         ``ic=`` of a capacitor, V, or inductor, A.
-    wave : Wave or None
-        Time function of a source.
+    wave : Waveform or None
+        Time function of a source; its numbers may need evaluation.
     phasor : Phasor or None
         Amplitude of a source (``AC``).
     switch : SwitchControl or None
@@ -123,14 +114,14 @@ class ElementCard(NamedTuple):
     """
 
     at: Any
-    value: Value | Wave | None = None
+    value: Value | None = None
     numbers: dict[str, Count] = NOTHING
     model: Token | None = None
     bare: bool = False
     multiplier: Value = 1.0
     tolerance: float | None = None
     initial: Value | None = None
-    wave: Wave | None = None
+    wave: Waveform | None = None
     phasor: Phasor | None = None
     switch: SwitchControl | None = None
     source: ControlledSource | None = None

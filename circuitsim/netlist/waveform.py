@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.netlist.cards import CardError, Place
 
@@ -131,7 +131,7 @@ class Waveform(NamedTuple):
     name : str
         A key of `FUNCTIONS`.
     numbers : tuple of float
-        As on the card, V or A and s.
+        As on the card, V or A and s; there they, and the next two, may be expressions.
     repeat : float or None
         Of PWL: the time on its own axis from which it repeats (``r=``), s.
     delay : float
@@ -141,9 +141,9 @@ class Waveform(NamedTuple):
     """
 
     name: str
-    numbers: tuple[float, ...]
-    repeat: float | None = None
-    delay: float = 0.0
+    numbers: tuple[Any, ...]
+    repeat: Any = None
+    delay: Any = 0.0
     factor: float = 1.0
 
     @property

@@ -43,7 +43,7 @@ from circuitsim.netlist.deck import (
 )
 from circuitsim.netlist.definitions import AMPLIFIER_DEFINITION, IDEAL_MODEL
 from circuitsim.netlist.expression import CALL
-from circuitsim.netlist.roles import Adjustable, Roles, make_roles
+from circuitsim.netlist.roles import Roles
 from circuitsim.netlist.waveform import Waveform
 from circuitsim.units import exact, short
 
@@ -449,26 +449,15 @@ class _Writer:
 
     # ------------------------------------------------------------------ roles and analyses
     def directives(self, roles: Roles) -> list[str]:
-        """The directives that give ``roles`` again: as they were, if they still mean the same; otherwise name by
-        name."""
-        # A resistor may lie on its bound within rounding; only the matches of the patterns are used here.
-        columns, devices = self.circuit.columns(), self.circuit.devices
-        there = Circuit.from_columns("", columns, self.names, self.nodes, devices=devices)
-        renamed = Roles(
-            tuple(map(self.element, roles.inputs)),
-            tuple((self.node(p), self.node(q)) for p, q in roles.outputs),
-            tuple(Adjustable(self.element(a.name), *a[1:]) for a in roles.trainable),
-        )
+        """The directives that give ``roles`` again: as they were, if all names are; otherwise name by name."""
         lines = [*roles.lines]
-        try:
-            same = make_roles(there, base=roles)[:3] == renamed[:3]
-        except UsageError:
-            same = False
-        if not same:
-            lines = _wrapped("input", renamed.inputs) + _wrapped("output", renamed.output_names)
+        if self.own_names.changed or self.own_nodes.changed:
+            inputs = map(self.element, roles.inputs)
+            outputs = ((self.node(p), self.node(q)) for p, q in roles.outputs)
+            lines = _wrapped("input", [*inputs]) + _wrapped("output", Roles(outputs=(*outputs,)).output_names)
             groups: dict[tuple[float, float], list[str]] = {}
-            for name, low, high in renamed.trainable:
-                groups.setdefault((low, high), []).append(name)
+            for name, low, high in roles.trainable:
+                groups.setdefault((low, high), []).append(self.element(name))
             for bounds, members in groups.items():
                 ends = [f"{word}={exact(end)}" for word, end in zip(("min", "max"), bounds) if math.isfinite(end)]
                 lines += [" ".join([line, *ends]) for line in _wrapped("trainable", members)]
