@@ -106,13 +106,10 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     a     12.5 V
     b       -3 mV
     """
-    body = [list(row) for row in rows]
-    for column in range(len(header)):
-        cells = [row[column] for row in body]
-        for row, cell in zip(body, _aligned(cells)):
-            row[column] = cell
-    widths = [max(map(len, column)) for column in zip(header, *body)]
-    return ["  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip() for row in [list(header), *body]]
+    body = zip(header, *rows)
+    columns = [[name, *_aligned(cells)] for name, *cells in body]
+    widths = [max(map(len, column)) for column in columns]
+    return ["  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip() for row in zip(*columns)]
 
 
 def markdown(rows: Sequence[Mapping[str, object]]) -> list[str]:

@@ -9,7 +9,8 @@ import enum
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 Line = tuple[tuple[float, float], ...]
@@ -278,6 +279,13 @@ class Device(ABC):
     @abstractmethod
     def energy(self, voltage: float) -> float:
         """Co-content ∫ i dv from 0 to ``voltage`` (V), in W; infinite outside the allowed voltages."""
+
+    def trapezoids(self, voltage: float, knees: Iterable[float]) -> float:
+        """Co-content, W, of a `law` that is linear between knees, V: by the trapezoidal rule."""
+        low, high = sorted((0.0, voltage))
+        ends = [low, *sorted(knee for knee in knees if low < knee < high), *[high] * (low < high)]
+        total = sum(0.5 * (self.law(a)[1] + self.law(b)[0]) * (b - a) for a, b in pairwise(ends))
+        return total if voltage >= 0.0 else -total
 
     def parameters(self) -> dict[str, float]:
         """The set parameters of its model card, in the model's order."""

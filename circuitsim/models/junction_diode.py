@@ -243,14 +243,14 @@ class JunctionDiode(SmoothDevice):
         kelvin, nominal = self.temp + ZERO_CELSIUS, self.tnom + ZERO_CELSIUS
         thermal, cells = BOLTZMANN * kelvin, self.area * self.m
         saturation = getattr(self, "is") * cells * self._growth(self.n)
-        vt, vb = self.n * thermal, (self.n if self.nbv is None else self.nbv) * thermal
+        vt, vb = self.n * thermal, (self.nbv or self.n) * thermal
         bv = None if self.bv is None else self.by_temperature(self.bv, self.tbv1, self.tbv2, self.tcv)
         knee = _knee(saturation, thermal, vb, bv, self.ibv * self.m) if 0.0 < saturation < math.inf else math.inf
         saturation += (self.jsw or 0.0) * self.pj * self.m * self._growth(1.0)
         cubic = (3.0 * vt / (knee * math.e)) ** 3
-        nr, mj = 1.0 if self.nr is None else self.nr, 0.5 if self.mj is None else self.mj
-        potential = _potential_at(kelvin, nominal, 1.0 if self.vj is None else self.vj)
-        recombination = (0.0 if self.isr is None else self.isr) * cells * self._growth(nr)
+        nr, mj = self.nr or 1.0, 0.5 if self.mj is None else self.mj
+        potential = _potential_at(kelvin, nominal, self.vj or 1.0)
+        recombination = (self.isr or 0.0) * cells * self._growth(nr)
         high = math.inf if self.ikf is None else self.by_temperature(self.ikf, self.tikf) * cells
         static = (
             self.by_temperature(self.rs, self.trs1, self.trs2) / cells,
@@ -288,7 +288,7 @@ class JunctionDiode(SmoothDevice):
 
     def _depletion(self, kelvin: float) -> float:
         """The depletion capacitance at a temperature, K, over that at room temperature."""
-        nominal, stated = self.tnom + ZERO_CELSIUS, 1.0 if self.vj is None else self.vj
+        nominal, stated = self.tnom + ZERO_CELSIUS, self.vj or 1.0
         potential, room = (_potential_at(own, nominal, stated) for own in (kelvin, ROOM + ZERO_CELSIUS))
         m = min(0.5 if self.mj is None else self.mj, MOST_GRADED)
         return 1.0 + m * (4e-4 * (kelvin - ROOM - ZERO_CELSIUS) - (potential / room - 1.0))

@@ -65,15 +65,7 @@ class Limiter(Device):
 
     def energy(self, voltage: float) -> float:
         """Co-content, W; infinite in reverse if the reverse current is unlimited without a drop."""
-        limit = self.imax if voltage >= 0.0 else math.inf if self.irev is None else self.irev
-        v, limit = abs(voltage), limit * self.m
-        ohms = self.ron / self.m
-        if v == 0.0:
-            return 0.0
-        if limit == math.inf:
-            return 0.5 * v * v / ohms if ohms > 0.0 else math.inf
-        knee = min(v, limit * ohms)
-        return (0.5 * knee * knee / ohms if ohms > 0.0 else 0.0) + limit * (v - knee)
+        return self.trapezoids(voltage, (self.imax * self.ron, -(self.irev or 0.0) * self.ron))
 
 
 MODEL = ElementModel(

@@ -138,16 +138,7 @@ class PiecewiseLinearDiode(Device):
 
     def energy(self, voltage: float) -> float:
         """Co-content of all cells, W."""
-        v = voltage / self.n
-        knee, resistance = (self.vfwd, self.ron) if v >= 0.0 else (self._vrev, self._rrev)
-        v = abs(v)
-        if v < knee:
-            cell = 0.5 * self._goff * v * v
-        else:
-            beyond = v - knee
-            ramp = 0.5 * beyond**2 / resistance if resistance else (0.0 if beyond == 0.0 else math.inf)
-            cell = self._goff * knee * (0.5 * knee + beyond) + ramp
-        return self.m * self.n * cell
+        return self.trapezoids(voltage, (self.vfwd * self.n, -self._vrev * self.n))
 
 
 def zener(voltage: float, resistance: float) -> PiecewiseLinearDiode:

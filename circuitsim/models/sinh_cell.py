@@ -28,13 +28,8 @@ def by_parameters(p: Any, u: Any, out: Any) -> None:
 
     The arguments are those of `SmoothDevice.by_parameters`.
     """
-    x = u / p[2]
-    out[0] = 0.0
-    if abs(x) > 700.0:
-        out[1] = out[2] = math.inf
-        return
-    rise = math.sinh(x)
-    out[1], out[2] = p[2] * rise, p[1] * (rise - x * math.cosh(x))
+    current, slope = junction(p, u)
+    out[0], out[1], out[2] = 0.0, current / p[1], (current - u * slope) / p[2]
 
 
 class SinhCell(WithoutModel):

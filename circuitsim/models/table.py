@@ -120,12 +120,7 @@ class Table(WithoutModel):
 
     def junction_energy(self, voltage: float) -> float:
         """By the trapezoidal rule between the points."""
-        row, knees = self.row(), [v for v, _ in self.points()]
-        low, high = min(0.0, voltage), max(0.0, voltage)
-        ends = [low, *(v for v in knees if low < v < high), high]
-        currents = [junction(row, v)[0] for v in ends]
-        total = sum(0.5 * (i + j) * (w - v) for v, w, i, j in zip(ends, ends[1:], currents, currents[1:]))
-        return total if voltage >= 0.0 else -total
+        return self.trapezoids(voltage, (v for v, _ in self.points()))
 
     def junction_text(self, volts: str) -> str:
         """A straight line plus a ramp for each change of slope."""

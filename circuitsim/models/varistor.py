@@ -31,10 +31,9 @@ def by_parameters(p: Any, u: Any, out: Any) -> None:
 
     The arguments are those of `SmoothDevice.by_parameters`.
     """
-    current = junction(p, u)[0]
-    size = abs(u) / p[2]
-    out[0], out[1], out[2] = 0.0, current / p[1], -p[3] * current / p[2]
-    out[3] = current * math.log(size) if current != 0.0 else 0.0
+    current, slope = junction(p, u)
+    out[0], out[1], out[2] = 0.0, current / p[1], -u / p[2] * slope
+    out[3] = current * math.log(abs(u) / p[2]) if current != 0.0 else 0.0
 
 
 class Varistor(WithoutModel):
