@@ -157,7 +157,8 @@ class Rows:
         """The circuit of a setting of parameters and temperature."""
         at, job = self._at, self._job
         if at is None or at.setting != setting:
-            circuit, following = elaborated(job.source, [job.axes[k] for k in self._fixed], setting)
+            varied = [axis.name for axis in job.axes if axis.sort is Sort.VALUE]
+            circuit, following = elaborated(job.source, [job.axes[k] for k in self._fixed], setting, varied)
             names = following.names() if following is not None and self._formulas else {}
             ready = prepared_switched(
                 circuit, circuit.dynamics if following is None else following, job.solver, job.tolerance

@@ -147,10 +147,15 @@ def _unknown(name: str, names: Sequence[str]) -> str:
 
 
 def elaborated(
-    source: Circuit | Deck, axes: Sequence[Axis], setting: Sequence[float]
+    source: Circuit | Deck, axes: Sequence[Axis], setting: Sequence[float], varied: Sequence[str] = ()
 ) -> tuple[Circuit, FollowingSources | None]:
-    """The circuit of a deck with these parameters and this temperature, and the sources that depend on others."""
-    return source.with_sources(*of_deck(axes, setting), False) if isinstance(source, Deck) else (source, None)
+    """The circuit of a deck with these parameters and this temperature where the elements ``varied`` vary, and the
+    sources that depend on others."""
+    if not isinstance(source, Deck):
+        return source, None
+    stated = of_deck(axes, setting)
+    circuit, following = source.with_sources(*stated, False)
+    return source.unfrozen(following, varied, *stated, False) or (circuit, following)
 
 
 def of_deck(axes: Sequence[Axis], setting: Sequence[float]) -> tuple[dict[str, float], float | None]:
@@ -160,11 +165,21 @@ def of_deck(axes: Sequence[Axis], setting: Sequence[float]) -> tuple[dict[str, f
     return {axis.name: value for axis, value in chosen if axis.sort is Sort.PARAMETER}, temperature
 
 
-def moving_at(deck: Deck, axes: Sequence[Axis], setting: Sequence[float]) -> tuple[Circuit, FollowingSources]:
-    """The circuit of a deck at these values where sources vary over time, and the sources that depend on others."""
-    circuit, following = deck.with_sources(*of_deck(axes, setting))
+def moving_at(
+    deck: Deck, axes: Sequence[Axis], setting: Sequence[float], all_vary: bool = False
+) -> tuple[Circuit, FollowingSources]:
+    """The circuit of a deck at these values where sources vary over time (``all_vary``: all elements, as at
+    frequencies), and the sources that depend on others."""
+    stated = of_deck(axes, setting)
+    circuit, following = deck.with_sources(*stated)
     given = {axis.name: value for axis, value in zip(axes, setting) if axis.sort is Sort.VALUE}
-    return circuit.with_values(following.of_cards(given)) if given else circuit, following
+    moving = [*given, *(circuit.names[k] for k in (*following.waves, *following.formulas))]
+    circuit, following = deck.unfrozen(following.over_time(), None if all_vary else moving, *stated) or (
+        circuit,
+        following,
+    )
+    circuit = circuit.with_values(following.of_cards(given))
+    return circuit, following.of(circuit)
 
 
 def values_at(axes: Sequence[Axis], values: Sequence[float], following: FollowingSources | None) -> dict[str, float]:

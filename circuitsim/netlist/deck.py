@@ -372,10 +372,15 @@ class Deck(Circuit):
         return found
 
     def unfrozen(
-        self, following: FollowingSources, names: Collection[str] | None
+        self,
+        following: FollowingSources,
+        names: Collection[str] | None,
+        parameters: Mapping[str, float] | None = None,
+        temperature: float | None = None,
+        all_controlled: bool = True,
     ) -> tuple[Circuit, FollowingSources] | None:
-        """The circuit where factors and conditions of controlled sources that elements ``names`` (None: all) determine
-        follow their values; None where there are none.
+        """As `with_sources`, where factors and conditions of controlled sources that elements ``names`` (None: all)
+        determine follow their values; None where there are none.
 
         Raises
         ------
@@ -386,7 +391,9 @@ class Deck(Circuit):
             following.check_frozen(names)
         except UsageError:
             with suppress(NetlistError):
-                found: tuple[Circuit, FollowingSources] = self._elaborate({}, None, True, False)
+                found: tuple[Circuit, FollowingSources] = self._elaborate(
+                    parameters or {}, temperature, all_controlled, False
+                )
                 return found
             raise
         return None

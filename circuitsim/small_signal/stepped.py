@@ -244,7 +244,7 @@ def ac_sweep(
     texts = measurements_of(deck, "ac") if measurements is None else measurements
 
     def run(values: Sequence[float]) -> Run:
-        own, following = moving_at(deck, grid.axes, values)
+        own, following = moving_at(deck, grid.axes, values, True)
         try:
             found = ac(own.carrying(following), hertz, sources, tolerance)
             curves = response_table(found, probes, below)  # type: ignore[arg-type]

@@ -12,6 +12,8 @@ from circuitsim.errors import NetlistError, UsageError
 from circuitsim.learning.function import circuit_block
 from circuitsim.netlist import loads
 from circuitsim.netlist.deck import Deck
+from circuitsim.small_signal import ac_sweep
+from circuitsim.time_domain import transient_sweep
 
 TEXT = "t\nV1 in 0 2\nI1 0 q 1m\nE1 out 0 in 0 3\nB2 b 0 V=1+v(out)-1k*i(I1)\nR1 out m 1k\nR2 m b 1k\nRQ q 0 1\n"
 """v(m) is half of v(out) + v(b) = 6 v(in) + 1 − 1k I1."""
@@ -90,7 +92,6 @@ def test_what_fixes_a_factor_does_not_vary() -> None:
     for change in (
         lambda: deck.with_values({"V1": 3.0}),
         lambda: deck.circuit.with_values({"V1": 3.0}),
-        lambda: circuitsim.sweep(deck, {"V1": [1.0, 2.0]}, "v(o)"),
         lambda: circuitsim.sweep(deck.circuit, {"V1": [1.0, 2.0]}, "v(o)"),
         lambda: circuitsim.worst_case(deck, ["V1=1%"], "v(o)"),
         lambda: circuitsim.montecarlo(deck, ["V1=1%"], "v(o)", 10),
@@ -107,6 +108,12 @@ def test_what_fixes_a_factor_does_not_vary() -> None:
             change()
     assert circuitsim.sweep(deck, {"param:x": [1.0, 3.0]}, "v(o)")["v(o)"].tolist() == pytest.approx([1.0, 3.0])
     assert circuitsim.sweep(deck, {"R1": [1.0, 3.0]}, "v(o)")["v(o)"].tolist() == pytest.approx([2.0, 6.0])
+    both = loads(FACTOR + "B1 o 0 V=v(b)*v(a)\nB2 q 0 V=v(a)**2\nR3 q 0 1\n.tran 1u 1m\n")
+    for found in (circuitsim.sweep(both, {"V1": [1.0, 3.0]}), transient_sweep(both, {"V1": [1.0, 3.0]}).waves):
+        assert found["v(o)"][[0, -1]].tolist() == pytest.approx([1.0, 3.0])
+        assert found["v(q)"][[0, -1]].tolist() == pytest.approx([1.0, 9.0])
+    response = ac_sweep(both, {"V1": [1.0, 3.0]}, "v(q)", frequencies=[1.0], sources={"V1": 1.0})
+    assert response.tables()["responses"].columns[3] == pytest.approx([2.0, 6.0])
     assert circuitsim.transfer_function(deck, "v(o)", "I1").gain.value == pytest.approx(2.0)
     assert circuitsim.transfer_function(deck, "v(o)", "V1").gain.value == pytest.approx(1.0)
     assert circuitsim.sensitivity(deck, "v(o)")["v(o)", "V1"] == pytest.approx(1.0)
