@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from circuitsim.analysis.solve import solve
-from circuitsim.analysis.sweep import sweep
-from circuitsim.analysis.sweep_result import Sweep
+from circuitsim.analysis.sweep import Sweep, sweep
 from circuitsim.arguments import NAMES, checked, instance
 from circuitsim.errors import CircuitError, ResultWarning
 from circuitsim.formats.result import Result

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.analysis.probes import Formula, Probe, parse_probes
-from circuitsim.analysis.sweep import sweep
-from circuitsim.analysis.sweep_result import Sweep
+from circuitsim.analysis.sweep import Sweep, sweep
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import Problem, UsageError

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.sweep_axes import Axis, Combinations, Sort, moving_at
-from circuitsim.analysis.sweep_result import Failure, Sweep
+from circuitsim.analysis.sweep import Axis, Combinations, Failure, Sort, Sweep, moving_at
 from circuitsim.errors import CircuitError, Problem, UsageError
 from circuitsim.formats.table import Table
 from circuitsim.measurements import EventError, MeasurementError, OverSweep, measure_all, not_measured

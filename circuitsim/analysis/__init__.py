@@ -3,7 +3,6 @@
 from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.operating_point import OperatingPoint, Status
 from circuitsim.analysis.solve import prepared, solve
-from circuitsim.analysis.sweep import sweep
-from circuitsim.analysis.sweep_result import Sweep
+from circuitsim.analysis.sweep import Sweep, sweep
 
 __all__ = ["OperatingPoint", "Prepared", "Status", "Sweep", "prepared", "solve", "sweep"]

@@ -19,8 +19,7 @@ import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solve import prepared
-from circuitsim.analysis.sweep import sweep
-from circuitsim.analysis.sweep_result import Sweep
+from circuitsim.analysis.sweep import Sweep, sweep
 from circuitsim.arguments import NAMES
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit

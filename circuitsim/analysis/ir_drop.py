@@ -18,9 +18,8 @@ from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import TopologyError
-from circuitsim.formats.columns import quantity
 from circuitsim.formats.result import Result
-from circuitsim.formats.table import Table
+from circuitsim.formats.table import Table, quantity
 from circuitsim.program.components import component_labels
 
 if TYPE_CHECKING:

@@ -31,10 +31,9 @@ from circuitsim.errors import (
     UsageError,
 )
 from circuitsim.formats import rich
-from circuitsim.formats.columns import quantity
 from circuitsim.formats.result import Result, verdict
 from circuitsim.formats.rich import Picture
-from circuitsim.formats.table import Table
+from circuitsim.formats.table import Table, quantity
 from circuitsim.models import Region
 
 if TYPE_CHECKING:

@@ -1,4 +1,5 @@
-"""Operating points over ranges of element values and parameters: one prepared structure, results as columns.
+"""Operating points over ranges of element values, device parameters, a deck's parameters and temperature, and time: one
+prepared structure, results as columns.
 
 Its rows are solved in blocks, by any process. Where there may be several operating points a sweep follows one branch.
 """
@@ -6,31 +7,368 @@ Its rows are solved in blocks, by any process. Where there may be several operat
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.operating_point import OperatingPoint, Status, cause_of, status_of, warning_to_dict
 from circuitsim.analysis.probes import Formula, Probe, Reader, all_probes, parse_probes
 from circuitsim.analysis.solve import prepared_switched
-from circuitsim.analysis.sweep_axes import Axis, Combinations, Sort, elaborated, values_at
-from circuitsim.analysis.sweep_result import Failure, Sweep, ends_before
-from circuitsim.arguments import QUANTITIES, anything, table
+from circuitsim.arguments import QUANTITIES, anything, numbers, real, table
 from circuitsim.certificate import TOLERANCE
-from circuitsim.circuit import Circuit
+from circuitsim.circuit import ELEMENTS, Circuit
+from circuitsim.circuit.parameters import parameter
 from circuitsim.circuit.source import analysis, circuit_of
-from circuitsim.errors import ConvergenceError, Location, NoSteadyStateError, Problem, UsageError
-from circuitsim.netlist.deck import OVER_TIME, STEADY, TIME, Deck, Vary, columns_of, memory, ranges_of, warn_of_time
+from circuitsim.circuit.table import checked_value
+from circuitsim.errors import (
+    CircuitError,
+    ConvergenceError,
+    Location,
+    NoSteadyStateError,
+    Problem,
+    UsageError,
+    look_up,
+    similar,
+    some,
+)
+from circuitsim.formats.result import Result
+from circuitsim.formats.table import Table
+from circuitsim.netlist.deck import (
+    OVER_TIME,
+    PARAMETER,
+    STEADY,
+    TEMPERATURE,
+    TIME,
+    Deck,
+    OutputTimes,
+    Vary,
+    columns_of,
+    memory,
+    ranges_of,
+    warn_of_time,
+)
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from circuitsim.analysis.solve import Ready
     from circuitsim.netlist.functional import FollowingSources
+    from circuitsim.netlist.waveform import Grid
+
+
+class Failure(NamedTuple):
+    """A point without an operating point: its row, and the error."""
+
+    row: int
+    error: CircuitError
+
+    @property
+    def status(self) -> Status:
+        """``INFEASIBLE``, ``UNBOUNDED`` or ``NOT_CONVERGED``."""
+        return status_of(self.error)
+
+
+def ends_before(values: Mapping[str, float]) -> str:
+    """How the warning of a jump to the point at these values begins."""
+    at = ", ".join(f"{name} = {value:g}" for name, value in values.items())
+    return f"the branch of operating points ends before {at}"
+
+
+@dataclass(eq=False, repr=False)
+class Sweep(Result):
+    """The rows of a sweep as columns.
+
+    Attributes
+    ----------
+    title : str
+        Title of the circuit.
+    axes : dict of str to (n_rows,) float array
+        The varied values, Ω, V, A or the parameter's unit; the first runs fastest.
+    columns : dict of str to (n_rows,) float array
+        ``v(node)`` in V, ``i(element)`` in A, ``p(element)`` in W; nan in rows without an operating point.
+    units : dict of str to str
+        Unit of each axis (empty for parameters) and column.
+    failures : sequence of Failure
+    warnings : sequence of Problem
+        Warnings about the operating points, each once.
+    shape : tuple of int
+        Number of values of each axis, in the order of ``axes``.
+    measured : Sweep or None
+        Measurements over the first axis, a row for all values of the others, if `circuitsim.run` makes them.
+    """
+
+    PICTURE = "plot_sweep"
+
+    title: str
+    axes: dict[str, np.ndarray]
+    columns: dict[str, np.ndarray]
+    units: dict[str, str]
+    failures: Sequence[Failure]
+    warnings: Sequence[Problem]
+    shape: tuple[int, ...]
+    measured: Sweep | None = None
+
+    @cached_property
+    def status(self) -> tuple[Status, ...]:
+        """The status of each row."""
+        failed = {failure.row: failure.status for failure in self.failures}
+        return tuple(failed.get(row, Status.SOLVED) for row in range(len(self)))
+
+    def __len__(self) -> int:
+        return math.prod(self.shape)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """A column (or an axis) by name; case does not matter.
+
+        Raises
+        ------
+        UsageError
+            No such column.
+        """
+        return look_up(name, self.axes | self.columns, "sweep")
+
+    def grid(self, name: str) -> np.ndarray:
+        """A column as an array with one axis for each swept name, in the order of ``axes``."""
+        return self[name].reshape(self.shape[::-1]).transpose()
+
+    def _jumps(self) -> np.ndarray:
+        """The rows to which the operating point jumps, where the branch before them ends (n_rows,)."""
+        found = np.zeros(len(self), dtype=bool)
+        said = {warning.message.partition(":")[0] for warning in self.warnings if warning.kind == "jump"}
+        for row in range(len(self)) if said else ():
+            found[row] = ends_before({name: values[row] for name, values in self.axes.items()}) in said
+        return found
+
+    def rows(self) -> Iterator[list[Any]]:
+        """Axes, status and columns of each row."""
+        return map(list, self.tables()["points"].rows())
+
+    @property
+    def header(self) -> list[str]:
+        """Names of what `rows` yields."""
+        return [*self.axes, "status", *self.columns]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The sweep as plain values: the JSON object of ``circuitsim sweep --format json`` (None where unsolved,
+        or where a measurement failed)."""
+        return {
+            "schema": 2,
+            "title": self.title,
+            "axes": {name: values.tolist() for name, values in self.axes.items()},
+            "status": [status.value for status in self.status],
+            "columns": {
+                name: [None if math.isnan(value) else value for value in values.tolist()]
+                for name, values in self.columns.items()
+            },
+            "failures": [
+                {"row": f.row, "status": f.status.value, "message": str(f.error), "cause": cause_of(f.error)}
+                for f in self.failures
+            ],
+            "warnings": [warning_to_dict(warning) for warning in self.warnings],
+        }
+
+    def tables(self) -> dict[str, Table]:
+        """``points``: the axes, ``status``, and the columns (nan where unsolved); and ``measurements``, if any."""
+        status = [status.value for status in self.status]
+        units = tuple(self.units.get(name, "") for name in self.header)
+        points = Table(tuple(self.header), units, (*self.axes.values(), status, *self.columns.values()))
+        return {"points": points} | (
+            {} if self.measured is None else {"measurements": self.measured.tables()["points"]}
+        )
+
+    def _picture(self) -> str:
+        return super()._picture() if self.columns and self.shape[0] > 1 else ""
+
+    def _heading(self) -> tuple[str, str]:
+        over = " × ".join(f"{name} ({n})" for name, n in zip(self.axes, self.shape))
+        failed = f", {len(self.failures)} without an operating point" if self.failures else ""
+        return self.title, f"{over}, {len(self)} points, {len(self.columns)} columns{failed}"
+
+    def _proof(self) -> str:
+        return "certified: every point whose status is solved"
+
+
+class Sort(Enum):
+    """What an axis varies: a circuit value, something that requires re-elaboration of the deck, or time."""
+
+    VALUE = "value"
+    PARAMETER = "parameter"
+    TEMPERATURE = "temperature"
+    TIME = "time"
+
+
+class Axis(NamedTuple):
+    """One varied name: heading, name, unit, kind, values; the grid of a time axis."""
+
+    label: str
+    name: str
+    unit: str
+    sort: Sort
+    values: np.ndarray
+    grid: Grid | None = None
+
+
+class Combinations(NamedTuple):
+    """All combinations of varied values: groups of axes that vary together, the first fastest."""
+
+    groups: list[list[Axis]]
+
+    @classmethod
+    def of(cls, vary: Mapping[str | tuple[str, ...], Sequence[Any]], source: Circuit | Deck) -> Combinations:
+        """From names and values, as in `circuitsim.sweep`."""
+        found = cls([group(names, values, source) for names, values in vary.items()])
+        labels = [axis.label for axis in found.axes]
+        twice = [label for k, label in enumerate(labels) if label in labels[:k]]
+        if twice:
+            raise UsageError(f"{twice[0]} is varied twice")
+        if not labels:
+            raise UsageError("a sweep needs at least one name to vary")
+        return found
+
+    @property
+    def axes(self) -> list[Axis]:
+        """All axes."""
+        return [axis for group in self.groups for axis in group]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of values of each group."""
+        return tuple(len(group[0].values) for group in self.groups)
+
+    @property
+    def points(self) -> int:
+        """Number of combinations."""
+        return math.prod(self.shape)
+
+    def varied(self) -> np.ndarray:
+        """The values (axes, points)."""
+        grids = np.meshgrid(*(np.arange(n) for n in reversed(self.shape)), indexing="ij")
+        rows = [grid.ravel() for grid in reversed(grids)]
+        return np.array([axis.values[rows[k]] for k, group in enumerate(self.groups) for axis in group])
+
+
+def group(names: str | tuple[str, ...], values: Sequence[Any], source: Circuit | Deck) -> list[Axis]:
+    """Axes that vary together: one name, or several with rows of values."""
+    if isinstance(names, str):
+        return [_axis(names, values, source)]
+    if any(len(row) != len(names) for row in values) or not names:
+        raise UsageError(f"a table of {len(names)} names needs rows of {len(names)} values")
+    return [_axis(name, [row[k] for row in values], source) for k, name in enumerate(names)]
+
+
+def _axis(name: str, values: Sequence[float], source: Circuit | Deck) -> Axis:
+    """The values of one name, checked in advance."""
+    circuit, known = source, source.parameters if isinstance(source, Deck) else {}
+    bare = name.removeprefix(PARAMETER)
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise UsageError(f"{name}: what varies takes several values, for instance [0, 5, 10], not {values!r}")
+    column = numbers(real)(name, values)
+    found = parameter(circuit, bare) if bare == name else None
+    if bare == name and bare in circuit:
+        index = circuit.element_index(name)
+        code = int(circuit.arrays().kind[index])
+        if not ELEMENTS[code].parameter:
+            own = ", ".join(f"{circuit.names[index]}.{row.name}" for row in ELEMENTS[code].parameters)
+            hint = f"; what can vary is {own}" if own else ""
+            raise UsageError(f"{circuit.names[index]} is {_an(ELEMENTS[code].name)}: it has no value to vary{hint}")
+        for value in column.tolist():
+            checked_value(code, circuit.names[index], value)
+    elif found is not None and found.plain:
+        for value in column.tolist():
+            circuit.with_values({found.name: value})
+    if found is not None and found.plain:
+        return Axis(found.name, found.name, found.unit, Sort.VALUE, column)
+    parameters = {key.lower(): key for key in known}
+    if bare.lower() in parameters:
+        own = parameters[bare.lower()]
+        return Axis(PARAMETER + own if own in circuit else own, own, "", Sort.PARAMETER, column)
+    if ":" in bare and isinstance(source, Deck) and source.has_parameter(bare):
+        return Axis(bare, bare, "", Sort.PARAMETER, column)
+    if name.lower() == TEMPERATURE and isinstance(source, Deck):
+        return Axis(TEMPERATURE, TEMPERATURE, "°C", Sort.TEMPERATURE, column)
+    if name.lower() == TIME and isinstance(source, Deck):
+        return Axis(TIME, TIME, "s", Sort.TIME, column, _grid(values, column))
+    raise UsageError(_unknown(bare, [*circuit.names[:5000], *known]))
+
+
+def _grid(values: Sequence[float], column: np.ndarray) -> Grid:
+    """Step and stop time, the defaults of time functions."""
+    from circuitsim.netlist.waveform import Grid
+
+    if isinstance(values, OutputTimes):
+        return values.grid
+    if column.size and column.min() < 0:
+        raise UsageError("the time must not be negative")
+    last = float(column.max()) if column.size else 0.0
+    return Grid(last / max(column.size - 1, 1), last)
+
+
+def _an(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+def _unknown(name: str, names: Sequence[str]) -> str:
+    hint = similar(name.lower(), map(str.lower, names), f"there are {some(names)}") if names else ""
+    what = f"nothing that can vary is called {name!r}: no element, no parameter of the deck"
+    return f"{what}; {hint}" if hint else what
+
+
+def elaborated(
+    source: Circuit | Deck, axes: Sequence[Axis], setting: Sequence[float], varied: Sequence[str] = ()
+) -> tuple[Circuit, FollowingSources | None]:
+    """The circuit of a deck with these parameters and this temperature where the elements ``varied`` vary, and the
+    sources that depend on others."""
+    if not isinstance(source, Deck):
+        return source, None
+    stated = of_deck(axes, setting)
+    circuit, following = source.with_sources(*stated, False)
+    return source.unfrozen(following, varied, *stated, False) or (circuit, following)
+
+
+def of_deck(axes: Sequence[Axis], setting: Sequence[float]) -> tuple[dict[str, float], float | None]:
+    """The deck's parameters and its temperature, °C (None: its own), among varied values."""
+    chosen = list(zip(axes, setting))
+    temperature = next((value for axis, value in chosen if axis.sort is Sort.TEMPERATURE), None)
+    return {axis.name: value for axis, value in chosen if axis.sort is Sort.PARAMETER}, temperature
+
+
+def moving_at(
+    deck: Deck, axes: Sequence[Axis], setting: Sequence[float], all_vary: bool = False
+) -> tuple[Circuit, FollowingSources]:
+    """The circuit of a deck at these values where sources vary over time (``all_vary``: all elements, as at
+    frequencies), and the sources that depend on others."""
+    stated = of_deck(axes, setting)
+    circuit, following = deck.with_sources(*stated)
+    given = {axis.name: value for axis, value in zip(axes, setting) if axis.sort is Sort.VALUE}
+    moving = [*given, *(circuit.names[k] for k in (*following.waves, *following.formulas))]
+    circuit, following = deck.unfrozen(following.over_time(), None if all_vary else moving, *stated) or (
+        circuit,
+        following,
+    )
+    circuit = circuit.with_values(following.of_cards(given))
+    return circuit, following.of(circuit)
+
+
+def values_at(axes: Sequence[Axis], values: Sequence[float], following: FollowingSources | None) -> dict[str, float]:
+    """The element values of one row, including those of sources that depend on time or on other sources."""
+    given = {axis.name: value for axis, value in zip(axes, values) if axis.sort is Sort.VALUE}
+    if following is None:
+        return given
+    given = following.of_cards(given)
+    if not following:
+        return given
+    for axis, value in zip(axes, values):
+        if axis.sort is Sort.TIME and axis.grid is not None:
+            return given | following.values(given, value, axis.grid)
+    return given | following.values(given)
+
 
 OWN = ("several", "jump")
 """Kinds of warnings issued once for a whole sweep, or with the values of their point."""

@@ -36,7 +36,7 @@ from circuitsim.bench.families import FAMILIES, make
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
 from circuitsim.errors import CircuitError, UsageError
-from circuitsim.formats import columns
+from circuitsim.formats import table
 from circuitsim.kernels import compile_at_once
 from circuitsim.plotting.charts import Line, plot_lines
 
@@ -68,7 +68,7 @@ def markdown(rows: list[dict[str, Any]], settings: str) -> str:
 
     ordered = sorted(rows, key=lambda row: (*case(row), row["competitor"] != OURS))
     lines = ["# circuitsim beside other solvers", "", machine(), settings, ""]
-    lines += columns.markdown([_compared(*group) for _, group in itertools.groupby(ordered, case)])
+    lines += table.markdown([_compared(*group) for _, group in itertools.groupby(ordered, case)])
     failed = [row for row in rows if "failure" in row]
     lines += ["", NOTES, "", "Failures, never turned into a ratio:" if failed else "No failures.", ""]
     lines += [f"- {row['family']} {row['unknowns']:,}, {row['competitor']}: {row['failure']}" for row in failed]

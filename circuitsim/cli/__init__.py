@@ -13,9 +13,8 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from circuitsim._version import __version__
-from circuitsim.cli.common import choose_format, report
+from circuitsim.cli.common import ErrorsOnly, choose_format, colour_asked, escaping_streams, report
 from circuitsim.cli.options import Command, add_options, below, meant, moved
-from circuitsim.cli.streams import ErrorsOnly, colour_asked, escaping_streams
 from circuitsim.errors import CircuitError, DeckWarning, NetlistError, ResultWarning, UsageError
 
 # Command → (its module, its line in the help). The module has a `Command` named run_COMMAND.
@@ -26,14 +25,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "graph": ("circuitsim.cli.circuits", "a drawing of the circuit with its voltages and currents"),
     "report": ("circuitsim.cli.circuits", "one HTML file about a deck or a training run, for a browser"),
     "convert": ("circuitsim.cli.circuits", "a flat SPICE deck: sub-circuits and parameters expanded"),
-    "sweep": ("circuitsim.cli.ranges", "DC sweeps: .dc, .step or --vary"),
-    "sensitivity": ("circuitsim.cli.values", "derivatives by every value (.sens), transfer functions (.tf)"),
-    "curve": ("circuitsim.cli.values", "I–V curve of a device or between two nodes"),
-    "montecarlo": ("circuitsim.cli.values", "statistics and yield over tolerances"),
-    "worst-case": ("circuitsim.cli.values", "proven extremes over tolerances"),
-    "optimise": ("circuitsim.cli.values", "element values for targets, rounded to preferred values"),
-    "tran": ("circuitsim.cli.ranges", "transient analysis, or the periodic steady state"),
-    "ac": ("circuitsim.cli.ranges", "AC analysis, and poles"),
+    "sweep": ("circuitsim.cli.analyses", "DC sweeps: .dc, .step or --vary"),
+    "sensitivity": ("circuitsim.cli.analyses", "derivatives by every value (.sens), transfer functions (.tf)"),
+    "curve": ("circuitsim.cli.analyses", "I–V curve of a device or between two nodes"),
+    "montecarlo": ("circuitsim.cli.analyses", "statistics and yield over tolerances"),
+    "worst-case": ("circuitsim.cli.analyses", "proven extremes over tolerances"),
+    "optimise": ("circuitsim.cli.analyses", "element values for targets, rounded to preferred values"),
+    "tran": ("circuitsim.cli.analyses", "transient analysis, or the periodic steady state"),
+    "ac": ("circuitsim.cli.analyses", "AC analysis, and poles"),
     "examples": ("circuitsim.cli.examples", "the bundled decks: list, show, copy"),
     "bench": ("circuitsim.cli.bench", "circuitsim beside other solvers, at equal verified error"),
     "train": ("circuitsim.cli.train", "train a deck or a model"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from circuitsim.cli.options import add_options, add_stated, check_values, command, options_in
 from circuitsim.errors import UsageError
-from circuitsim.formats.strict_json import dumps
+from circuitsim.formats.table import dumps
 
 OPTIONS = options_in("""
 suite NAME = small  small or full

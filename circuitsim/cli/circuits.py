@@ -33,8 +33,7 @@ from circuitsim.errors import CircuitError, NetlistError, NoSteadyStateError, Pr
 from circuitsim.formats import operating_point as forms
 from circuitsim.formats.operating_point import certificate_table
 from circuitsim.formats.result import Result
-from circuitsim.formats.strict_json import dumps
-from circuitsim.formats.table import Table
+from circuitsim.formats.table import Table, dumps
 from circuitsim.netlist import load
 from circuitsim.netlist.deck import (
     OVER_TIME,
@@ -470,7 +469,7 @@ def _of_deck(args: argparse.Namespace, deck: Deck) -> tuple[str, int]:
 def _analyses(deck: Deck, tolerance: float) -> list[str]:
     """The analyses requested by the deck in addition to its operating point, in order."""
     from circuitsim.analyses import run
-    from circuitsim.analysis.sweep_axes import Combinations
+    from circuitsim.analysis.sweep import Combinations
 
     body, left = [], ["op"]
     found: Mapping[str, Any]
@@ -494,7 +493,7 @@ def _analyses(deck: Deck, tolerance: float) -> list[str]:
 
 def _pictured(deck: Deck, name: str, found: Result) -> str:
     """An analysis, with the columns of the deck's output cards in the picture of waveforms and responses."""
-    from circuitsim.cli.ranges import amplitudes
+    from circuitsim.cli.analyses import amplitudes
 
     heading, kinds = COMMANDS[name][1], {"tran": OVER_TIME, "ac": ("ac",)}
     if name not in kinds or steps_of(deck):

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from circuitsim.cli.options import Command
-from circuitsim.formats.columns import table
+from circuitsim.formats.table import table
 
 
 def _list(args: argparse.Namespace) -> int:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from circuitsim.formats.columns import Cell, csv, quantity, scale_of, shown, table
-from circuitsim.formats.rawfile import rawfile
-from circuitsim.formats.table import Table
+from circuitsim.formats.table import Cell, Table, csv, quantity, rawfile, scale_of, shown, table
 
 SMALLEST_SHARE = 1e-24
 """Of the largest voltage, current or power: what the table shows as 0. One column has parts of unlike scales (a

@@ -36,9 +36,8 @@ from circuitsim.circuit.source import analysis
 from circuitsim.controlled.equations import parts, references
 from circuitsim.engine.tree import spanning_forest
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, UsageError, look_up
-from circuitsim.formats.columns import quantity
 from circuitsim.formats.result import Result
-from circuitsim.formats.table import OWN, Table
+from circuitsim.formats.table import OWN, Table, quantity
 from circuitsim.netlist.deck import Deck, outputs_of, transfers_of
 from circuitsim.small_signal.equations import (
     SmallSignalEquations,

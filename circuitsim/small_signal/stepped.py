@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from circuitsim.analysis.probes import all_probes, parse_probes
-from circuitsim.analysis.sweep_axes import moving_at
-from circuitsim.analysis.sweep_result import Sweep
+from circuitsim.analysis.sweep import Sweep, moving_at
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table

@@ -8,8 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.analysis.probes import Formula, Probe, all_probes, parse_probes
-from circuitsim.analysis.sweep_axes import Axis, Combinations, Sort, moving_at
-from circuitsim.analysis.sweep_result import Sweep
+from circuitsim.analysis.sweep import Axis, Combinations, Sort, Sweep, moving_at
 from circuitsim.certificate import TOLERANCE
 from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.formats.result import Result

@@ -16,9 +16,8 @@ from circuitsim.cli.models import OWN, Options, family_options, optimizer_of, ow
 from circuitsim.cli.options import READING
 from circuitsim.datasets.samples import Samples, held_out, is_over_time, read_samples, split
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
-from circuitsim.formats.columns import table
-from circuitsim.formats.strict_json import dumps as json_text
-from circuitsim.formats.table import Table
+from circuitsim.formats.table import Table, table
+from circuitsim.formats.table import dumps as json_text
 from circuitsim.learning import CrossEntropy, Estimate, GradientProblem, Learner, Loss, Rule, SquaredError
 from circuitsim.learning.estimate import NUDGES
 from circuitsim.learning.rules import rule_named
