@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from circuitsim._version import __version__
-from circuitsim.cli.common import ErrorsOnly, choose_format, colour_asked, escaping_streams, report
+from circuitsim.cli.common import ErrorsOnly, choose_format, colour_asked, escaping_streams, report, say
 from circuitsim.cli.options import Command, add_options, below, meant, moved
 from circuitsim.errors import CircuitError, DeckWarning, NetlistError, ResultWarning, UsageError
 
@@ -201,10 +201,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             except Exception as error:
                 if "--debug" in words:
                     raise
-                print(f"error: internal: {type(error).__name__}: {error} (--debug shows where)", file=sys.stderr)
+                say(f"error: internal: {type(error).__name__}: {error} (--debug shows where)")
                 return 1
         except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
+            say("interrupted")
             return 130
 
 
@@ -225,7 +225,7 @@ def _run(words: list[str]) -> int:
         _complain(error)
         code = 2
     except MemoryError as error:
-        print(f"error: not enough memory{f': {error}' if str(error) else ''}; ask for less at a time", file=sys.stderr)
+        say(f"error: not enough memory{f': {error}' if str(error) else ''}; ask for less at a time")
         code = 2
     return _flushed(code)
 
@@ -255,7 +255,7 @@ def _carried_out(args: argparse.Namespace) -> int:
         warnings.showwarning = shown
         code = int(args.run(args))
     if args.verbose:
-        print(f"time {time.monotonic() - begun:.2f} s{_memory()}", file=sys.stderr)
+        say(f"time {time.monotonic() - begun:.2f} s{_memory()}")
     return code
 
 
@@ -295,11 +295,11 @@ def _complain(error: CircuitError | OSError) -> None:
     """Print an error; for a deck one line per problem, at most `NetlistError.SHOWN`."""
     if isinstance(error, OSError):
         place = f" ({error.filename})" if error.filename else ""
-        print(f"error: {error.strerror or error}{place}", file=sys.stderr)
+        say(f"error: {error.strerror or error}{place}")
         return
     problems = error.problems if isinstance(error, NetlistError) else (error,)
     for problem in problems[: NetlistError.SHOWN]:
-        print(f"error: {problem}", file=sys.stderr)
+        say(f"error: {problem}")
     if len(problems) > NetlistError.SHOWN:
         more = len(problems) - NetlistError.SHOWN
-        print(f"error: … and {more} more (circuitsim check lists them all)", file=sys.stderr)
+        say(f"error: … and {more} more (circuitsim check lists them all)")

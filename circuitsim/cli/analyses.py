@@ -7,7 +7,6 @@ from __future__ import annotations
 import argparse
 import math
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -36,6 +35,7 @@ from circuitsim.cli.common import (
     read,
     report,
     save,
+    say,
     working,
 )
 from circuitsim.cli.options import command, ranged
@@ -99,7 +99,7 @@ def show(
     present(found, args, shown, more, **settings)
     for place, own in said.items() if values and not args.measure and args.format in ("csv", "raw") else ():
         words = ("failed" if value is None or value != value else f"{value:g}" for value in own.values())
-        print(f"measured{place}: {', '.join(map('{} = {}'.format, own, words))}", file=sys.stderr)
+        say(f"measured{place}: {', '.join(map('{} = {}'.format, own, words))}")
 
 
 def _measured(deck: Deck, found: Any, own: Sequence[str], asked: Sequence[str] = ()) -> Any:
@@ -133,7 +133,7 @@ def _place(runs: Sweep, row: int) -> str:
 def note_steps(deck: Deck, analysis: str) -> None:
     """Note that an analysis of one circuit ignores ``.step``."""
     if steps_of(deck):
-        print(f"note: {analysis} uses the values on the cards; .step and .temp are ignored", file=sys.stderr)
+        say(f"note: {analysis} uses the values on the cards; .step and .temp are ignored")
 
 
 @command(
@@ -174,7 +174,7 @@ def run_sweep(args: argparse.Namespace) -> int:
     if not vary and TIME not in asked and alone():
         for card in deck.of_kind(Transient):
             where = f".tran (line {card.location.line})"
-            print(f"note: {where} is not run beside .dc; --vary time=… runs it", file=sys.stderr)
+            say(f"note: {where} is not run beside .dc; --vary time=… runs it")
     columns = args.columns or printed(deck, OVER_TIME if TIME in asked else STEADY)
     with working("sweep", args) as how:
         found = called(sweep, args, deck, **how | {"vary": asked, "columns": columns})
@@ -254,7 +254,7 @@ def run_tran(args: argparse.Namespace) -> int:
     if vary and args.fourier:
         raise UsageError("--fourier is for one run: leave out --vary and .step")
     if vary and deck.of_kind(FourierCard):
-        print("note: .four is for one run; it is ignored for several", file=sys.stderr)
+        say("note: .four is for one run; it is ignored for several")
     if vary:
         return run_all(args, deck, vary, columns)
     parse_probes(columns, deck.operating_circuit)
@@ -278,7 +278,7 @@ def run_tran(args: argparse.Namespace) -> int:
     except CircuitError as error:
         if isinstance(partial := error.partial_result, TransientResult):
             show_run(args, deck, columns, partial, _measured(deck, partial, [*texts, *args.measure]))
-            print(f"stopped at {partial.stop:g} s by an error; results so far", file=sys.stderr)
+            say(f"stopped at {partial.stop:g} s by an error; results so far")
         raise
     if ended:
         values, harmonics = _measured(deck, found, [*texts, *args.measure]), []
@@ -286,10 +286,10 @@ def run_tran(args: argparse.Namespace) -> int:
         values = _measured(deck, found, texts, args.measure)
     show_run(args, deck, columns, found, values, harmonics)
     if found.reason:
-        print(f"note: implicit method: {found.reason}", file=sys.stderr)
+        say(f"note: implicit method: {found.reason}")
     report(found.warnings, args.verbose)
     if ended:
-        print(f"interrupted at {found.stop:g} s; results so far", file=sys.stderr)
+        say(f"interrupted at {found.stop:g} s; results so far")
     return INTERRUPTED if ended else 0
 
 
@@ -327,10 +327,9 @@ def show_run(
 
     show(found, args, shown, values, more, figure=figure, plot="Transient Analysis")
     for own in spectra:
-        print(
+        say(
             f"{own.quantity} at {own.frequency:g} Hz: mean {own.mean:g}, first harmonic {own.amplitude[0]:g}, total "
-            f"harmonic distortion {100.0 * own.distortion:.4g} %",
-            file=sys.stderr,
+            f"harmonic distortion {100.0 * own.distortion:.4g} %"
         )
 
 
@@ -356,7 +355,7 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str | Non
         raw: dict[str, Any] = {} if args.measure else {"raw": partial(_plots, found.waves, found.measured)}
         show(found.waves, args, {"waveforms": found.waves}, found.measured, **raw)
     if interrupt.asked:
-        print(f"interrupted after {len(found.measured)} runs; results so far", file=sys.stderr)
+        say(f"interrupted after {len(found.measured)} runs; results so far")
     check_runs(found.measured, "runs ended with an error")
     return INTERRUPTED if interrupt.asked else 0
 
@@ -480,10 +479,9 @@ def amplitudes(words: str) -> str:
 
 def _warn(kinks: Sequence[str]) -> None:
     if kinks:
-        print(
+        say(
             f"warning: {', '.join(kinks)} {'is' if len(kinks) == 1 else 'are'} degenerate at the operating point "
-            "(no current, no voltage): the result holds for one of two states",
-            file=sys.stderr,
+            "(no current, no voltage): the result holds for one of two states"
         )
 
 
@@ -546,7 +544,7 @@ def run_sensitivity(args: argparse.Namespace) -> int:
         tables.append(found.tables(args.top)["derivatives"])
         rows = [*tables[-1].rows(), *rows]
     if any(kink for *_, kink in rows):
-        print("note: a diode has neither current nor voltage: the one-sided derivatives differ", file=sys.stderr)
+        say("note: a diode has neither current nor voltage: the one-sided derivatives differ")
     content["transfer"] = [t.to_dict() for t in transfers]
     present(
         found or transfers[0],
@@ -714,7 +712,7 @@ def run_optimise(args: argparse.Namespace) -> int:
     ends = found.bounds
     bound = [name for name, value in found.values.items() if any(isclose(value, x, rel_tol=1e-6) for x in ends[name])]
     if bound:
-        print(f"note: at a bound: {', '.join(bound)} (--adjust NAMES=LOW:HIGH sets others)", file=sys.stderr)
+        say(f"note: at a bound: {', '.join(bound)} (--adjust NAMES=LOW:HIGH sets others)")
     return 0
 
 

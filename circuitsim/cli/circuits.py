@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from circuitsim.cli.common import (
     roles_of,
     run_together,
     save,
+    say,
     severity,
 )
 from circuitsim.cli.options import command
@@ -168,14 +168,14 @@ def run_solve(args: argparse.Namespace) -> int:
     try:
         printed(deck, ("op",))
     except UsageError as error:
-        print(f"warning: {error}", file=sys.stderr)
+        say(f"warning: {error}")
     left = [f".{card}" for card in deck.cards() if card in LEFT_OUT]
     if left and alone():
-        print(f"note: only the operating point is solved; circuitsim run also does {', '.join(left)}", file=sys.stderr)
+        say(f"note: only the operating point is solved; circuitsim run also does {', '.join(left)}")
     if args.explain:
         from circuitsim.analysis.solve import explain
 
-        print("\n".join([*explain(point), *certificate_table(point.to_dict())]), file=sys.stderr)
+        say("\n".join([*explain(point), *certificate_table(point.to_dict())]))
     if args.drops:
         from circuitsim.analysis.ir_drop import ir_drop
 
@@ -459,7 +459,7 @@ def _of_deck(args: argparse.Namespace, deck: Deck) -> tuple[str, int]:
     except NoSteadyStateError as error:
         body.append(parts.failure(deck.operating_circuit, str(error), error.elements))
         code = error.exit_code
-        print(f"error: {error}", file=sys.stderr)
+        say(f"error: {error}")
     if code == 0:
         body = [*_analyses(deck, args.tolerance), *body]
     report(problems, args.verbose)

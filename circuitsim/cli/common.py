@@ -314,6 +314,11 @@ def deliver(content: str | bytes, path: str | None) -> None:
             print(f"written to {path}")
 
 
+def say(text: str) -> None:
+    """Print a message for people, on standard error."""
+    print(text, file=sys.stderr)
+
+
 class Together(NamedTuple):
     """A deck whose analyses are run one after another, and the messages printed."""
 
@@ -602,14 +607,14 @@ def report(problems: Iterable[Problem], verbose: bool = False) -> None:
     notes = [problem for problem in found if severity(problem) == "note" and not verbose]
     for problem in found:
         if problem not in notes:
-            print(f"{severity(problem)}: {problem}", file=sys.stderr)
+            say(f"{severity(problem)}: {problem}")
     lines = [f"line {note.location.line}: {note.message}" if note.location else note.message for note in notes]
     if len(lines) == 1:
-        print(f"note: {lines[0]}", file=sys.stderr)
+        say(f"note: {lines[0]}")
     elif lines:
         joined = "; ".join(lines)
         short = joined if len(joined) <= SAID else f"{joined[: SAID - 2]} …"
-        print(f"{len(lines)} notes (-v shows them): {short}", file=sys.stderr)
+        say(f"{len(lines)} notes (-v shows them): {short}")
 
 
 def severity(problem: Problem) -> str:

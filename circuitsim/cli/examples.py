@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+from circuitsim.cli.common import say
 from circuitsim.cli.options import Command
 from circuitsim.formats.table import table
 
@@ -97,7 +98,7 @@ def _fetch(args: argparse.Namespace) -> int:
     """Fetch, and print a line per file."""
     from circuitsim.datasets.remote import fetch
 
-    folder = fetch(args.name, args.data_dir, args.mirror, lambda line: print(line, file=sys.stderr))
+    folder = fetch(args.name, args.data_dir, args.mirror, say)
     print(folder)
     return 0
 

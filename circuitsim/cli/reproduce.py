@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from circuitsim._files import atomic_write
+from circuitsim.cli.common import say
 from circuitsim.cli.models import RUN, SHARED, new_options
 from circuitsim.cli.options import Option, add_stated, check_values, command, options_in
 from circuitsim.cli.train import Task, train_all
@@ -224,7 +225,7 @@ out DIR  write {self.name}.md, .csv and .png here
         for k, ((key, seed), found) in enumerate(zip(points, train_all(tasks, args.workers, args.dask)), 1):
             interrupted = found.interrupted
             if found.rows:
-                print(f"{k} of {len(points)} runs done", file=sys.stderr)
+                say(f"{k} of {len(points)} runs done")
                 runs.append(Run(key, seed, found.dataset, found.rows, found.made))
         return runs, interrupted
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from circuitsim._files import atomic_write
 from circuitsim.cli import Parser
-from circuitsim.cli.common import INTERRUPTED, Interrupt, check_target, deliver, workers_of
+from circuitsim.cli.common import INTERRUPTED, Interrupt, check_target, deliver, say, workers_of
 from circuitsim.cli.models import (
     MODELS,
     RUN,
@@ -183,7 +183,7 @@ def _train(task: Task, pictures: bool, tensorboard: str | None) -> int:
         saved = "nothing saved (no --out)"
         if task.folder is not None:
             saved = f"saved in {task.folder}; continue with circuitsim train resume --out {task.folder}"
-        print(f"interrupted after {outcome.updates} updates: {saved}", file=sys.stderr)
+        say(f"interrupted after {outcome.updates} updates: {saved}")
         return INTERRUPTED
     # Written before anything is printed: nobody may read it to its end.
     files = _kept(task.folder, pictures, made, outcome.history, False)
@@ -191,7 +191,7 @@ def _train(task: Task, pictures: bool, tensorboard: str | None) -> int:
     for line in made.summary(outcome.history) if outcome.history.rows else nothing:
         print(line)
     if outcome.skipped:
-        print(f"note: {outcome.skipped} steps were skipped because their gradients were not certified", file=sys.stderr)
+        say(f"note: {outcome.skipped} steps were skipped because their gradients were not certified")
     if task.folder is not None:
         print(f"written to {task.folder}: {', '.join(files)}, history, checkpoint")
     outcome.require_steps()
@@ -223,7 +223,7 @@ def _finished(shown: set[str] | None, task: Task) -> Finished:
 
     def tell(line: str) -> None:
         if shown is not None and line not in shown:
-            print(line, file=sys.stderr)
+            say(line)
             shown.add(line)
 
     with Interrupt() as stopped:
@@ -253,7 +253,7 @@ def run_seeds(options: Options) -> int:
             check_recorded(directory, task.options)
     found: list[Finished] = []
     for finished in train_all(tasks, options.workers, options.dask):
-        print(f"seed {seeds[len(found)]} done ({len(found) + 1} of {len(seeds)})", file=sys.stderr)
+        say(f"seed {seeds[len(found)]} done ({len(found) + 1} of {len(seeds)})")
         found.append(finished)
     done = {str(seed): one.rows[-1] for seed, one in zip(seeds, found) if one.rows}
     if done:
@@ -270,7 +270,7 @@ def run_seeds(options: Options) -> int:
             print(f"written to {folder}: seeds.csv, a folder for each seed")
     if found[-1].interrupted:
         saved = "repeat the command to continue" if folder else "nothing saved (no --out)"
-        print(f"interrupted: {saved}", file=sys.stderr)
+        say(f"interrupted: {saved}")
         return INTERRUPTED
     return 0
 
@@ -506,7 +506,7 @@ def run_predict(args: argparse.Namespace) -> int:
         samples = model.read(args.data)
     except UsageError as error:
         samples, why = model.read(args.data, targets=False), error
-        print(f"note: no errors are computed: {why}", file=sys.stderr)
+        say(f"note: no errors are computed: {why}")
     outputs = model.outputs(samples.x)
     evaluation = {} if why else model.evaluate(samples, outputs)
     width = len(model.classes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from circuitsim._files import atomic_write
 from circuitsim.blocks.protocol import check_named
-from circuitsim.cli.common import elsewhere, read_with, report
+from circuitsim.cli.common import elsewhere, read_with, report, say
 from circuitsim.cli.models import OWN, Options, family_options, optimizer_of, own_options, plan_of, rule_of, schedule_of
 from circuitsim.cli.options import READING
 from circuitsim.datasets.samples import Samples, held_out, is_over_time, read_samples, split
@@ -473,17 +472,16 @@ def _estimates(
             continue
         if name == "implicit" and estimate.kinks is not None and estimate.kinks.changes.any():
             many, diodes = (estimate.kinks.changes > 0).sum(), estimate.kinks.changes.sum()
-            print(
+            say(
                 f"note: implicit is a one-sided derivative: {diodes} diodes of {many} samples are degenerate "
-                "(no current, no voltage)",
-                file=sys.stderr,
+                "(no current, no voltage)"
             )
         strengths = {own: getattr(estimator, own) for own in STRENGTH_NAMES if hasattr(estimator, own)}
         if estimate.beta is not None:
             strengths["beta"] = estimate.beta
         yield name, ", ".join(f"{own} {value:.3g}" for own, value in strengths.items()), estimate
     for why, names in without.items():
-        print(f"note: {', '.join(names)} {'is' if len(names) == 1 else 'are'} left out: {why}", file=sys.stderr)
+        say(f"note: {', '.join(names)} {'is' if len(names) == 1 else 'are'} left out: {why}")
 
 
 def _names(setting: Setting) -> list[str]:
