@@ -4,9 +4,9 @@ about the values of a circuit (``sensitivity``, ``montecarlo``, ``worst-case``, 
 
 from __future__ import annotations
 
-import argparse
 import math
 import re
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
 def show(
     found: Result,
-    args: argparse.Namespace,
+    args: Namespace,
     shown: Mapping[str, Table | Result],
     measured: Sweep | Mapping[str, float | None],
     more: Mapping[str, Any] = MappingProxyType({}),
@@ -162,7 +162,7 @@ examples:
   circuitsim sweep netlists/sweep-dead-zone.cir --format raw --output zone.raw
 """,
 )
-def run_sweep(args: argparse.Namespace) -> int:
+def run_sweep(args: Namespace) -> int:
     """Solve all points and print them as rows."""
     check_targets(args)
     vary, deck = args.vary, read(args)
@@ -192,7 +192,7 @@ def runs_over_time(deck: Deck) -> bool:
     return len(deck.of_kind(Transient)) == 1 and not deck.of_kind(DcSweep) and bool(memory(deck.operating_circuit))
 
 
-def _over_time(args: argparse.Namespace, deck: Deck) -> int:
+def _over_time(args: Namespace, deck: Deck) -> int:
     """The deck's ``.tran``, within its ``.step`` cards."""
     report([note for note in deck.notes if not elsewhere(note)], args.verbose)
     if args.solver != "auto" or args.checkpoint:
@@ -235,7 +235,7 @@ examples:
   circuitsim tran netlists/boost-converter.cir --steady --columns 'v(out) i(L1)' --plot steady.png
 """,
 )
-def run_tran(args: argparse.Namespace) -> int:
+def run_tran(args: Namespace) -> int:
     """Run the transient analysis, or find the periodic steady state, and print the waveforms."""
     from circuitsim.measurements import check_asked
     from circuitsim.time_domain import TransientResult, steady_state, transient
@@ -294,7 +294,7 @@ def run_tran(args: argparse.Namespace) -> int:
 
 
 def show_run(
-    args: argparse.Namespace,
+    args: Namespace,
     deck: Deck,
     columns: str,
     found: TransientResult,
@@ -333,7 +333,7 @@ def show_run(
         )
 
 
-def run_all(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str | None) -> int:
+def run_all(args: Namespace, deck: Deck, vary: Vary, columns: str | None) -> int:
     """Run transients of a deck at all combinations of varied values, and print the requested output: waveforms, changes
     of diodes, or measurements.
 
@@ -369,7 +369,7 @@ def _plots(waves: Sweep, runs: Sweep) -> str:
     return plots
 
 
-def check_steady(args: argparse.Namespace) -> None:
+def check_steady(args: Namespace) -> None:
     """Refuse options of a run together with ``--steady``, and those of ``--steady`` without it."""
     others = ("stop", "step", "vary", "method") if args.steady else ("period", "points")
     why = "a run from time 0; --steady takes --period and --points"
@@ -409,7 +409,7 @@ examples:
   circuitsim ac netlists/lowpass-butterworth.cir --poles
 """,
 )
-def run_ac(args: argparse.Namespace) -> int:
+def run_ac(args: Namespace) -> int:
     """Run the AC analysis and print the responses, or the poles."""
     from circuitsim.small_signal import ac
     from circuitsim.small_signal.frequency import phasor_columns, response_table
@@ -441,7 +441,7 @@ def run_ac(args: argparse.Namespace) -> int:
     return 0
 
 
-def _at_values(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str | None) -> int:
+def _at_values(args: Namespace, deck: Deck, vary: Vary, columns: str | None) -> int:
     """The responses at all combinations of varied values."""
     from circuitsim.analyses import refusing
     from circuitsim.small_signal import ac_sweep
@@ -458,7 +458,7 @@ def _at_values(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str | 
     return 0
 
 
-def _poles(args: argparse.Namespace, deck: Deck) -> int:
+def _poles(args: Namespace, deck: Deck) -> int:
     from circuitsim.small_signal import poles
 
     if args.plot:
@@ -485,7 +485,7 @@ def _warn(kinks: Sequence[str]) -> None:
         )
 
 
-def _frequencies(args: argparse.Namespace) -> np.ndarray | None:
+def _frequencies(args: Namespace) -> np.ndarray | None:
     """The frequencies of the options; None where the deck decides."""
     from circuitsim.small_signal.deck import DEFAULT, frequencies
 
@@ -522,7 +522,7 @@ examples:
   circuitsim sensitivity netlists/divider.cir --observe 'v(out)' --input V1 --plot bars.png
 """,
 )
-def run_sensitivity(args: argparse.Namespace) -> int:
+def run_sensitivity(args: Namespace) -> int:
     """Compute and print derivatives and transfer functions."""
     from circuitsim.small_signal.sensitivity import HEADER, sensitivity, transfer_function
 
@@ -578,7 +578,7 @@ tolerances: NAMES=AMOUNT[,normal|truncated|ends][,lot]; in decks tol=5%, DEV, LO
 """
 
 
-def read_observed(args: argparse.Namespace) -> Deck:
+def read_observed(args: Namespace) -> Deck:
     """The deck of a command that uses the tolerances that others ignore; its notes are reported."""
     return opened(args, lambda note: note.kind == "nominal", held=True)
 
@@ -611,7 +611,7 @@ examples:
   circuitsim montecarlo netlists/divider.cir --tol 'R*=5%,normal' --spec 'v(out)>1' --plot a.png
 """,
 )
-def run_montecarlo(args: argparse.Namespace) -> int:
+def run_montecarlo(args: Namespace) -> int:
     """Sample, solve and summarise."""
     from circuitsim.tolerance import montecarlo
 
@@ -663,7 +663,7 @@ examples:
   circuitsim worst-case netlists/divider.cir --tol 'R*=5%' --spec '1.9<v(out)<2.1' --plot ranges.png
 """,
 )
-def run_worst_case(args: argparse.Namespace) -> int:
+def run_worst_case(args: Namespace) -> int:
     """Search and print the extremes."""
     from circuitsim.tolerance import worst_case
 
@@ -696,7 +696,7 @@ examples:
   circuitsim optimise netlists/divider.cir --adjust R1=100:10k --target 'v(out)=2' --plot a.png
 """,
 )
-def run_optimise(args: argparse.Namespace) -> int:
+def run_optimise(args: Namespace) -> int:
     """Find and print the values."""
     from circuitsim.tolerance.design import optimise
 
@@ -739,7 +739,7 @@ examples:
   circuitsim curve netlists/limiter-two-sided.cir --between out 0 --without V1 --breakpoints
 """,
 )
-def run_curve(args: argparse.Namespace) -> int:
+def run_curve(args: Namespace) -> int:
     """Find the curve and print it."""
     from circuitsim.analysis.curve import curve, device_curve
     from circuitsim.analysis.solve import circuit_at_operating_point

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from circuitsim.cli.options import add_options, add_stated, check_values, command, options_in
@@ -21,7 +21,7 @@ max_unknowns N  leave larger circuits out
 """)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     """The options of the command."""
     add_stated(parser, OPTIONS)
     add_options(parser, "@format table json")
@@ -38,7 +38,7 @@ examples:
   circuitsim bench --suite full --against cvxpy,ngspice --limit 600 --out bench-full
 """,
 )
-def run_bench(args: argparse.Namespace) -> int:
+def run_bench(args: Namespace) -> int:
     """Measure what is missing, write report.md and times.png, print the report."""
     from circuitsim._files import atomic_write
     from circuitsim.bench import runner

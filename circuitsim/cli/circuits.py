@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import os
+from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
+from os.path import basename, exists, isdir, join, normpath, splitext
 from typing import TYPE_CHECKING, Any
 
 from circuitsim import report as parts
@@ -84,10 +85,10 @@ examples:
   circuitsim run netlists/lowpass-butterworth.cir --output results --plot results
 """,
 )
-def run_run(args: argparse.Namespace) -> int:
+def run_run(args: Namespace) -> int:
     """Run all analyses of the deck, one after another."""
     for option, folder in (("--output", args.output), ("--plot", args.plot)):
-        if folder and os.path.exists(folder) and not os.path.isdir(folder):
+        if folder and exists(folder) and not isdir(folder):
             raise UsageError(f"{option} {folder!r} is a file; name a folder (created if missing)")
     deck = read(args)
     words = analyses_of(deck)
@@ -100,8 +101,8 @@ def run_run(args: argparse.Namespace) -> int:
         for k, (name, heading, command) in enumerate(asked):
             print(f"{chr(10) * (k > 0)}{heading}\n{'-' * len(heading)}")
             words = [command, args.deck, "--color", args.color, *["-v"] * args.verbose, *["--debug"] * args.debug]
-            words += ["--plot", os.path.join(args.plot, f"{name}.png")] if args.plot else []
-            words += ["--output", os.path.join(args.output, f"{name}.csv")] if args.output else ["--format", "table"]
+            words += ["--plot", join(args.plot, f"{name}.png")] if args.plot else []
+            words += ["--output", join(args.output, f"{name}.csv")] if args.output else ["--format", "table"]
             code = main(words)
             worst = max(worst, code, key=SEVERITY.index)
             if code == SEVERITY[-1]:
@@ -144,7 +145,7 @@ examples:
   printf 'divider\\nV1 in 0 6\\nR1 in out 1k\\nR2 out 0 2k\\n' | circuitsim solve -
 """,
 )
-def run_solve(args: argparse.Namespace) -> int:
+def run_solve(args: Namespace) -> int:
     """Solve the deck and print its operating point."""
     from circuitsim.analysis.solve import as_read
 
@@ -253,7 +254,7 @@ examples:
   circuitsim check netlists/rectifier-bridge.cir --format json
 """,
 )
-def run_check(args: argparse.Namespace) -> int:
+def run_check(args: Namespace) -> int:
     """Print the report; the exit code is that of the most severe problem."""
     from circuitsim.inspection import inspect_circuit
 
@@ -357,12 +358,12 @@ examples:
   circuitsim graph netlists/voltage-doubler.cir --output doubler.svg
 """,
 )
-def run_graph(args: argparse.Namespace) -> int:
+def run_graph(args: Namespace) -> int:
     """Solve the deck, draw it, and print the picture's path."""
     from circuitsim.analysis import solve
     from circuitsim.plotting import draw_circuit
 
-    stem = "circuit" if args.deck == "-" else os.path.splitext(os.path.basename(args.deck))[0]
+    stem = "circuit" if args.deck == "-" else splitext(basename(args.deck))[0]
     path = args.output or f"{stem}.png"
     check_target(path, [args.deck], endings=PICTURES)
     deck = read(args)
@@ -392,7 +393,7 @@ examples:
   circuitsim convert netlists/boost-converter.cir --ngspice --output flat.cir
 """,
 )
-def run_convert(args: argparse.Namespace) -> int:
+def run_convert(args: Namespace) -> int:
     """Print the flattened deck."""
     from circuitsim.netlist.writer import text_of
 
@@ -426,14 +427,14 @@ examples:
   circuitsim report netlists/boost-converter.cir --output boost.html
 """,
 )
-def run_report(args: argparse.Namespace) -> int:
+def run_report(args: Namespace) -> int:
     """Write the report, and print its path."""
-    name = os.path.basename(os.path.normpath(args.deck))
-    stem = "circuit" if args.deck == "-" else os.path.splitext(name)[0]
+    name = basename(normpath(args.deck))
+    stem = "circuit" if args.deck == "-" else splitext(name)[0]
     path = args.output or f"{stem}.html"
     check_target(path, [args.deck], endings=("html", "htm"))
     code = 0
-    if os.path.isdir(args.deck):
+    if isdir(args.deck):
         text = _of_run(args.deck, args.capacitance)
     elif args.capacitance is not None:
         raise UsageError(
@@ -446,7 +447,7 @@ def run_report(args: argparse.Namespace) -> int:
     return code
 
 
-def _of_deck(args: argparse.Namespace, deck: Deck) -> tuple[str, int]:
+def _of_deck(args: Namespace, deck: Deck) -> tuple[str, int]:
     """The report of a deck, and the exit code."""
     from circuitsim.analysis import solve
 
@@ -539,7 +540,7 @@ def _of_run(path: str, capacitance: float | None) -> str:
             body.append(_settling(deck, options, capacitance))
     elif capacitance is not None:
         raise UsageError(f"{path} has no trained.cir: --capacitance is for finished runs of train circuit")
-    return parts.page(f"Run {os.path.normpath(path)}: {options.get('model')}", body)
+    return parts.page(f"Run {normpath(path)}: {options.get('model')}", body)
 
 
 def _settling(deck: Deck, options: Mapping[str, Any], capacitance: float) -> str:

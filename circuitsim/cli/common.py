@@ -7,16 +7,17 @@ colour it; it is shown as ``\\x1b`` instead, as are characters missing in the st
 
 from __future__ import annotations
 
-import argparse
 import errno
 import io
 import os
 import re
 import signal
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from os.path import dirname, exists, isdir, isfile, join, lexists, realpath, samefile, split, splitext
 from types import FrameType, MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
@@ -150,7 +151,7 @@ FORMATS = {
 PICTURES = ("png", "svg", "pdf")
 
 
-def choose_format(args: argparse.Namespace) -> None:
+def choose_format(args: Namespace) -> None:
     """Fill in ``--format`` if not given: from the extension of ``--output``, or the command's default.
 
     Raises
@@ -177,9 +178,9 @@ def choose_format(args: argparse.Namespace) -> None:
 
 def ending_of(path: str | None) -> str:
     """The extension of a file name in lower case, without its dot; empty for standard output, devices and pipes."""
-    if path is None or path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
+    if path is None or path == "-" or (exists(path) and not isfile(path)):
         return ""
-    return os.path.splitext(path)[1][1:].lower()
+    return splitext(path)[1][1:].lower()
 
 
 def check_target(
@@ -204,22 +205,22 @@ def check_target(
         raise UsageError(f"{option} {path!r}: the name must end in {', '.join(most)} or {last}")
     if not path:
         raise UsageError(f"{option} needs the name of a file")
-    if os.path.isdir(path):
+    if isdir(path):
         raise UsageError(f"{option} {path!r} is a folder; name a file in it")
-    folder = os.path.dirname(path)
-    if folder and not os.path.isdir(folder):
+    folder = dirname(path)
+    if folder and not isdir(folder):
         raise UsageError(f"{option} {path!r}: there is no folder {folder!r}; create it first")
     for deck in inputs:
-        if os.path.exists(path) and os.path.exists(deck) and os.path.samefile(path, deck):
+        if exists(path) and exists(deck) and samefile(path, deck):
             raise UsageError(f"{option} {path!r} would overwrite the deck; choose another name")
 
 
-def check_targets(args: argparse.Namespace, *inputs: str) -> None:
+def check_targets(args: Namespace, *inputs: str) -> None:
     """Refuse an ``--output`` or a ``--plot`` that cannot be written, or is an input, before any work is done."""
     check_target(args.output, [args.deck, *inputs])
     if args.plot:
         check_target(args.plot, [args.deck], "--plot", PICTURES)
-        if args.output is not None and os.path.realpath(args.plot) == os.path.realpath(args.output):
+        if args.output is not None and realpath(args.plot) == realpath(args.output):
             raise UsageError(f"--plot and --output name the same file {args.plot!r}")
 
 
@@ -227,12 +228,12 @@ def draw(figure: Figure, path: str) -> None:
     """Write a picture, in the format of its file name's extension."""
     from circuitsim.plotting import rendered
 
-    save(rendered(figure, os.path.splitext(path)[1][1:].lower()), path)
+    save(rendered(figure, splitext(path)[1][1:].lower()), path)
 
 
 def present(
     result: Result,
-    args: argparse.Namespace,
+    args: Namespace,
     shown: Mapping[str, Table | Result] = MappingProxyType({}),
     more: Mapping[str, Any] = MappingProxyType({}),
     figure: Callable[[], Figure] | None = None,
@@ -244,7 +245,7 @@ def present(
     Parameters
     ----------
     result : Result
-    args : argparse.Namespace
+    args : Namespace
     shown : mapping of str to Table or Result
         Written in place of the tables of the result, of a result its main one. CSV and rawfiles contain the first;
         ``circuitsim run`` writes the others as CSV beside it.
@@ -284,7 +285,7 @@ def present(
         content = binary(content)
     deliver(content, args.output)
     for name, table in list(zip(shown, tables))[1:] if args.format not in own and args.output and not alone() else ():
-        deliver(table.csv(), f"{os.path.splitext(args.output)[0]}-{name}.csv")
+        deliver(table.csv(), f"{splitext(args.output)[0]}-{name}.csv")
     if args.plot:
         draw((figure or result.plot)(), args.plot)
 
@@ -427,13 +428,13 @@ class Interrupt:
 
 
 @contextmanager
-def working(label: str, args: argparse.Namespace, least: int | None = 1) -> Iterator[dict[str, Any]]:
+def working(label: str, args: Namespace, least: int | None = 1) -> Iterator[dict[str, Any]]:
     """Arguments of a function that shows its progress, and works where the options say (`workers_of`)."""
     with late_progress(label) as update, workers_of(args.workers, getattr(args, "dask", None)) as (workers, executor):
         yield {"progress": update, "workers": workers or least, "executor": executor}
 
 
-def called(function: Callable[..., R], args: argparse.Namespace, source: Any, **own: Any) -> R:
+def called(function: Callable[..., R], args: Namespace, source: Any, **own: Any) -> R:
     """The result of a function of ``source``, with all options that are named as its arguments, and ``own`` ones."""
     code = getattr(function, "__wrapped__", function).__code__
     names = code.co_varnames[1 : code.co_argcount]
@@ -469,10 +470,10 @@ SAID = 160
 def read_with(options: Mapping[str, Any]) -> Deck:
     """The deck named by the option ``deck``, read with the options `READING`."""
     names = ("deck", "allow_include", "lib", "search", "no_title")
-    return read(argparse.Namespace(**{name: options[name] for name in names}))
+    return read(Namespace(**{name: options[name] for name in names}))
 
 
-def read(args: argparse.Namespace) -> Deck:
+def read(args: Namespace) -> Deck:
     """The deck a command names.
 
     Raises
@@ -487,9 +488,9 @@ def read(args: argparse.Namespace) -> Deck:
     if (together := TOGETHER.get()) is not None:
         return together.deck
     check_folders(args.allow_include)
-    if args.deck != "-" and not os.path.lexists(args.deck):
+    if args.deck != "-" and not lexists(args.deck):
         raise UsageError(f"no deck {args.deck!r}: there is no such file" + _near(args.deck))
-    if os.path.exists(args.deck) and not os.path.isfile(args.deck) and not os.path.isdir(args.deck):
+    if exists(args.deck) and not isfile(args.deck) and not isdir(args.deck):
         raise UsageError(f"{args.deck} is a pipe or a device; - reads a deck from standard input")
     search = [*args.search, *filter(None, os.environ.get("CIRCUITSIM_LIB_PATH", "").split(os.pathsep))]
     check_folders(args.search, "-I")
@@ -497,12 +498,12 @@ def read(args: argparse.Namespace) -> Deck:
     return load(args.deck, *options)
 
 
-def opened(args: argparse.Namespace, leave: Callable[[Problem], bool] = lambda note: False, held: bool = False) -> Deck:
+def opened(args: Namespace, leave: Callable[[Problem], bool] = lambda note: False, held: bool = False) -> Deck:
     """The deck of an analysis, after checking that its targets can be written; its notes are reported.
 
     Parameters
     ----------
-    args : argparse.Namespace
+    args : Namespace
     leave : callable
         Whether a note is irrelevant to the analysis.
     held : bool
@@ -567,7 +568,7 @@ def elsewhere(note: Problem) -> bool:
 def check_folders(folders: Iterable[str], option: str = "--allow-include") -> None:
     """Refuse folders that do not exist; a typing error would otherwise only show as a missing file."""
     for folder in folders:
-        if not os.path.isdir(folder):
+        if not isdir(folder):
             raise UsageError(f"{option} {folder!r}: there is no such folder")
 
 
@@ -577,15 +578,15 @@ def _near(path: str) -> str:
 
     from circuitsim._bundled import netlists
 
-    folder, name = os.path.split(path)
+    folder, name = split(path)
     try:
         names = sorted(os.listdir(folder or "."))[:5000]
     except OSError:
         return f" (and no folder {folder!r})"
     near = difflib.get_close_matches(name, names, n=3)
-    if not near and os.path.isfile(os.path.join(netlists(), name)):
-        return f"\n    hint: a bundled deck has this name: circuitsim examples copy {os.path.splitext(name)[0]}"
-    return "; did you mean " + " or ".join(os.path.join(folder, n) for n in near) + "?" if near else ""
+    if not near and isfile(join(netlists(), name)):
+        return f"\n    hint: a bundled deck has this name: circuitsim examples copy {splitext(name)[0]}"
+    return "; did you mean " + " or ".join(join(folder, n) for n in near) + "?" if near else ""
 
 
 @contextmanager

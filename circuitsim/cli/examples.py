@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 from circuitsim.cli.common import say
@@ -12,7 +12,7 @@ from circuitsim.cli.options import Command
 from circuitsim.formats.table import table
 
 
-def _list(args: argparse.Namespace) -> int:
+def _list(args: Namespace) -> int:
     """One line per deck: its name and its title."""
     from circuitsim.examples import examples
 
@@ -26,7 +26,7 @@ def _list(args: argparse.Namespace) -> int:
     return 0
 
 
-def _show(args: argparse.Namespace) -> int:
+def _show(args: Namespace) -> int:
     """The text of one deck."""
     from circuitsim.examples import path
 
@@ -35,7 +35,7 @@ def _show(args: argparse.Namespace) -> int:
     return 0
 
 
-def _copy(args: argparse.Namespace) -> int:
+def _copy(args: Namespace) -> int:
     """Copy, and print the path of each file."""
     from circuitsim.examples import copy
 
@@ -73,7 +73,7 @@ examples:
 )
 
 
-def _data_sets(args: argparse.Namespace) -> int:
+def _data_sets(args: Namespace) -> int:
     """One row per data set: name, location, description."""
     from circuitsim.datasets.images import COLOUR
     from circuitsim.datasets.remote import REMOTE, data_directory, find
@@ -94,7 +94,7 @@ def _data_sets(args: argparse.Namespace) -> int:
     return 0
 
 
-def _fetch(args: argparse.Namespace) -> int:
+def _fetch(args: Namespace) -> int:
     """Fetch, and print a line per file."""
     from circuitsim.datasets.remote import fetch
 

@@ -6,13 +6,13 @@ are stored in folders and continued; the page, the CSV file and the picture have
 
 from __future__ import annotations
 
-import argparse
 import io
 import itertools
 import math
 import sys
 import tempfile
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
@@ -90,7 +90,7 @@ class Comparison(NamedTuple):
     """
 
     name: str
-    compare: Callable[[argparse.Namespace], Findings]
+    compare: Callable[[Namespace], Findings]
     line: str
     title: str
     options: str
@@ -99,7 +99,7 @@ class Comparison(NamedTuple):
         """The options of the comparison."""
         return options_in(self.options)
 
-    def run(self, args: argparse.Namespace) -> int:
+    def run(self, args: Namespace) -> int:
         """Compare, print the page, and write the requested files."""
         found = self.compare(args)
         deliver(args.out, self.name, found._replace(page=[f"# {self.title}", "", *found.page]))
@@ -151,7 +151,7 @@ class Study(NamedTuple):
     """
 
     name: str
-    train: Callable[[argparse.Namespace, Key], dict[str, Any]]
+    train: Callable[[Namespace, Key], dict[str, Any]]
     paper: Callable[[list[Run]], Paper] | None = None
     measure: Callable[..., dict[str, float]] | None = None
     keys: Callable[[Key], bool] | None = None
@@ -182,13 +182,13 @@ dask ADDRESS  {RUN["dask"].words}
 out DIR  write {self.name}.md, .csv and .png here
 {self.more.strip()}""")
 
-    def published(self, args: argparse.Namespace, runs: list[Run]) -> Paper | None:
+    def published(self, args: Namespace, runs: list[Run]) -> Paper | None:
         """The paper's results for runs of one point, if they are comparable."""
         whole = getattr(args, "size", "paper") == "paper" and getattr(args, "samples", None) is None
         paper = self.paper(runs) if self.paper and whole else None
         return paper if paper and all(run.dataset == paper.dataset for run in runs) else None
 
-    def run(self, args: argparse.Namespace) -> int:
+    def run(self, args: Namespace) -> int:
         """Train, print the page, and write the requested files."""
         if args.epochs is not None and args.epochs < 1:
             raise UsageError(f"--epochs must be at least 1, not {args.epochs}")
@@ -206,10 +206,10 @@ out DIR  write {self.name}.md, .csv and .png here
         deliver(args.out, self.name, self.findings(args, runs))
         return 130 if interrupted else 0
 
-    def _trained(self, points: Sequence[tuple[Key, int]], args: argparse.Namespace) -> tuple[list[Run], bool]:
+    def _trained(self, points: Sequence[tuple[Key, int]], args: Namespace) -> tuple[list[Run], bool]:
         """The runs that completed an epoch, in the order of the points and seeds, and whether one was interrupted."""
         end = math.inf if args.budget is None else time.time() + 60.0 * args.budget
-        plain = argparse.Namespace(**{name: value for name, value in vars(args).items() if not callable(value)})
+        plain = Namespace(**{name: value for name, value in vars(args).items() if not callable(value)})
         tasks = [
             Task(
                 name := "-".join([self.name, *map(word, key.values()), str(seed)]),
@@ -249,7 +249,7 @@ out DIR  write {self.name}.md, .csv and .png here
         return [value for word, value in names.items() if word in text.split(",")]
 
     # ------------------------------------------------------------------ what is written
-    def findings(self, args: argparse.Namespace, runs: list[Run]) -> Findings:
+    def findings(self, args: Namespace, runs: list[Run]) -> Findings:
         """The page has a row per point of the grid; the table one per run and epoch, a run's measures in its last; the
         picture test errors over the epochs, the paper's as dotted lines, or accuracies over an axis."""
         rows = []
@@ -296,7 +296,7 @@ out DIR  write {self.name}.md, .csv and .png here
         ticks = sorted({run.key[self.over] for run in runs})
         return lines, {"xlabel": self.over, "ylabel": "test accuracy, %", "xticks": ticks}
 
-    def _errors(self, args: argparse.Namespace, runs: list[Run]) -> tuple[list[Line], dict[str, Any]]:
+    def _errors(self, args: Namespace, runs: list[Run]) -> tuple[list[Line], dict[str, Any]]:
         """A curve for each run."""
         from circuitsim.training.history import marker_of
 
@@ -373,7 +373,7 @@ STATED, FIGURES = published("studies"), published("figures")
 
 
 # ---------------------------------------------------------------------- Scellier, Tables 1 and 3
-def _scellier(args: argparse.Namespace, key: Key) -> dict[str, Any]:
+def _scellier(args: Namespace, key: Key) -> dict[str, Any]:
     """A published network; for table 1 with its method and threads, for table 3 with its tolerance."""
     model = key.get("model", "drn")
     more = {"method": key["method"], "threads": args.threads} if "method" in key else {}
@@ -414,7 +414,7 @@ SHARE, LIMIT, IMAGES = 1e-3, 400, 500
 """Fraction of each layer's largest value that counts as converged; maximum number of sweeps; test images."""
 
 
-def _convergence(args: argparse.Namespace, key: Key, experiment: Any, *rest: object) -> dict[str, float]:
+def _convergence(args: Namespace, key: Key, experiment: Any, *rest: object) -> dict[str, float]:
     """Sweeps to convergence of test images: from zero, and nudged by +β from the free state."""
     from circuitsim.hopfield import convergence
 
@@ -451,7 +451,7 @@ def _accuracies(runs: list[Run]) -> Paper:
     return Paper(preset["dataset"], 100.0 - float(figures["accuracy"].split()[0]), columns)
 
 
-def _published(args: argparse.Namespace, key: Key, divisor: int = 1) -> dict[str, Any]:
+def _published(args: Namespace, key: Key, divisor: int = 1) -> dict[str, Any]:
     """The options of a published network."""
     from circuitsim.ffebm.architectures import preset
 
@@ -459,14 +459,14 @@ def _published(args: argparse.Namespace, key: Key, divisor: int = 1) -> dict[str
     return {"model": "ffebm", **published("chains")["runs"]["published"], **preset(_nest_name(key), divisor), **own}
 
 
-def _many_classes(args: argparse.Namespace, key: Key) -> dict[str, Any]:
+def _many_classes(args: Namespace, key: Key) -> dict[str, Any]:
     return {**_published(args, key, 1 if args.size == "paper" else 16), "samples": args.samples}
 
 
 TABLE2 = Study("table2", _many_classes, _accuracies, **STATED["table2"])
 
 
-def _cut(args: argparse.Namespace, key: Key) -> dict[str, Any]:
+def _cut(args: Namespace, key: Key) -> dict[str, Any]:
     """Batch normalisation precedes the first block (of 6 layers) or every block (of 12) and before the readout,
     whose input is small deep inside a block. Units of slope one half and small steps keep couplings weak: sweeps
     converge faster than at slope 1, and accuracy is higher (docs/models.md)."""
@@ -521,7 +521,7 @@ out DIR  write figure, table and page here
 """
 
 
-def _gradients(of: Callable[[Any, Any, Any, int], Findings], args: argparse.Namespace) -> Findings:
+def _gradients(of: Callable[[Any, Any, Any, int], Findings], args: Namespace) -> Findings:
     """A comparison of the gradients of EP and of implicit differentiation (ID) on one chain."""
     chain, x, y = _setting(args)
     found = of(chain, x, y, args.seed)
@@ -584,7 +584,7 @@ def _cosines(chain: Any, x: Any, y: Any, seed: int) -> Findings:
     return Findings([*markdown(rows), "", f"least: {least:.9f}"], rows, [curve], axes)
 
 
-def _setting(args: argparse.Namespace) -> tuple[Any, Any, Any]:
+def _setting(args: Namespace) -> tuple[Any, Any, Any]:
     """The chain and the samples."""
     if args.batch < 2:
         raise UsageError("batch normalisation needs at least two samples")
@@ -607,7 +607,7 @@ GDU = Comparison("gdu", partial(_gradients, _curves), options=CHAIN, **STATED["g
 COSINE = Comparison("cosine", partial(_gradients, _cosines), options=CHAIN, **STATED["cosine"])
 
 
-def _bias(args: argparse.Namespace) -> Findings:
+def _bias(args: Namespace) -> Findings:
     """Means and deviations over all runs; the page is independent of machine and date."""
     from circuitsim.boltzmann.study import Settings, final_gaps, run_study
     from circuitsim.training import ProgressLine
@@ -685,7 +685,7 @@ def deck(drop: float, folder: Path) -> str:
     return str(path)
 
 
-def _mnist(args: argparse.Namespace) -> dict[str, str]:
+def _mnist(args: Namespace) -> dict[str, str]:
     """Files of randomly chosen training images, and of test images, for the 128 inputs of the deck."""
     from circuitsim.datasets import load
 
@@ -712,13 +712,13 @@ def features(pixels: Any, side: int) -> Any:
     return np.concatenate([means, -means], axis=1)
 
 
-def _drop_options(args: argparse.Namespace, key: Key) -> dict[str, Any]:
+def _drop_options(args: Namespace, key: Key) -> dict[str, Any]:
     given = {"gain": key["gain"], "scatter": 0.3, "method": "implicit", "batch": 16}
     data = _mnist(args) if args.dataset == "mnist" else {"data": "digits", "split": 0.25}
     return {"model": "circuit", "deck": deck(key["drop"], args.folder), **given, **data}
 
 
-def _drop_measures(args: argparse.Namespace, key: Key, made: Any, *rest: object) -> dict[str, float]:
+def _drop_measures(args: Namespace, key: Key, made: Any, *rest: object) -> dict[str, float]:
     """The largest current of a diode over 64 samples, A; of ideal diodes also the held-out error of the same
     conductances with the diodes of every other drop."""
     from circuitsim import batched
@@ -743,7 +743,7 @@ FORWARD_DROP = Study("forward-drop", _drop_options, measure=_drop_measures, **ST
 STUDIES: tuple[Study | Comparison, ...] = (TABLE1, TABLE2, TABLE3, BIAS, GDU, COSINE, FORWARD_DROP, SPLIT)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     """One sub-command per study, with its options."""
     studies = parser.add_subparsers(dest="study", metavar="STUDY", required=True)
     for study in STUDIES:
@@ -753,7 +753,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @command(add_arguments)
-def run_reproduce(args: argparse.Namespace) -> int:
+def run_reproduce(args: Namespace) -> int:
     """Run the chosen study."""
     given = {name: value for name, value in vars(args).items() if value is not None}
     check_values(given, args.of.known())

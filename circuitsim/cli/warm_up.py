@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import sys
 import tempfile
 import time
+from argparse import Namespace
 from pathlib import Path
 
 from circuitsim.cli.options import command
@@ -89,7 +89,7 @@ examples:
   NUMBA_CACHE_DIR=/opt/kernels circuitsim warm-up
 """,
 )
-def run_warm_up(args: argparse.Namespace) -> int:
+def run_warm_up(args: Namespace) -> int:
     """Compile the kernels, with one line per command on stderr, and print the seconds."""
     from circuitsim.kernels import compile_at_once
 
