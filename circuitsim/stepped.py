@@ -16,7 +16,7 @@ from circuitsim.points import computed
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from circuitsim.netlist.deck import Deck
+    from circuitsim.netlist.deck import Deck, Vary
 
 MAX_RUNS = 100_000
 MAX_VALUES = 50_000_000
@@ -65,7 +65,7 @@ class Stepped(NamedTuple):
     runs: list[Run]
 
 
-def combinations(deck: Deck, vary: Mapping[str | tuple[str, ...], Sequence[Any]], refused: str) -> Combinations:
+def combinations(deck: Deck, vary: Vary, refused: str) -> Combinations:
     """The varied values of runs.
 
     Raises

@@ -221,7 +221,7 @@ class Combinations(NamedTuple):
     groups: list[list[Axis]]
 
     @classmethod
-    def of(cls, vary: Mapping[str | tuple[str, ...], Sequence[Any]], source: Circuit | Deck) -> Combinations:
+    def of(cls, vary: Vary, source: Circuit | Deck) -> Combinations:
         """From names and values, as in `circuitsim.sweep`."""
         found = cls([group(names, values, source) for names, values in vary.items()])
         labels = [axis.label for axis in found.axes]
@@ -556,7 +556,7 @@ MAX_VALUES = 50_000_000
 @analysis(vary=table(anything, "{'V1': [0, 5]}"), columns=QUANTITIES)
 def sweep(
     source: Circuit | Deck,
-    vary: Mapping[str | tuple[str, ...], Sequence[Any]] | None = None,
+    vary: Vary | None = None,
     columns: str | Sequence[str] | None = None,
     solver: str = "auto",
     tolerance: float = TOLERANCE,
@@ -618,8 +618,7 @@ def sweep(
     [0.0, 0.0, 2.0]
     """
     circuit = circuit_of(source)
-    asked: Vary = dict(vary or {})
-    asked.update(values)
+    asked: Vary = {**(vary or {}), **values}  # type: ignore[dict-item]
     if not asked and isinstance(source, Deck):
         asked = ranges_of(source)
         if TIME in asked and memory(circuit):

@@ -564,7 +564,7 @@ def _breakpoints(wave: Waveform, card: Transient, grid: Grid) -> list[float]:
         return []
 
 
-Vary = dict[str | tuple[str, ...], Sequence[Any]]
+Vary = Mapping[str | tuple[str, ...], Sequence[Any]]
 PARAMETER = "param:"
 """Prefix of a swept name for a parameter of the deck that has the name of an element."""
 TEMPERATURE = "temp"
@@ -584,7 +584,7 @@ def ranges_of(deck: Deck) -> Vary:
         None of them, or several of one kind.
     """
     dc, tran = _single(deck, DcSweep, ".dc"), _single(deck, Transient, ".tran")
-    asked: Vary = {one.vary: one.values for card in dc for one in card.sweeps}
+    asked: dict[Any, Sequence[Any]] = {one.vary: one.values for card in dc for one in card.sweeps}
     if tran and not dc:
         asked[TIME] = output_times(tran[0], deck.following.waves.values())
     steps = steps_of(deck)
@@ -608,7 +608,7 @@ def analyses_of(deck: Deck) -> list[str]:
 
 def steps_of(deck: Deck) -> Vary:
     """The ranges of the deck's ``.step`` cards, and of a ``.temp`` card with several values."""
-    steps: Vary = {a.sweep.vary: a.sweep.values for a in deck.of_kind(Step)}
+    steps: dict[Any, Sequence[Any]] = {a.sweep.vary: a.sweep.values for a in deck.of_kind(Step)}
     steps |= [(TEMPERATURE, a.values) for a in deck.of_kind(Temperature) if len(a.values) > 1]
     return steps
 

@@ -149,6 +149,10 @@ CLEAR, NEAR, LEAST = 0.26, 0.07, 0.1
 DOT = np.array(base.circle(1.0))[::4]
 
 
+Owner = tuple[str, int]
+"""``("element", k)`` or ``("node", k)``; ``GROUNDED`` for ground symbols."""
+
+
 class Shape(NamedTuple):
     """A polyline or a closed outline (k, 2) of an element or a node.
 
@@ -156,8 +160,7 @@ class Shape(NamedTuple):
     ----------
     kind : {"control", "control-head", "body", "filled", "wire", "arrow", "dot"}
         The style; all but ``control`` and ``wire`` are closed.
-    owner : (str, int)
-        ``("element", k)`` or ``("node", k)``; ``GROUNDED`` for ground symbols.
+    owner : Owner
     width : float
         Of the line, points.
     potential : float or None
@@ -166,7 +169,7 @@ class Shape(NamedTuple):
 
     kind: str
     points: np.ndarray
-    owner: tuple[str, int]
+    owner: Owner
     width: float = LINES
     potential: float | None = None
 
@@ -221,11 +224,11 @@ class Drawing:
         self.shares = np.abs(self.currents) / (np.abs(self.currents).max(initial=0.0) or 1.0)
         self.shapes: list[Shape] = []
         self.boxes: list[np.ndarray] = []
-        self.labels: list[tuple[tuple[str, int], Place]] = []
+        self.labels: list[tuple[Owner, Place]] = []
         self.centres: dict[int, np.ndarray] = {}
         self.where = placed.positions * (CELL if self.detailed else SMALL)
         self.dots = {node: v for v, node in enumerate(plan.node.tolist()) if node != GROUND}
-        choices: list[tuple[tuple[str, int], list[Place]]] = []
+        choices: list[tuple[Owner, list[Place]]] = []
         angles: dict[int, list[float]] = {v: [] for v in range(len(plan.node))}
         for u, v in [*plan.edges.tolist(), *plan.edges[:, ::-1].tolist()]:
             angles[u].append(float(np.arctan2(*(self.where[v] - self.where[u])[::-1])))
@@ -260,7 +263,7 @@ class Drawing:
         every = np.concatenate(parts) if parts else np.zeros((1, 2))
         self.low, self.high = every.min(0), every.max(0)
 
-    def _add(self, kind: str, points: np.ndarray, owner: tuple[str, int], *style: Any) -> None:
+    def _add(self, kind: str, points: np.ndarray, owner: Owner, *style: Any) -> None:
         self.shapes.append(Shape(kind, points, owner, *style))
 
     def _box(self, points: np.ndarray) -> None:
@@ -339,7 +342,7 @@ class Drawing:
         self._add("control-head", points[-1] + ARROW @ frame(points[-1] - points[-2]), ("element", k), 0.0)
 
     # ------------------------------------------------------------------ labels
-    def _write(self, choices: list[tuple[tuple[str, int], list[Place]]]) -> None:
+    def _write(self, choices: list[tuple[Owner, list[Place]]]) -> None:
         """Every label at its position, those of nodes first."""
         lines = [s.points for s in self.shapes if not s.closed and s.owner != GROUNDED]
         ends = np.concatenate([np.empty((0, 4)), *(np.hstack([line[:-1], line[1:]]) for line in lines)])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from circuitsim.errors import ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
 from circuitsim.measurements import Abscissa, Curve, Failed, Measurement, Reader, measure_all
-from circuitsim.netlist.deck import measurements_of, steps_of
+from circuitsim.netlist.deck import Vary, measurements_of, steps_of
 from circuitsim.small_signal.deck import asked
 from circuitsim.small_signal.frequency import TOLERANCE, AcResult, ac, response, response_table
 from circuitsim.stepped import Run, check_size, combinations, stepped
@@ -175,7 +175,7 @@ class AcSweep(Result):
 
 def ac_sweep(
     deck: Deck,
-    vary: Mapping[str | tuple[str, ...], Sequence[Any]] | None = None,
+    vary: Vary | None = None,
     columns: str | None = None,
     over: str | None = None,
     measurements: Sequence[str] | None = None,

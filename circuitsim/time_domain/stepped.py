@@ -14,7 +14,7 @@ from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
 from circuitsim.measurements import MeasurementError, check_asked, measure_all
-from circuitsim.netlist.deck import measurements_of
+from circuitsim.netlist.deck import Vary, measurements_of
 from circuitsim.stepped import Run, check_size, combinations, stepped
 from circuitsim.time_domain.deck import setting
 from circuitsim.time_domain.measure import OverTime
@@ -64,7 +64,7 @@ class TransientSweep(Result):
 
 def transient_sweep(
     deck: Deck,
-    vary: Mapping[str | tuple[str, ...], Sequence[Any]],
+    vary: Vary,
     columns: str | Sequence[str] | None = None,
     measurements: Sequence[str] | None = None,
     step: float | None = None,

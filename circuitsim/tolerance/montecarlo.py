@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import pickle
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from functools import lru_cache, partial, reduce
 from pathlib import Path
@@ -33,7 +33,7 @@ from circuitsim.kernels import NODE, kernel
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.deviations import SIGMAS, Distribution
 from circuitsim.points import Journal, computed
-from circuitsim.tolerance.spread import Asked, Specification, Spread, Tolerance, tolerance_analysis
+from circuitsim.tolerance.spread import Asked, Specification, Spread, Tolerance, Tolerances, tolerance_analysis
 
 
 class Interval(NamedTuple):
@@ -522,7 +522,7 @@ class Block(NamedTuple):
 @tolerance_analysis()
 def montecarlo(
     source: Circuit | Deck,
-    tolerances: Mapping[str, float | str] | Sequence[str | Tolerance] = (),
+    tolerances: Tolerances = (),
     observe: str | Sequence[str] = (),
     samples: int = 10_000,
     specifications: Sequence[str | Specification] = (),

@@ -175,7 +175,11 @@ class Spread(NamedTuple):
         return dict(zip(self.names, self.values(deviations).tolist()))
 
 
-def parse_tolerances(stated: Mapping[str, float | str] | Sequence[str | Tolerance]) -> list[Tolerance]:
+Tolerances = Mapping[str, float | str] | Sequence[str | Tolerance]
+"""Tolerances by name, relative to the value where they are numbers, or statements of them."""
+
+
+def parse_tolerances(stated: Tolerances) -> list[Tolerance]:
     """Tolerances in the forms of `circuitsim.montecarlo`; a number in a mapping is relative to the value.
 
     Raises
@@ -234,7 +238,7 @@ class Asked(NamedTuple):
     def of(
         cls,
         source: Circuit | Deck,
-        tolerances: Mapping[str, float | str] | Sequence[str | Tolerance],
+        tolerances: Tolerances,
         observe: str | Sequence[str],
         specifications: Sequence[str | Specification],
         tolerance: float = TOLERANCE,

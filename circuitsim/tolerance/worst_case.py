@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -37,7 +37,7 @@ from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.deviations import Distribution
 from circuitsim.points import computed
 from circuitsim.tolerance.port_model import UNBOUNDED, Centre, PortModel, State, centre, port_model, state_of
-from circuitsim.tolerance.spread import Asked, Specification, Spread, Tolerance, tolerance_analysis
+from circuitsim.tolerance.spread import Asked, Specification, Spread, Tolerance, Tolerances, tolerance_analysis
 from circuitsim.units import format_quantity
 
 DISSIPATION = "dissipation"
@@ -443,7 +443,7 @@ class WorstCase(Result):
 @tolerance_analysis()
 def worst_case(
     source: Circuit | Deck,
-    tolerances: Mapping[str, float | str] | Sequence[str | Tolerance] = (),
+    tolerances: Tolerances = (),
     observe: str | Sequence[str] = (),
     specifications: Sequence[str | Specification] = (),
     gap: float | None = None,
