@@ -592,7 +592,7 @@ def ranges_of(deck: Deck) -> Vary:
         raise UsageError(
             "the deck has no .dc, no .tran, no .step and no .temp list; give --vary, for instance --vary V1=0:5:0.1"
         )
-    return asked | steps
+    return {**asked, **steps}
 
 
 def analyses_of(deck: Deck) -> list[str]:
