@@ -18,6 +18,8 @@ from circuitsim._moved import hint
 from circuitsim.errors import UsageError, similar
 from circuitsim.units import parse, short
 
+Values = dict[str, Any]
+"""Values of options by name."""
 Run = Callable[[argparse.Namespace], int]
 LARGEST = 10**9
 """Largest whole number, except for a seed: products of two such sizes fit in 64 bits."""
@@ -155,7 +157,7 @@ _ROW = re.compile(
 )
 
 
-def options_in(lines: str, **own: dict[str, Any]) -> dict[str, Option]:
+def options_in(lines: str, **own: Values) -> dict[str, Option]:
     """Options by name, one per line of a text: its name or flags, the placeholder of its value, after ``as`` another
     name, its default after ``=``, its choices in braces, after ``if`` another option and the values with which it has
     an effect, two blanks, its help.
@@ -191,7 +193,7 @@ def add_option(group: Any, name: str, one: Option, default: Any, words: str) -> 
     """Add an option to a group of `argparse`, with this default and help; returns the result of `argparse`, None for an
     option that only a file can give."""
     flags = (one.flag or f"--{name.replace('_', '-')}").split(", ")
-    how: dict[str, Any] = {"type": one.kind.read, "metavar": one.value}
+    how: Values = {"type": one.kind.read, "metavar": one.value}
     if one.kind is TABLES:
         return None
     if one.kind is SWITCH:

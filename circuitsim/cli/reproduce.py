@@ -25,7 +25,7 @@ import numpy as np
 from circuitsim._files import atomic_write
 from circuitsim.cli.common import say
 from circuitsim.cli.models import RUN, SHARED, new_options
-from circuitsim.cli.options import Option, add_stated, check_values, command, options_in
+from circuitsim.cli.options import Option, Values, add_stated, check_values, command, options_in
 from circuitsim.cli.train import Task, train_all
 from circuitsim.errors import UsageError
 from circuitsim.formats.table import csv, markdown
@@ -39,7 +39,7 @@ COMPILED = (
 )
 """Note on times in pages."""
 
-Key = dict[str, Any]
+Key = Values
 """A point of a study's grid: axis → value."""
 
 
@@ -71,7 +71,7 @@ class Findings(NamedTuple):
     """What a study found: the lines of its page, the rows of its CSV file, the curves and axes of its picture."""
 
     page: list[str]
-    rows: list[dict[str, Any]]
+    rows: list[Values]
     curves: list[Line]
     axes: Mapping[str, Any]
 
@@ -151,7 +151,7 @@ class Study(NamedTuple):
     """
 
     name: str
-    train: Callable[[Namespace, Key], dict[str, Any]]
+    train: Callable[[Namespace, Key], Values]
     paper: Callable[[list[Run]], Paper] | None = None
     measure: Callable[..., dict[str, float]] | None = None
     keys: Callable[[Key], bool] | None = None
@@ -284,7 +284,7 @@ out DIR  write {self.name}.md, .csv and .png here
             texts.append(FORMS[form](found) if found else "–")
         return ", ".join(texts)
 
-    def _accuracies(self, runs: list[Run]) -> tuple[list[Line], dict[str, Any]]:
+    def _accuracies(self, runs: list[Run]) -> tuple[list[Line], Values]:
         """A curve for each choice of the other axes."""
         curves: dict[str, dict[Any, float]] = {}
         for group in groups(runs):
@@ -296,7 +296,7 @@ out DIR  write {self.name}.md, .csv and .png here
         ticks = sorted({run.key[self.over] for run in runs})
         return lines, {"xlabel": self.over, "ylabel": "test accuracy, %", "xticks": ticks}
 
-    def _errors(self, args: Namespace, runs: list[Run]) -> tuple[list[Line], dict[str, Any]]:
+    def _errors(self, args: Namespace, runs: list[Run]) -> tuple[list[Line], Values]:
         """A curve for each run."""
         from circuitsim.training.history import marker_of
 
@@ -373,7 +373,7 @@ STATED, FIGURES = published("studies"), published("figures")
 
 
 # ---------------------------------------------------------------------- Scellier, Tables 1 and 3
-def _scellier(args: Namespace, key: Key) -> dict[str, Any]:
+def _scellier(args: Namespace, key: Key) -> Values:
     """A published network; for table 1 with its method and threads, for table 3 with its tolerance."""
     model = key.get("model", "drn")
     more = {"method": key["method"], "threads": args.threads} if "method" in key else {}
@@ -388,7 +388,7 @@ def _scellier(args: Namespace, key: Key) -> dict[str, Any]:
     }
 
 
-def _preset(key: Key) -> dict[str, Any]:
+def _preset(key: Key) -> Values:
     model = key.get("model", "drn")
     return published(model)[f"{model}-{key['row']}"]
 
@@ -451,7 +451,7 @@ def _accuracies(runs: list[Run]) -> Paper:
     return Paper(preset["dataset"], 100.0 - float(figures["accuracy"].split()[0]), columns)
 
 
-def _published(args: Namespace, key: Key, divisor: int = 1) -> dict[str, Any]:
+def _published(args: Namespace, key: Key, divisor: int = 1) -> Values:
     """The options of a published network."""
     from circuitsim.ffebm.architectures import preset
 
@@ -459,14 +459,14 @@ def _published(args: Namespace, key: Key, divisor: int = 1) -> dict[str, Any]:
     return {"model": "ffebm", **published("chains")["runs"]["published"], **preset(_nest_name(key), divisor), **own}
 
 
-def _many_classes(args: Namespace, key: Key) -> dict[str, Any]:
+def _many_classes(args: Namespace, key: Key) -> Values:
     return {**_published(args, key, 1 if args.size == "paper" else 16), "samples": args.samples}
 
 
 TABLE2 = Study("table2", _many_classes, _accuracies, **STATED["table2"])
 
 
-def _cut(args: Namespace, key: Key) -> dict[str, Any]:
+def _cut(args: Namespace, key: Key) -> Values:
     """Batch normalisation precedes the first block (of 6 layers) or every block (of 12) and before the readout,
     whose input is small deep inside a block. Units of slope one half and small steps keep couplings weak: sweeps
     converge faster than at slope 1, and accuracy is higher (docs/models.md)."""
@@ -553,7 +553,7 @@ def _curves(chain: Any, x: Any, y: Any, seed: int) -> Findings:
     from circuitsim.ffebm.comparison import gradient_curves
 
     curves = gradient_curves(chain, x, y, seed=seed)
-    shown, table, drawn = list[dict[str, Any]](), list[dict[str, Any]](), list[Line]()
+    shown, table, drawn = list[Values](), list[Values](), list[Line]()
     for curve in curves:
         places = {"first": curve.deviation[0], "worst": curve.deviation.max(), "last": curve.deviation[-1]}
         shown.append({"parameter": curve.name} | {name: f"{value:.3g}" for name, value in places.items()})
@@ -615,7 +615,7 @@ def _bias(args: Namespace) -> Findings:
     settings = Settings(args.runs, args.updates, args.k, args.batches, args.seed)
     comparable = (settings.updates, settings.k) == (50_000, 1)
     paper, titles, columns, drawn = (FIGURES["cd-bias"][part] for part in ("gaps", "titles", "columns", "drawn"))
-    gaps, ends, rows, lines = list[dict[str, str]](), list[dict[str, str]](), list[dict[str, Any]](), list[Line]()
+    gaps, ends, rows, lines = list[dict[str, str]](), list[dict[str, str]](), list[Values](), list[Line]()
     for name in titles if args.patterns == "both" else [args.patterns]:
         line = ProgressLine(sys.stderr, titles[name])
         found = run_study(settings, name, line.update)
@@ -712,7 +712,7 @@ def features(pixels: Any, side: int) -> Any:
     return np.concatenate([means, -means], axis=1)
 
 
-def _drop_options(args: Namespace, key: Key) -> dict[str, Any]:
+def _drop_options(args: Namespace, key: Key) -> Values:
     given = {"gain": key["gain"], "scatter": 0.3, "method": "implicit", "batch": 16}
     data = _mnist(args) if args.dataset == "mnist" else {"data": "digits", "split": 0.25}
     return {"model": "circuit", "deck": deck(key["drop"], args.folder), **given, **data}

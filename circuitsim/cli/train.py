@@ -32,7 +32,7 @@ from circuitsim.cli.models import (
     no_model,
     options_again,
 )
-from circuitsim.cli.options import Option, add_option, check_values, command
+from circuitsim.cli.options import Option, Values, add_option, check_values, command
 from circuitsim.errors import UsageError
 from circuitsim.formats.table import Table, csv, dumps
 from circuitsim.points import computed
@@ -103,7 +103,7 @@ def train_run(
     UsageError
         The folder holds a run with other options, or another process trains in it.
     """
-    options, recorded, done = task.options, dict[str, Any](), 0
+    options, recorded, done = task.options, Values(), 0
     directory = None if task.folder is None else RunDirectory(task.folder)
     if directory is not None and directory.config.exists():
         check_recorded(directory, options)
@@ -302,7 +302,7 @@ class FamilyParser(Parser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As in `argparse`, with words ``name=value`` too, which override options."""
-        rest, stated = list[str](), dict[str, Any]()
+        rest, stated = list[str](), Values()
         for word in args or ():
             name, equals, text = word.partition("=")
             name = name.replace("-", "_")
@@ -407,7 +407,7 @@ def run_train(args: argparse.Namespace) -> int:
     return _train(Task("training", options, folder), not options.no_pictures, options.tensorboard)
 
 
-def configured(path: str, known: Mapping[str, Option]) -> dict[str, Any]:
+def configured(path: str, known: Mapping[str, Option]) -> Values:
     """Options from a TOML file: the names of the command line, with ``-`` or ``_``.
 
     Raises

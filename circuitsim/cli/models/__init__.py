@@ -19,7 +19,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from circuitsim.blocks.protocol import check_named
-from circuitsim.cli.options import Option, options_in
+from circuitsim.cli.options import Option, Values, options_in
 from circuitsim.datasets import choose, load
 from circuitsim.errors import UsageError, similar
 from circuitsim.training import SGD, Adam, Constant, Cosine, Exponential, Optimizer, Schedule, TrainingPlan
@@ -73,7 +73,7 @@ variant NAME = centred if method ep  nudging of ep: {", ".join(VARIANTS)}
 """Options of layered networks; those without a default have the published model's."""
 
 
-def own_options(shared: str, lines: str, **own: dict[str, Any]) -> dict[str, Option]:
+def own_options(shared: str, lines: str, **own: Values) -> dict[str, Option]:
     """The options of a family.
 
     Parameters
@@ -91,7 +91,7 @@ def own_options(shared: str, lines: str, **own: dict[str, Any]) -> dict[str, Opt
     return taken | options_in(lines, **own)
 
 
-def data_options(shared: str, lines: str, **own: dict[str, Any]) -> dict[str, Option]:
+def data_options(shared: str, lines: str, **own: Values) -> dict[str, Option]:
     """The options of a family that learns a data set, as for `own_options`."""
     precision = "precision NAME = float32 {float32 float64}  type of parameters and states"
     return own_options(f"epochs batch lr dataset data_dir {shared}", f"{precision}\n{lines.strip()}", **own)
@@ -104,13 +104,13 @@ class Options(SimpleNamespace):
         """The same options with other values."""
         return Options(**vars(self) | values)
 
-    def recorded(self) -> dict[str, Any]:
+    def recorded(self) -> Values:
         """The options stored in the run's folder."""
         known = family_options(self.model)
         return {name: value for name, value in vars(self).items() if name == "model" or known[name].recorded}
 
 
-def filled(options: Options, values: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
+def filled(options: Options, values: Mapping[str, Any]) -> tuple[Options, Values]:
     """Options with gaps filled from a published model, and the values filled in."""
     chosen = {name: value for name, value in values.items() if getattr(options, name) is None}
     return options.but(**chosen), chosen

@@ -12,7 +12,7 @@ from circuitsim._files import atomic_write
 from circuitsim.blocks.protocol import check_named
 from circuitsim.cli.common import elsewhere, read_with, report, say
 from circuitsim.cli.models import OWN, Options, family_options, optimizer_of, own_options, plan_of, rule_of, schedule_of
-from circuitsim.cli.options import READING
+from circuitsim.cli.options import READING, Values
 from circuitsim.datasets.samples import Samples, held_out, is_over_time, read_samples, split
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.formats.table import Table, table
@@ -151,7 +151,7 @@ def _sets(options: Options, setting: Setting) -> tuple[Samples, Samples | None]:
     return setting.samples, None
 
 
-def _optimizer(options: Options, setting: Setting) -> tuple[Any, dict[str, Any]]:
+def _optimizer(options: Options, setting: Setting) -> tuple[Any, Values]:
     """The optimiser, and the learning rates that were not given."""
     from circuitsim.learning.start import learning_rates
 
@@ -253,13 +253,13 @@ OPEN = {"ep": ["beta"], "frequency": ["gamma"], "agnostic": ["beta", "epsilon"]}
 """Method → its strengths that are derived from the circuit by default."""
 
 
-def estimator_of(options: Options, setting: Setting) -> tuple[Rule, dict[str, Any]]:
+def estimator_of(options: Options, setting: Setting) -> tuple[Rule, Values]:
     """The gradient estimator, and the values of the options that were not given."""
     from circuitsim.learning.start import default_beta, default_epsilon
 
-    method, share, chosen = rule_of(options), options.kink_share, dict[str, Any]()
+    method, share, chosen = rule_of(options), options.kink_share, Values()
     check_named(nudge=(options.nudge, NUDGES))
-    given: dict[str, Any] = {name: getattr(options, name) for name in STRENGTHS}
+    given: Values = {name: getattr(options, name) for name in STRENGTHS}
     given["nudging"] = options.nudge
     if share is not None and options.beta is not None:
         raise UsageError("--kink-share chooses beta for equilibrium propagation: give it without --beta")

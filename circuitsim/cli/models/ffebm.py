@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from circuitsim.cli.models import HOW, data_options, filled, plan_of, rule_of
+from circuitsim.cli.options import Values
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
 from circuitsim.training.presets import published
@@ -99,7 +100,7 @@ def _kinds(elements: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(kind if count == 1 else f"{count} × {kind}" for kind, count in Counter(kinds).items())
 
 
-def _complete(options: Any) -> tuple[Any, dict[str, Any]]:
+def _complete(options: Any) -> tuple[Any, Values]:
     """Complete options, and those that were filled in."""
     from circuitsim.ffebm.architectures import preset
 
@@ -116,7 +117,7 @@ def _complete(options: Any) -> tuple[Any, dict[str, Any]]:
     return options, chosen
 
 
-def _plain_elements(images: Any) -> list[dict[str, Any]]:
+def _plain_elements(images: Any) -> list[Values]:
     """Default elements: digital stages around two deep Hopfield blocks."""
     from circuitsim.ffebm.architectures import LayerSizes
 
@@ -124,7 +125,7 @@ def _plain_elements(images: Any) -> list[dict[str, Any]]:
     return layers.cut((images.train.shape[1],), [2, 2], images.classes)
 
 
-def _with_deck(table: Any) -> dict[str, Any]:
+def _with_deck(table: Any) -> Values:
     """An element's table, with a circuit's deck as text, so that the run does not depend on the file."""
     if not isinstance(table, Mapping):
         raise UsageError(f"an element is a table with a kind, not {table!r}")
