@@ -67,6 +67,9 @@ class Run(NamedTuple):
         return [row | self.measures | {"epoch_seconds": own} for row, own in zip(self.history, seconds)]
 
 
+Runs = list[Run]
+
+
 class Findings(NamedTuple):
     """What a study found: the lines of its page, the rows of its CSV file, the curves and axes of its picture."""
 
@@ -152,7 +155,7 @@ class Study(NamedTuple):
 
     name: str
     train: Callable[[Namespace, Key], Values]
-    paper: Callable[[list[Run]], Paper] | None = None
+    paper: Callable[[Runs], Paper] | None = None
     measure: Callable[..., dict[str, float]] | None = None
     keys: Callable[[Key], bool] | None = None
     facts: Callable[[Key], dict[str, float]] = lambda key: {}
@@ -182,7 +185,7 @@ dask ADDRESS  {RUN["dask"].words}
 out DIR  write {self.name}.md, .csv and .png here
 {self.more.strip()}""")
 
-    def published(self, args: Namespace, runs: list[Run]) -> Paper | None:
+    def published(self, args: Namespace, runs: Runs) -> Paper | None:
         """The paper's results for runs of one point, if they are comparable."""
         whole = getattr(args, "size", "paper") == "paper" and getattr(args, "samples", None) is None
         paper = self.paper(runs) if self.paper and whole else None
@@ -206,7 +209,7 @@ out DIR  write {self.name}.md, .csv and .png here
         deliver(args.out, self.name, self.findings(args, runs))
         return 130 if interrupted else 0
 
-    def _trained(self, points: Sequence[tuple[Key, int]], args: Namespace) -> tuple[list[Run], bool]:
+    def _trained(self, points: Sequence[tuple[Key, int]], args: Namespace) -> tuple[Runs, bool]:
         """The runs that completed an epoch, in the order of the points and seeds, and whether one was interrupted."""
         end = math.inf if args.budget is None else time.time() + 60.0 * args.budget
         plain = Namespace(**{name: value for name, value in vars(args).items() if not callable(value)})
@@ -249,7 +252,7 @@ out DIR  write {self.name}.md, .csv and .png here
         return [value for word, value in names.items() if word in text.split(",")]
 
     # ------------------------------------------------------------------ what is written
-    def findings(self, args: Namespace, runs: list[Run]) -> Findings:
+    def findings(self, args: Namespace, runs: Runs) -> Findings:
         """The page has a row per point of the grid; the table one per run and epoch, a run's measures in its last; the
         picture test errors over the epochs, the paper's as dotted lines, or accuracies over an axis."""
         rows = []
@@ -272,7 +275,7 @@ out DIR  write {self.name}.md, .csv and .png here
         ]
         return Findings(page, table, *(self._accuracies(runs) if self.over else self._errors(args, runs)))
 
-    def _cell(self, parts: list[list[str]], group: list[Run], runs: list[Run]) -> str:
+    def _cell(self, parts: list[list[str]], group: Runs, runs: Runs) -> str:
         """A column of the row of a point's runs; see `columns`."""
         key, texts = group[0].key, list[str]()
         facts = self.facts(key)
@@ -284,7 +287,7 @@ out DIR  write {self.name}.md, .csv and .png here
             texts.append(FORMS[form](found) if found else "–")
         return ", ".join(texts)
 
-    def _accuracies(self, runs: list[Run]) -> tuple[list[Line], Values]:
+    def _accuracies(self, runs: Runs) -> tuple[list[Line], Values]:
         """A curve for each choice of the other axes."""
         curves: dict[str, dict[Any, float]] = {}
         for group in groups(runs):
@@ -296,7 +299,7 @@ out DIR  write {self.name}.md, .csv and .png here
         ticks = sorted({run.key[self.over] for run in runs})
         return lines, {"xlabel": self.over, "ylabel": "test accuracy, %", "xticks": ticks}
 
-    def _errors(self, args: Namespace, runs: list[Run]) -> tuple[list[Line], Values]:
+    def _errors(self, args: Namespace, runs: Runs) -> tuple[list[Line], Values]:
         """A curve for each run."""
         from circuitsim.training.history import marker_of
 
@@ -319,7 +322,7 @@ def word(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def groups(runs: list[Run]) -> list[list[Run]]:
+def groups(runs: Runs) -> list[Runs]:
     """Runs grouped by point of the grid."""
     return [list(group) for _, group in itertools.groupby(runs, key=lambda run: run.key)]
 
@@ -393,14 +396,14 @@ def _preset(key: Key) -> Values:
     return published(model)[f"{model}-{key['row']}"]
 
 
-def _errors(runs: list[Run]) -> Paper:
+def _errors(runs: Runs) -> Paper:
     figures = _preset(runs[0].key)["published"][runs[0].key.get("method", "ep")]
     return Paper(
         "mnist", figures["error"], {"paper: test error, %": f"{figures['error']:.2f} ± {figures['spread']:.2f}"}
     )
 
 
-def _table1_paper(runs: list[Run]) -> Paper:
+def _table1_paper(runs: Runs) -> Paper:
     paper, preset = _errors(runs), _preset(runs[0].key)
     theirs = 3600.0 * preset["published"][runs[0].key["method"]]["hours"] / preset["epochs"]
     ours = median(row["epoch_seconds"] for run in runs for row in run.rows)
@@ -443,7 +446,7 @@ def _nest_name(key: Key) -> str:
     return f"l{key['layer']}-" + (f"bs{key['block']}" if "block" in key else key["dataset"])
 
 
-def _accuracies(runs: list[Run]) -> Paper:
+def _accuracies(runs: Runs) -> Paper:
     preset = published("ffebm")[_nest_name(runs[0].key)]
     figures = preset["published"][runs[0].key["method"]]
     names = {"accuracy": "paper: accuracy, %", "top5": "paper: top-5, %", "time": "paper: h:min"}

@@ -82,6 +82,10 @@ NEAR = 12
 """Number of preferred values on either side of one that may take its place: half a decade of E24."""
 
 
+Bounds = tuple[float, float]
+"""The least and the largest value of a parameter, Ω, V, A or its own unit."""
+
+
 class Target(NamedTuple):
     """A quantity, its target value (V, A, W), and the weight of its relative error."""
 
@@ -113,8 +117,8 @@ class Design(Result):
     PICTURE = "plot_design"
 
     values: dict[str, float]
-    bounds: dict[str, tuple[float, float]]
-    outputs: dict[str, tuple[float, float]]
+    bounds: dict[str, Bounds]
+    outputs: dict[str, Bounds]
     error: float
     continuous_error: float
     series: str
@@ -186,7 +190,7 @@ def bounds(what: str, value: Any) -> tuple[float, ...] | None:
 )
 def optimise(
     source: Circuit | Deck,
-    adjust: Sequence[str] | Mapping[str, tuple[float, float] | None],
+    adjust: Sequence[str] | Mapping[str, Bounds | None],
     targets: Sequence[str | Target],
     series: str = "",
     iterations: int = 200,
@@ -259,7 +263,7 @@ class _Problem:
     """Residuals and derivatives in the variables: logarithms of resistances and positive parameters of devices, else
     values."""
 
-    def __init__(self, circuit: Circuit, bounds: Mapping[str, tuple[float, float]], targets: Sequence[Target]) -> None:
+    def __init__(self, circuit: Circuit, bounds: Mapping[str, Bounds], targets: Sequence[Target]) -> None:
         if not targets:
             raise UsageError("no target: give at least one, for instance --target 'v(out)=2.5'")
         self.circuit, self.names = circuit, list(bounds)
@@ -420,12 +424,10 @@ def _probe(target: Target, circuit: Circuit) -> Probe:
 ADJUSTABLE = "resistors, sources and parameters of devices (D1.is) can be adjusted"
 
 
-def _bounds(
-    circuit: Circuit, adjust: Sequence[str] | Mapping[str, tuple[float, float] | None]
-) -> dict[str, tuple[float, float]]:
+def _bounds(circuit: Circuit, adjust: Sequence[str] | Mapping[str, Bounds | None]) -> dict[str, Bounds]:
     """Bounds of the adjustable parameters, by name."""
-    given: Mapping[str, tuple[float, float] | None] = adjust if isinstance(adjust, Mapping) else dict.fromkeys(adjust)
-    found, values = dict[str, tuple[float, float]](), parameter_values(circuit)
+    given: Mapping[str, Bounds | None] = adjust if isinstance(adjust, Mapping) else dict.fromkeys(adjust)
+    found, values = dict[str, Bounds](), parameter_values(circuit)
     for patterns, ends in given.items():
         for pattern in patterns.split():
             names = matching(circuit, pattern, dict.fromkeys([*circuit.names, *values]))
@@ -443,7 +445,7 @@ def _by_logarithm(circuit: Circuit, name: str, value: float) -> bool:
     return circuit[name].kind == "resistor" if name in circuit else value > 0.0
 
 
-def _ends(circuit: Circuit, name: str, value: float | None, ends: tuple[float, float] | None) -> tuple[float, float]:
+def _ends(circuit: Circuit, name: str, value: float | None, ends: Bounds | None) -> Bounds:
     if name in circuit and circuit[name].kind not in ("resistor", "voltage source", "current source"):
         raise UsageError(f"{name} is a {circuit[name].kind}: {ADJUSTABLE}")
     assert value is not None
