@@ -130,6 +130,8 @@ class Option(NamedTuple):
         Its value if none follows it.
     needed : bool
         Whether a command line must have it.
+    static : bool
+        Whether it is for samples at rest, not for waveforms.
     """
 
     kind: Kind
@@ -143,6 +145,7 @@ class Option(NamedTuple):
     flag: str = ""
     bare: Any = None
     needed: bool = False
+    static: bool = False
 
     @property
     def help(self) -> str:
@@ -153,7 +156,7 @@ class Option(NamedTuple):
 
 
 _ROW = re.compile(
-    r"([*~!]*)(-?-?\w[-\w]*(?:, --?\w+)?)(?: (\S.*?))?(?: as (\w+))?(?: = (\S+))?(?: \{(.*?)\})?(?: if (.*?))?  +(.*)"
+    r"([*~!&]*)(-?-?\w[-\w]*(?:, --?\w+)?)(?: (\S.*?))?(?: as (\w+))?(?: = (\S+))?(?: \{(.*?)\})?(?: if (.*?))?  +(.*)"
 )
 
 
@@ -165,9 +168,9 @@ def options_in(lines: str, **own: Values) -> dict[str, Option]:
     Parameters
     ----------
     lines : str
-        ``*`` before a name: ``--help`` shows it; ``~``: it is not recorded; ``!``: it is required. `KINDS` has the
-        types of values. ``{0}`` in the help are the choices, ``{1}`` the first. Where it says so, an option is
-        repeatable.
+        ``*`` before a name: ``--help`` shows it; ``~``: it is not recorded; ``!``: it is required; ``&``: it is for
+        static data. `KINDS` has the types of values. ``{0}`` in the help are the choices, ``{1}`` the first. Where it
+        says so, an option is repeatable.
     **own : dict
         Further fields of an option by its name.
     """
@@ -185,7 +188,7 @@ def options_in(lines: str, **own: Values) -> dict[str, Option]:
             name or max(flags.split(", "), key=len).lstrip("-").replace("-", "_"),
         )
         one = Option(kind, words, value, given, "*" in marks, chosen, tuple(only.split()), "~" not in marks, flag)
-        found[name] = one._replace(needed="!" in marks, **own.get(name, {}))
+        found[name] = one._replace(needed="!" in marks, static="&" in marks, **own.get(name, {}))
     return found
 
 

@@ -64,34 +64,34 @@ OPTIONS = own_options(
 *test FILE  samples held out, measured after each epoch
 *split F  hold out a random fraction of the samples
 *inputs NAMES  input sources: 'V1 V2'
-*outputs PAIRS  outputs: 'v(out) v(p,q)'
+&*outputs PAIRS  outputs: 'v(out) v(p,q)'
 *trainable LINE  what may change: 'R* min=1k max=1MEG' (repeatable)
-*method NAME = ep  {", ".join(METHODS)}{OWN}
+&*method NAME = ep  {", ".join(METHODS)}{OWN}
 *~compare FORM {{table csv json}}  train nothing: print the gradient by every method, as a table, csv or json
-*gain A = 1  multiply the inputs of all samples
+&*gain A = 1  multiply the inputs of all samples
 scatter S = 0  multiply each trainable resistance by exp(S N(0,1)) before the start
-*loss NAME  squared or cross-entropy (squared where the data have voltages)
-low V = 0  squared loss: target of the outputs of other classes
-high V = 1  squared loss: target of the output of the class
-temperature V  cross-entropy: voltage scale (spread of the initial outputs)
+&*loss NAME  squared or cross-entropy (squared where the data have voltages)
+&low V = 0  squared loss: target of the outputs of other classes
+&high V = 1  squared loss: target of the output of the class
+&temperature V  cross-entropy: voltage scale (spread of the initial outputs)
 tolerance T = 1e-9  largest relative residual of the certificate
-variant NAME = centred if method ep  of equilibrium propagation: centred, positive or negative
-nudge KIND = constant if method ep agnostic frequency  how outputs are pulled: resistor, current or constant; \
+&variant NAME = centred if method ep  of equilibrium propagation: centred, positive or negative
+&nudge KIND = constant if method ep agnostic frequency  how outputs are pulled: resistor, current or constant; \
 a current follows the state
-*beta B if method ep agnostic  strength of the nudge
-kink_share S if method ep  choose beta at each step: at most this fraction of diodes changes between the phases
-eta E = 0.1 if method coupled  coupled: size of the step
-gamma G if method frequency  frequency: amplitude (as --beta)
-times N = 8 if method frequency  frequency: times in a period
-epsilon E if method agnostic  agnostic: compliance of the parameters
+&*beta B if method ep agnostic  strength of the nudge
+&kink_share S if method ep  choose beta at each step: at most this fraction of diodes changes between the phases
+&eta E = 0.1 if method coupled  coupled: size of the step
+&gamma G if method frequency  frequency: amplitude (as --beta)
+&times N = 8 if method frequency  frequency: times in a period
+&epsilon E if method agnostic  agnostic: compliance of the parameters
 optimizer NAME = adam  adam, momentum or sgd
 momentum M = 0.9 if optimizer momentum  momentum, 0 to 1
 schedule NAME = constant  learning rate: constant, exponential or cosine
 lr_decay D = 0.99 if schedule exponential  exponential schedule: factor for each epoch
 lr_final F = 0 if schedule cosine  cosine schedule: final fraction of the rate
-lr_current R  learning rate of trainable current sources (as --lr)
-lr_device R  learning rate of trainable parameters of devices (0.02 with Adam)
-uncertified WHAT = skip  steps with uncertified states: skip (and count) or stop
+&lr_current R  learning rate of trainable current sources (as --lr)
+&lr_device R  learning rate of trainable parameters of devices (0.02 with Adam)
+&uncertified WHAT = skip  steps with uncertified states: skip (and count) or stop
 steady  waveforms: fit the periodic steady state; times are within its period
 allow_include DIR  {READING["--allow-include DIR"]}
 lib FILE  {READING["--lib FILE"]}
@@ -277,37 +277,16 @@ def estimator_of(options: Options, setting: Setting) -> tuple[Rule, Values]:
 RATE = 0.05
 """Learning rate: relative change of a parameter in one step of Adam."""
 
-OTHER = (
-    "gain",
-    "loss",
-    "low",
-    "high",
-    "temperature",
-    "method",
-    "variant",
-    "nudge",
-    "beta",
-    "kink_share",
-    "eta",
-    "gamma",
-    "times",
-    "epsilon",
-    "outputs",
-    "lr_current",
-    "lr_device",
-    "uncertified",
-)
-"""Options for static data only."""
-
 
 def build_waveforms(options: Any, deck: Deck, roles: Roles, notes: Sequence[Any]) -> Experiment:
     """A run from the options of ``train circuit``."""
     from circuitsim.fitting import MeasureTarget, WaveformFit, draw_fit
 
     known = family_options(options.model)
-    wrong = [f"--{name.replace('_', '-')}" for name in OTHER if getattr(options, name) != known[name].default]
+    wrong = [name for name, one in known.items() if one.static and getattr(options, name) != one.default]
     if wrong:
-        raise UsageError(f"{', '.join(wrong)}: not for waveforms (data with a column time or measurement)")
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in wrong)
+        raise UsageError(f"{flags}: not for waveforms (data with a column time or measurement)")
     targets, test = _targets(options, deck, roles)
     fit = WaveformFit(_timed(options, deck, roles, targets), targets)
     if options.scatter:
