@@ -100,5 +100,9 @@ class Dynamics:
             self.switches[offset + k] = law._replace(control=control)
         self.couplings.update({(f"{prefix}.{a}", f"{prefix}.{b}"): k for (a, b), k in other.couplings.items()})
 
+    def reads(self, formula: Any) -> list[tuple[int, ...]]:
+        """What a formula reads: pairs of nodes of voltages, elements of currents; none here."""
+        return []
+
     def check_changes(self, names: Collection[str] | None) -> None:
         """Refuse new values of elements that others follow; none here."""

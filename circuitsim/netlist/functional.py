@@ -433,7 +433,8 @@ class Moment:
             assert error.at is not None
             place = error.at.card.place(error.at.offset)
             hint = error.hint or HINTS.get(error.kind, "")
-            raise NetlistError([Problem(error.kind, error.message, place, hint)]) from None
+            when = "" if self.wave is None else f" at {self.time:.6g} s"
+            raise NetlistError([Problem(error.kind, error.message + when, place, hint)]) from None
 
     def value(self, k: int) -> float:
         """The value of source ``k``."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from circuitsim.analysis.operating_point import inner_parts
 from circuitsim.circuit import ELEMENTS, GROUND, Circuit
-from circuitsim.circuit.elements import AMPLIFIER, RESISTOR
+from circuitsim.circuit.elements import AFFINE_CURRENT, AFFINE_VOLTAGE, AMPLIFIER, RESISTOR, VOLTAGE
 from circuitsim.circuit.laws import Quantity
 from circuitsim.circuit.source import circuit_of
 from circuitsim.models import base
@@ -82,9 +82,15 @@ def _switches(circuit: Circuit) -> dict[int, SwitchLaw]:
     return {} if of is None else {**of.set_switches, **of.switches}
 
 
+def _read(circuit: Circuit, k: int) -> list[tuple[int, ...]]:
+    """What an independent source reads by its formula: pairs of nodes, elements."""
+    of = circuit.dynamics
+    return of.reads(of.formulas[k]) if of is not None and k in of.formulas else []
+
+
 def symbol(circuit: Circuit, k: int) -> Symbol:
     """The symbol of an element: a resistor of zero ohm is a wire, a switch is drawn open or closed by its resistance, a
-    source of high gain with feedback is an operational amplifier.
+    source of high gain with feedback is an operational amplifier, one by a formula of others a controlled source.
     """
     arrays = circuit.arrays()
     kind, value = int(arrays.kind[k]), float(arrays.value[k])
@@ -94,6 +100,8 @@ def symbol(circuit: Circuit, k: int) -> Symbol:
         return OP_AMP
     if k in circuit.devices and circuit.devices[k].values().get("bv") is not None:
         return base.ZENER
+    if _read(circuit, k):
+        return ELEMENTS[AFFINE_VOLTAGE if kind == VOLTAGE else AFFINE_CURRENT].symbol
     return SHORT if kind == RESISTOR and value == 0.0 else ELEMENTS[kind].symbol
 
 
@@ -106,6 +114,9 @@ def controls(circuit: Circuit) -> Iterator[tuple[int, Sequence[int], Sequence[in
         nodes, elements = found.setdefault(owner, ([], []))
         nodes += [node for _, *ends in law.voltages for node in ends if not hidden[node]]
         elements += [c.element for c in law.currents]
+    for k in () if circuit.dynamics is None else circuit.dynamics.formulas:
+        read = _read(circuit, k)
+        found[k] = [node for own in read if len(own) == 2 for node in own], [own[0] for own in read if len(own) == 1]
     for k, switch in _switches(circuit).items():
         own = switch.control
         found[k] = ([], [circuit.element_index(own)]) if isinstance(own, str) else ([*own], [])

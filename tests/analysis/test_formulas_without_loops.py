@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 import circuitsim
+from circuitsim.circuit import ELEMENTS
+from circuitsim.circuit.elements import AFFINE_VOLTAGE
 from circuitsim.errors import NetlistError, UsageError
 from circuitsim.netlist import loads
+from circuitsim.plotting.drawing import controls, symbol
 from circuitsim.time_domain import Value
 
 CHAIN = """two levels, an op-amp before them, a diode and a switch after them
@@ -96,3 +99,10 @@ def test_a_loop_over_time_is_refused_before_the_run() -> None:
     assert circuitsim.solve(deck)["s"] == pytest.approx(-1.0)
     with pytest.raises(UsageError, match="depend on it over time"):
         circuitsim.transient(deck)
+
+
+def test_drawings_show_what_a_formula_reads() -> None:
+    circuit = loads(OVER_TIME).operating_circuit
+    read = {circuit.names[k]: (nodes, elements) for k, nodes, elements in controls(circuit)}
+    assert read["B1"] == ([circuit.node_index("f"), 0], [])
+    assert symbol(circuit, circuit.element_index("B1")) == ELEMENTS[AFFINE_VOLTAGE].symbol
