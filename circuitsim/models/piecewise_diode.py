@@ -36,11 +36,18 @@ def segments(minimum: float) -> tuple[Parameter, ...]:
     )
 
 
+def sides(device: Any) -> tuple[float, tuple[float, float], tuple[float, float]]:
+    """Conductance of an off cell, S; knee, V, and resistance beyond it, Ω: forward, and in breakdown."""
+    vrev, rrev = device.vrev, device.rrev
+    reverse = math.inf if vrev is None else vrev, device.ron if rrev is None else rrev
+    return (GMIN if device.roff is None else 1.0 / device.roff), (device.vfwd, device.ron), reverse
+
+
 def check_slopes(device: Any) -> None:
     """Refuse resistances beyond a knee that are larger than the one between the knees."""
-    ron, rrev, roff = device.ron, device.rrev, device.roff
-    for name, resistance, knee in (("Ron", ron, device.vfwd), ("Rrev", ron if rrev is None else rrev, device.vrev)):
-        if knee is not None and roff is not None and resistance > roff:
+    roff = device.roff
+    for name, (knee, resistance) in zip(("Ron", "Rrev"), sides(device)[1:]):
+        if knee < math.inf and roff is not None and resistance > roff:
             raise ValueError(f"{name} ({resistance:g} Ω) must not be above Roff ({roff:g} Ω)")
 
 
@@ -74,34 +81,21 @@ class PiecewiseLinearDiode(Device):
     def check(self) -> None:
         """Refuse slopes that fall, a short, and values out of range."""
         check_slopes(self)
-        if self.vfwd + self._vrev == 0.0 == self.ron + self._rrev:
+        if [sum(own) for own in zip(*sides(self)[1:])] == [0.0, 0.0]:
             raise ValueError("without drops and resistances it is a short: write a resistor of 0 Ω")
         if not all(math.isfinite(part.value) for part in self.expand() if part.value is not None):
             raise ValueError("its cells together have values out of a double's range")
 
-    @property
-    def _vrev(self) -> float:
-        return math.inf if self.vrev is None else self.vrev
-
-    @property
-    def _rrev(self) -> float:
-        return self.ron if self.rrev is None else self.rrev
-
-    @property
-    def _goff(self) -> float:
-        return GMIN if self.roff is None else 1.0 / self.roff
-
     def expand(self) -> tuple[Part, ...]:
         """Roff, and a branch of resistance, ideal diode and source for each conducting segment."""
-        ohms = self.n / self.m
-        parts: list[Part] = []
-        if self._goff > 0.0:
-            parts.append(Part("R", "roff", "anode", "cathode", ohms / self._goff))
-        for diode, knee, resistance, volts, ohm, start, end in (
-            ("forward", "vfwd", "ron", self.vfwd, self.ron, "anode", "cathode"),
-            ("reverse", "vrev", "rrev", self._vrev, self._rrev, "cathode", "anode"),
+        goff, *both = sides(self)
+        ohms, parts = self.n / self.m, list[Part]()
+        if goff > 0.0:
+            parts.append(Part("R", "roff", "anode", "cathode", ohms / goff))
+        for (volts, ohm), (diode, knee, resistance, start, end) in zip(
+            both, (("forward", "vfwd", "ron", "anode", "cathode"), ("reverse", "vrev", "rrev", "cathode", "anode"))
         ):
-            rise = 1.0 - ohm * self._goff
+            rise = 1.0 - ohm * goff
             if volts < math.inf and rise > 0.0:
                 before, behind = f"{diode}1", f"{diode}2"
                 parts += [
@@ -120,25 +114,27 @@ class PiecewiseLinearDiode(Device):
 
     def law(self, voltage: float) -> tuple[float, float]:
         """Smallest and largest current at ``voltage``; see the formulas above."""
+        goff, forward, reverse = sides(self)
         v = voltage / self.n
-        low = high = v * self._goff
-        if -v >= self._vrev:
-            high, low = (-i for i in self._beyond(-v - self._vrev, self._vrev, self._rrev))
-        if v >= self.vfwd:
-            least, high = self._beyond(v - self.vfwd, self.vfwd, self.ron)
-            low = min(low, least) if -v >= self._vrev else least
+        low = high = v * goff
+        if -v >= reverse[0]:
+            high, low = (-i for i in _beyond(-v, goff, *reverse))
+        if v >= forward[0]:
+            least, high = _beyond(v, goff, *forward)
+            low = min(low, least) if -v >= reverse[0] else least
         return low * self.m, high * self.m
-
-    def _beyond(self, volts: float, knee: float, resistance: float) -> tuple[float, float]:
-        """Minimum and maximum current of a cell ``volts`` beyond a knee, in its direction."""
-        if resistance > 0.0:
-            current = volts / resistance + knee * self._goff
-            return current, current
-        return (knee * self._goff if volts == 0.0 else math.inf), math.inf
 
     def energy(self, voltage: float) -> float:
         """Co-content of all cells, W."""
-        return self.trapezoids(voltage, (self.vfwd * self.n, -self._vrev * self.n))
+        return self.trapezoids(voltage, (self.vfwd * self.n, -sides(self)[2][0] * self.n))
+
+
+def _beyond(volts: float, goff: float, knee: float, resistance: float) -> tuple[float, float]:
+    """Minimum and maximum current of a cell at a voltage from its knee on, in its direction."""
+    if resistance > 0.0:
+        current = (volts - knee) / resistance + knee * goff
+        return current, current
+    return (knee * goff if volts == knee else math.inf), math.inf
 
 
 def zener(voltage: float, resistance: float) -> PiecewiseLinearDiode:

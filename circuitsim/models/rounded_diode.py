@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from circuitsim.models.base import POSITIVE, ZENER, ElementModel, Parameter, Region
-from circuitsim.models.piecewise_diode import BREAKDOWN, FORWARD, OFF, check_slopes, segments
+from circuitsim.models.piecewise_diode import BREAKDOWN, FORWARD, OFF, check_slopes, segments, sides
 from circuitsim.models.smooth import Limits, WithoutModel
 from circuitsim.units import exact
 
@@ -114,11 +114,9 @@ class RoundedDiode(WithoutModel):
 
     def row(self) -> tuple[float, ...]:
         """See `junction`."""
-        goff = 0.0 if self.roff is None else 1.0 / self.roff
-        rrev = self.ron if self.rrev is None else self.rrev
-        vrev = math.inf if self.vrev is None else self.vrev
+        goff, (vfwd, ron), (vrev, rrev) = sides(self)
         most, least = (math.inf if limit is None else limit for limit in (self.ilimit, self.revilimit))
-        forward = self.vfwd, 1.0 / self.ron - goff, self.epsilon, most
+        forward = vfwd, 1.0 / ron - goff, self.epsilon, most
         return 0.0, goff, *forward, vrev, 1.0 / rrev - goff, self.revepsilon, least, self.m, self.n
 
     def limits(self) -> Limits:

@@ -78,8 +78,8 @@ def load(
     """
     from circuitsim.netlist.loading import Reading, deck_of_file
 
-    reading = Reading(title, _paths(libraries), _paths(search), ideal_diodes)
-    return _warned(deck_of_file(os.fspath(path), _paths(allow_include), reading))
+    reading = Reading(title, tuple(libraries), tuple(search), ideal_diodes, tuple(allow_include))
+    return _warned(deck_of_file(os.fspath(path), reading))
 
 
 @checked(text=instance("the text of a deck (circuitsim.load reads files)", str))
@@ -127,9 +127,8 @@ def loads(
     named = (".cir", ".net", ".sp", ".ckt", ".asc")
     if text.endswith(named) and "\n" not in text:
         raise UsageError(f"{text[:60]!r} is not the text of a deck; circuitsim.load reads files")
-    reading = Reading(title, _paths(libraries), _paths(search), ideal_diodes)
-    found = None if folder is None else os.fspath(folder)
-    return _warned(deck_of_text(text, file, found, _paths(allow_include), reading))
+    reading = Reading(title, tuple(libraries), tuple(search), ideal_diodes, tuple(allow_include))
+    return _warned(deck_of_text(text, file, folder, reading))
 
 
 def _warned(deck: Deck) -> Deck:
@@ -138,10 +137,6 @@ def _warned(deck: Deck) -> Deck:
     if found:
         warnings.warn(DeckWarning(found), stacklevel=4)
     return deck
-
-
-def _paths(given: Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
-    return tuple(os.fspath(path) for path in given)
 
 
 def dumps(circuit: Circuit, roles: Roles | None = None, *, ngspice: bool = False) -> str:

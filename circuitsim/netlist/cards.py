@@ -27,8 +27,7 @@ ELSEWHERE = re.compile(r"[A-Za-z]:|[\\/]|~")
 """How an absolute path begins, on this system or on Windows."""
 
 
-WINDOW = 1 << 10
-"""Characters matched together at first, and after a plain line that is rejected."""
+PathName = str | os.PathLike[str]
 
 
 class Source:
@@ -48,8 +47,8 @@ class Source:
         The chain of ``.include`` lines, innermost first.
     number : int
         Of the sources of one deck, from 1; negative for predefined ones.
-    window : int
-        Maximum number of characters that `circuitsim.netlist.reader.DeckReader.take_plain` matches together.
+    as_cards : int
+        Offset before which plain lines are read as cards, for their errors.
     """
 
     def __init__(
@@ -57,7 +56,7 @@ class Source:
     ) -> None:
         self.name, self.path, self.text = name, path, text
         self.order, self.callers, self.number = order, callers, 0
-        self.window = WINDOW
+        self.as_cards = 0
 
     @cached_property
     def lines(self) -> list[str]:
@@ -172,10 +171,12 @@ def given(path: str, option: str = "") -> bytes:
 class Files:
     """Opens the files that a deck includes: inside its folder tree or the allowed folders, within the limits."""
 
-    def __init__(self, root: str | None, allowed: Iterable[str] = (), search: Iterable[str] = ()) -> None:
-        self.search = [os.path.realpath(folder) for folder in search]
-        roots = ([root] if root is not None else []) + [os.fspath(folder) for folder in allowed] + self.search
-        self.roots = [os.path.realpath(folder) for folder in roots]
+    def __init__(
+        self, root: PathName | None, allowed: Iterable[PathName] = (), search: Iterable[PathName] = ()
+    ) -> None:
+        self.search = [os.path.realpath(os.fspath(folder)) for folder in search]
+        roots = (*([] if root is None else [root]), *allowed)
+        self.roots = [os.path.realpath(os.fspath(folder)) for folder in roots] + self.search
         self.characters = 0
         self.count = 0
         self._cache: dict[str, tuple[str, Problem | None]] = {}
@@ -447,16 +448,14 @@ def delimited(card: Card, at: int) -> Token:
     return Token(text[at + 1 : close], at + 1, EXPRESSION if mark == "'" else STRING, close + 1, card)
 
 
-class Words:
+class Words(NamedTuple):
     """The unread words of a card: positional words and ``key=value`` pairs.
 
     Readers take what they use; words left at the end of a card are refused (`finish`).
     """
 
-    __slots__ = ("pairs", "words")
-
-    def __init__(self, words: list[Token], pairs: dict[str, tuple[Token, Token]]) -> None:
-        self.words, self.pairs = words, pairs
+    words: list[Token]
+    pairs: dict[str, tuple[Token, Token]]
 
     def take(self, count: int | None = None) -> list[Token]:
         """Take up to ``count`` positional words, or all."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from circuitsim.errors import NetlistError, Problem
@@ -30,6 +30,7 @@ from circuitsim.netlist.cards import (
     Card,
     CardError,
     Files,
+    PathName,
     Source,
     Token,
     decode,
@@ -329,7 +330,7 @@ class Includes(Reader):
     def read(self, source: Source, first: int) -> None:
         """Read the cards of ``source`` from line ``first`` on, into the current scope."""
 
-    def read_libraries(self, paths: tuple[str, ...]) -> None:
+    def read_libraries(self, paths: Iterable[PathName]) -> None:
         """Read the definitions in ``paths``; the deck's own take precedence.
 
         Raises
@@ -338,7 +339,7 @@ class Includes(Reader):
             A file that cannot be read.
         """
         self.library = True
-        for path in paths:
+        for path in [os.fspath(one) for one in paths]:
             text, warning = decode(given(path, "--lib "), path)
             real = os.path.realpath(path)
             self.files.roots.append(os.path.dirname(real))

@@ -82,30 +82,22 @@ def _spread(sigma: float) -> float:
 
 
 Law = tuple[Distribution, Callable[..., tuple[float, float, float]]]
-FUNCTIONS: dict[tuple[str, int], Law] = {
-    ("mc", 2): (Distribution.UNIFORM, _relative),
-    ("flat", 1): (Distribution.UNIFORM, lambda width: (0.0, width, 1.0)),
-    ("unif", 2): (Distribution.UNIFORM, _relative),
-    ("aunif", 2): (Distribution.UNIFORM, _absolute),
-    ("limit", 2): (Distribution.ENDS, _absolute),
-    **dict.fromkeys((("rand", 0), ("rand", 1), ("random", 1)), (Distribution.UNIFORM, lambda *_: (0.5, 1.0, 0.5))),
-    ("gauss", 1): (Distribution.NORMAL, lambda deviation: (0.0, deviation, SIGMAS)),
-    ("gauss", 3): (Distribution.NORMAL, lambda x, amount, sigma: _relative(x, amount * _spread(sigma))),
-    ("agauss", 3): (Distribution.NORMAL, lambda x, amount, sigma: _absolute(x, amount * _spread(sigma))),
+_LAWS: dict[str, Law] = {
+    "mc(value, tolerance)": (Distribution.UNIFORM, _relative),
+    "flat(width)": (Distribution.UNIFORM, lambda width: (0.0, width, 1.0)),
+    "unif(value, tolerance)": (Distribution.UNIFORM, _relative),
+    "aunif(value, width)": (Distribution.UNIFORM, _absolute),
+    "gauss(deviation)": (Distribution.NORMAL, lambda deviation: (0.0, deviation, SIGMAS)),
+    "gauss(value, tolerance, sigmas)": (Distribution.NORMAL, lambda x, part, n: _relative(x, part * _spread(n))),
+    "agauss(value, deviation, sigmas)": (Distribution.NORMAL, lambda x, amount, n: _absolute(x, amount * _spread(n))),
+    "limit(value, width)": (Distribution.ENDS, _absolute),
+    **dict.fromkeys(("rand()", "rand(number)", "random(number)"), (Distribution.UNIFORM, lambda *_: (0.5, 1.0, 0.5))),
 }
-"""Name and number of arguments → distribution; nominal value, change for a deviation of 1, and largest deviation."""
+"""Syntax → distribution; nominal value, change for a deviation of 1, and largest deviation."""
 
-FORMS = {
-    "mc": "mc(value, tolerance)",
-    "flat": "flat(width)",
-    "unif": "unif(value, tolerance)",
-    "aunif": "aunif(value, width)",
-    "gauss": "gauss(deviation) or gauss(value, tolerance, sigmas)",
-    "agauss": "agauss(value, deviation, sigmas)",
-    "limit": "limit(value, width)",
-    "rand": "rand() or rand(number)",
-    "random": "random(number)",
-}
+FUNCTIONS = {(form.partition("(")[0], len(form.split("(")[1].strip(")").split())): law for form, law in _LAWS.items()}
+"""Distributions by name and number of arguments."""
+FORMS = {name: " or ".join(form for form in _LAWS if form.startswith(f"{name}(")) for name, _ in FUNCTIONS}
 """Syntax of each function."""
 
 SHARED: dict[str, Callable[[float], float]] = {"rand": math.floor, "random": float}

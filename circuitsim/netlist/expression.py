@@ -413,7 +413,8 @@ class Domain:
     """Symbolic values of unknown voltages and currents in expressions.
 
     Each domain has ``signal(signal)``, the value of a voltage or current, ``whole(value)``, the form in which the value
-    of a whole expression is returned, and ``refused(what)``, the error for an unsupported operation. Errors get their
+    of a whole expression is returned, ``either(condition, yes, no)``, a choice, and ``refused(what)``, the error for an
+    unsupported operation. Errors get their
     location from `Evaluator.run`.
 
     Attributes
@@ -435,11 +436,8 @@ class Domain:
     evaluator: Evaluator
     signal: Any
     whole: Any
+    either: Any
     refused: Any
-
-    def either(self, condition: Any, yes: Any, no: Any) -> Any:
-        """``yes`` where the condition is not zero, else ``no``."""
-        raise self.refused("a choice")
 
     def need_condition(self, value: Any) -> None:
         """Refuse values that are no conditions."""

@@ -12,7 +12,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +27,7 @@ from circuitsim.netlist.cards import (
     Card,
     CardError,
     Files,
+    PathName,
     Reporter,
     Source,
     decode,
@@ -57,18 +58,21 @@ class Reading(NamedTuple):
     ----------
     titled : bool
         The first line is the title.
-    libraries : tuple of str
+    libraries : tuple of str or path-like
         Files with definitions for names that the deck does not define.
-    search : tuple of str
+    search : tuple of str or path-like
         Folders to search for included files by base name.
     ideal_diodes : bool
         Junction diodes are ideal.
+    allowed : tuple of str or path-like
+        Further folders from which it may include files.
     """
 
     titled: bool = True
-    libraries: tuple[str, ...] = ()
-    search: tuple[str, ...] = ()
+    libraries: tuple[PathName, ...] = ()
+    search: tuple[PathName, ...] = ()
     ideal_diodes: bool = False
+    allowed: tuple[PathName, ...] = ()
 
 
 LONGEST_TITLE = 1000
@@ -110,7 +114,7 @@ def is_element(card: Card, top: Scope) -> bool:
     )
 
 
-def deck_of_file(path: str, allowed: Sequence[str], reading: Reading) -> Deck:
+def deck_of_file(path: str, reading: Reading) -> Deck:
     """The deck in the file ``path``."""
     data = netlist(path, given(path))
     name = "<stdin>" if path == "-" else path
@@ -118,13 +122,13 @@ def deck_of_file(path: str, allowed: Sequence[str], reading: Reading) -> Deck:
     del data  # half a gigabyte at most
     real = "" if path == "-" else os.path.realpath(path)
     root = os.path.dirname(real) if real else None
-    return _deck(Source(name, real, text), Files(root, allowed, reading.search), warning, reading)
+    return _deck(Source(name, real, text), Files(root, reading.allowed, reading.search), warning, reading)
 
 
-def deck_of_text(text: str, file: str, folder: str | None, allowed: Sequence[str], reading: Reading) -> Deck:
+def deck_of_text(text: str, file: str, folder: PathName | None, reading: Reading) -> Deck:
     """The deck that ``text`` is."""
     text = plain_text(text, file, "a NUL character: a deck is text", "remove it")
-    return _deck(Source(file, "", text), Files(folder, allowed, reading.search), None, reading)
+    return _deck(Source(file, "", text), Files(folder, reading.allowed, reading.search), None, reading)
 
 
 def _deck(source: Source, files: Files, warning: Problem | None, reading: Reading) -> Deck:

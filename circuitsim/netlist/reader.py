@@ -19,7 +19,6 @@ from circuitsim.circuit.elements import DIODE
 from circuitsim.errors import some
 from circuitsim.netlist import controlled, definitions, dialect, limits
 from circuitsim.netlist.cards import (
-    WINDOW,
     WORD,
     Card,
     CardError,
@@ -227,7 +226,7 @@ def coupling(reader: DeckReader, card: Card) -> None:
     )
 
 
-LARGEST_WINDOW = 1 << 18
+WINDOW = 1 << 18
 """Maximum number of characters matched together."""
 
 _NAME = r"[!#%&*+\-./0-9:<>?@A-Z\[\\\]^_`a-z|~]"
@@ -296,7 +295,7 @@ class DeckReader(definitions.Includes):
         skipping = self.control is not None or self.conditions.skipping or self.ended
         if skipping or (self.library and scope is self.top) or scope.cards is not None or self.rows:
             return start
-        found = _LINES.match(text, start, start + source.window)
+        found = _LINES.match(text, start, start + WINDOW) if start >= source.as_cards else None
         comment = -1 if found is None else text.find("//", start, found.end())
         stop = start if found is None else found.end() if comment < 0 else text.rfind("\n", start, comment) + 1
         if stop <= start:
@@ -306,9 +305,8 @@ class DeckReader(definitions.Includes):
         keys, kinds = [name.lower() for name in names], [CODES[name[0]] for name in names]
         values = [math.nan if kind == DIODE else known[word] for kind, word in zip(kinds, words[3::4])]
         if len({*keys}) < len(keys) or not scope.index.keys().isdisjoint(keys):
-            whole, source.window = source.window, WINDOW
-            return self.take_plain(source, number, start) if whole > WINDOW else start
-        source.window = min(2 * source.window, LARGEST_WINDOW)
+            source.as_cards = stop
+            return start
         nodes, node = scope.nodes, scope.node
         ends = [nodes[w] if w in nodes else node(w) for pair in zip(words[1::4], words[2::4]) for w in pair]
         for k, model in enumerate(words[3::4], position):
