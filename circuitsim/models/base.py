@@ -141,6 +141,7 @@ IDEAL_TYPE = "D"
 """Type of the ``.model`` cards that can also mean an ideal diode."""
 
 OWN_TEMPERATURE = Parameter("temp", "°C", -273.15, "temperature", ROOM)
+SERIES = Parameter("rs", "Ω", 0.0, "series resistance RS", 0.0, trainable=True)
 PERIMETER = Parameter("pj", "", 0.0, "perimeter PJ", 0.0)
 
 NO_PARAMETER = Parameter("")

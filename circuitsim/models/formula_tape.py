@@ -200,7 +200,7 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
     m = float(p[4])
     if p[5] == 0.0:
         if not p[2] <= u <= p[3]:
-            return (math.inf if u > 0.0 else -math.inf), math.inf
+            return math.copysign(math.inf, u), math.inf
         found, slope = evaluate(p, u)
         if not abs(slope) < math.inf:
             slope = evaluate(p, u + (BESIDE if u <= 0.0 else -BESIDE))[1]

@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from circuitsim.models.base import DIODE, POSITIVE, ROOM, ElementModel, Parameter, Region
+from circuitsim.models.base import DIODE, POSITIVE, ROOM, SERIES, ElementModel, Parameter, Region
 from circuitsim.models.smooth import Limits, SmoothDevice, quadrature
 
 BOLTZMANN = 1.38064852e-23 / 1.6021766208e-19
@@ -384,7 +384,7 @@ MODEL = ElementModel(
     parameters=(
         Parameter("is", "A", POSITIVE, "saturation current IS", 1e-14, trainable=True),
         Parameter("n", "", POSITIVE, "emission coefficient N", 1.0, trainable=True),
-        Parameter("rs", "Ω", 0.0, "series resistance RS", 0.0, trainable=True),
+        SERIES,
         Parameter("bv", "V", POSITIVE, "breakdown voltage BV", trainable=True),
         Parameter("ibv", "A", POSITIVE, "breakdown current IBV", 1e-3, trainable=True),
         Parameter("nbv", "", POSITIVE, "breakdown emission coefficient NBV", trainable=True),

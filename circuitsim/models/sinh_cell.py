@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from circuitsim.models.base import BOX, POSITIVE, ElementModel, Parameter, Region, Symbol, zigzag
+from circuitsim.models.base import BOX, POSITIVE, SERIES, ElementModel, Parameter, Region, Symbol, zigzag
 from circuitsim.models.smooth import WithoutModel
 from circuitsim.units import exact
 
@@ -19,7 +19,7 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
     """
     x = u / p[2]
     if abs(x) > 700.0:
-        return (math.inf if u > 0.0 else -math.inf), math.inf
+        return math.copysign(math.inf, u), math.inf
     return p[1] * p[2] * math.sinh(x), p[1] * math.cosh(x)
 
 
@@ -84,7 +84,7 @@ MODEL = ElementModel(
     parameters=(
         Parameter("g", "S", POSITIVE, "conductance G at zero volts", 1e-6, trainable=True),
         Parameter("v0", "V", POSITIVE, "scale of voltages V0", 0.25, trainable=True),
-        Parameter("rs", "Ω", 0.0, "series resistance RS", 0.0, trainable=True),
+        SERIES,
     ),
     counts=("m",),
     dialect="a model of circuitsim; ngspice has none",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from circuitsim.models.base import POSITIVE, ElementModel, Parameter, Region, Symbol, zigzag
+from circuitsim.models.base import POSITIVE, SERIES, ElementModel, Parameter, Region, Symbol, zigzag
 from circuitsim.models.smooth import WithoutModel
 from circuitsim.units import exact
 
@@ -21,7 +21,7 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
     if size == 0.0:
         return 0.0, (p[1] / p[2] if p[3] == 1.0 else 0.0)
     if p[3] * math.log(size) > 650.0:
-        return (math.inf if u > 0.0 else -math.inf), math.inf
+        return math.copysign(math.inf, u), math.inf
     current = p[1] * size ** p[3]
     return (current if u > 0.0 else -current), p[3] * current / abs(u)
 
@@ -89,7 +89,7 @@ MODEL = ElementModel(
         Parameter("vnom", "V", POSITIVE, "nominal voltage VNOM", 1.0, trainable=True),
         Parameter("inom", "A", POSITIVE, "nominal current INOM", 1e-3, trainable=True),
         Parameter("alpha", "", 1.0, "exponent ALPHA", 30.0, trainable=True),
-        Parameter("rs", "Ω", 0.0, "series resistance RS", 0.0, trainable=True),
+        SERIES,
     ),
     counts=("m",),
     dialect="a model of circuitsim; ngspice has none",

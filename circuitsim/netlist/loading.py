@@ -13,7 +13,6 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -250,21 +249,15 @@ class Elaboration:
     ) -> tuple[Elaborator, Circuit]:
         """The circuit with the values of some parameters replaced; errors go to the reporter."""
         reader = self.reader
-        stated = {key: reader.options[key] for key in ("temp", "tnom") if key in reader.options}
-        for card in reader.requests:
-            with suppress(CardError):  # reported with the other analyses
-                first, *words = [token for token in tokens(card) if token.kind != MARK]
-                if words and first.word == ".temp":
-                    stated["temp"] = words[0]
-        if "set temp" in reader.options:
-            stated["temp"] = reader.options["set temp"]
         environment, found = Environment(reader.top.parameters), {"temp": ROOM, "tnom": ROOM}
         environment.values.update(overrides)
-        for key, token in stated.items():
-            with reporter.at(token.card):
-                value = Evaluator().value(value_of(token, reader.top), environment)
-                found[key] = checked_temperature(value, token)
-        there = Temperatures(found["temp"] if temperature is None else temperature, found["tnom"])
+        for key, token in reader.options.items():  # .temp goes before temp, and set temp before both
+            if key in ("temp", ".temp", "set temp", "tnom"):
+                with reporter.at(token.card):
+                    value = Evaluator().value(value_of(token, reader.top), environment)
+                    found[key] = checked_temperature(value, token)
+        ambient = found.get("set temp", found.get(".temp", found["temp"]))
+        there = Temperatures(ambient if temperature is None else temperature, found["tnom"])
         elaborator = Elaborator(reporter, self.linker, environment, there, all_controlled, frozen)
         return elaborator, circuit_of(elaborator, self.title)
 

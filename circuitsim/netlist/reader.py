@@ -19,6 +19,7 @@ from circuitsim.circuit.elements import DIODE
 from circuitsim.errors import some
 from circuitsim.netlist import controlled, definitions, dialect, limits
 from circuitsim.netlist.cards import (
+    MARK,
     WORD,
     Card,
     CardError,
@@ -408,6 +409,8 @@ class DeckReader(definitions.Includes):
                 self.conditions.read_variants(self, inside)
         elif word in dialect.ANALYSES:
             self.requests.append(card)
+            if word == ".temp" and (first := next((t for t in tokens(card, after) if t.kind != MARK), None)):
+                self.options[word] = first
         elif word in dialect.OPTIONS:
             options(self, card, after)
         elif word == ".data":
