@@ -99,18 +99,30 @@ class _Quantities:
         self.at = defaultdict[int, list[int]](list)
         sources = {k for k in acts if (laws[k].quantity is Quantity.CURRENT if k in laws else kind[k] == CURRENT)}
         joined = nx.Graph([self.ends[k] for k in acts if k not in sources and not held.keys() & self.ends[k]])
-        self.section = {node: min(part) for part in nx.connected_components(joined) for node in part}
+        parts = ((min(part), part) for part in nx.connected_components(joined))
+        self.section = {node: own for own, part in parts for node in part}
         for k in acts:
             for node in self.ends[k]:
                 self.at[node].append(k)
+        self.held, self.sources = held, sources
         for k in formulas:
             self.uses(("f", k), formulas[k])
         for k in acts:
-            self.element(k, held, k in laws and laws[k].quantity is Quantity.NEITHER, k in sources)
+            self.voltages(k)
         for pair in () if steady else dynamics.couplings:
             one, other = (self.ends[circuit.element_index(name)] for name in pair)
             for node, ends in ((own, b) for a, b in ((one, other), (other, one)) for own in a):
                 self.uses(self.voltage(node), [ends])
+        for k in laws:
+            if laws[k].quantity is Quantity.NEITHER:  # its control determines its current, and that its control
+                self.uses(("i", k), [self.ends[k], *self.reads[k]])
+                for node in {node for read in self.reads[k] for node in read} - held.keys():
+                    self.uses(self.voltage(node), [(k,)])
+        open_, done = [k for what, k in self.graph if what == "i"], set[int]()
+        while open_:
+            if (k := open_.pop()) not in done:
+                done.add(k)
+                open_ += self.current(k)
 
     def voltage(self, node: int) -> tuple[str, int]:
         """The quantity of a node."""
@@ -123,27 +135,29 @@ class _Quantities:
             for used in [("i", *read)] if len(read) == 1 else map(self.voltage, read):
                 self.graph.add_edge(quantity, used)
 
-    def element(self, k: int, held: Mapping[int, int], nullor: bool, source: bool) -> None:
-        """The dependences of one element's ends and of its current."""
-        ends, current = self.ends[k], ("i", k)
-        by = [*self.reads.get(k, ())]
+    def voltages(self, k: int) -> None:
+        """The dependences of the voltages at one element's ends."""
+        ends, by = self.ends[k], self.reads.get(k, [])
+        if k in self.holds:
+            nodes = [self.holds[k]]
+        else:
+            nodes = [node for node in ends if node not in self.held]
+            if not by and k not in self.formulas and (k in self.sources or len({*map(self.voltage, ends)}) == 1):
+                return
+        for node in nodes:
+            own = self.voltage(node)
+            self.uses(own, by if k in self.sources else [ends, *by])
+            if k in self.formulas:
+                self.graph.add_edge(own, ("f", k))
+
+    def current(self, k: int) -> list[int]:
+        """The dependences of the current of one element; returns the elements whose currents it follows from."""
+        current = ("i", k)
         if k in self.formulas:
             self.graph.add_edge(current, ("f", k))
         if k in self.holds:
-            node = self.holds[k]
-            self.uses(self.voltage(node), [ends, *by])
-            self.uses(current, [(other,) for other in self.at[node] if other != k])
-            if k in self.formulas:
-                self.graph.add_edge(self.voltage(node), ("f", k))
-            return
-        self.uses(current, by if source else [ends, *by])
-        for node in ends:
-            if node in held:
-                continue
-            self.uses(self.voltage(node), [*by, *([] if source else [ends])])
-            if k in self.formulas:
-                self.graph.add_edge(self.voltage(node), ("f", k))
-        if nullor:
-            for read in by:
-                for used in [("i", *read)] if len(read) == 1 else map(self.voltage, read):
-                    self.graph.add_edge(used, current)
+            self.uses(current, [(other,) for other in self.at[self.holds[k]] if other != k])
+        else:
+            by = self.reads.get(k, [])
+            self.uses(current, by if k in self.sources else [self.ends[k], *by])
+        return [other for what, other in self.graph[current] if what == "i"]
