@@ -27,7 +27,7 @@ from circuitsim.circuit.elements import DIODE
 from circuitsim.circuit.source import analysis
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.formats.result import Result
-from circuitsim.formats.table import Table
+from circuitsim.formats.table import Table, plain
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.deck import warn_of_switches
 from circuitsim.program.components import component_labels
@@ -84,10 +84,7 @@ class Curve(Result):
         """As plain values: the JSON object of ``circuitsim curve --format json``; a vertical slope is None."""
         bends = None
         if self.breakpoints is not None:
-            bends = [
-                {"voltage": b.voltage, "current": b.current, "slopes": [None if s == np.inf else s for s in b[2:]]}
-                for b in self.breakpoints
-            ]
+            bends = [{"voltage": b.voltage, "current": b.current, "slopes": plain(b[2:])} for b in self.breakpoints]
         return {**self.points.to_dict(), "between": list(self.between), "breakpoints": bends}
 
     def _heading(self) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import TopologyError
 from circuitsim.formats.result import Result
-from circuitsim.formats.table import Table, quantity
+from circuitsim.formats.table import Table, plain, quantity
 from circuitsim.program.components import component_labels
 
 if TYPE_CHECKING:
@@ -172,8 +172,8 @@ class IrDrop(Result):
         keys = ("node", "net", "voltage", "drop")
         return {
             "title": self.point.circuit.title,
-            "nets": [net._asdict() for net in self.nets],
-            "pads": [pad._asdict() for pad in self.pads],
+            "nets": plain(self.nets),
+            "pads": plain(self.pads),
             "worst": [dict(zip(keys, row)) for row in self.worst()],
             "certificate": self.point.certificate.to_dict(),
         }

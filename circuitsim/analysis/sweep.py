@@ -39,7 +39,7 @@ from circuitsim.errors import (
     some,
 )
 from circuitsim.formats.result import Result
-from circuitsim.formats.table import Table
+from circuitsim.formats.table import Table, plain
 from circuitsim.netlist.deck import (
     OVER_TIME,
     PARAMETER,
@@ -161,7 +161,7 @@ class Sweep(Result):
         return {
             "schema": 2,
             "title": self.title,
-            "axes": {name: values.tolist() for name, values in self.axes.items()},
+            "axes": plain(self.axes),
             "status": [status.value for status in self.status],
             "columns": {
                 name: [None if math.isnan(value) else value for value in values.tolist()]

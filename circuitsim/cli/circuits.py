@@ -34,7 +34,7 @@ from circuitsim.errors import CircuitError, NetlistError, NoSteadyStateError, Pr
 from circuitsim.formats import operating_point as forms
 from circuitsim.formats.operating_point import certificate_table
 from circuitsim.formats.result import Result
-from circuitsim.formats.table import Table, dumps
+from circuitsim.formats.table import Table, dumps, plain
 from circuitsim.netlist import load
 from circuitsim.netlist.deck import (
     OVER_TIME,
@@ -311,14 +311,9 @@ def _asked_wrongly(deck: Deck) -> Iterator[Problem]:
 
 def _roles_to_dict(roles: Roles) -> dict[str, Any]:
     """Roles as plain values; an infinite bound is null."""
-    from math import isinf
-
-    bounds = [[None if isinf(end) else end for end in own[1:]] for own in roles.trainable]
-    return {
-        "inputs": list(roles.inputs),
-        "outputs": [list(pair) for pair in roles.outputs],
-        "trainable": [dict(zip(("name", "min", "max"), (a.name, *ends))) for a, ends in zip(roles.trainable, bounds)],
-    }
+    trainable = [dict(zip(("name", "min", "max"), own)) for own in roles.trainable]
+    found: dict[str, Any] = plain({"inputs": roles.inputs, "outputs": roles.outputs, "trainable": trainable})
+    return found
 
 
 def _structure(report: Report, deck: Deck, roles: Roles | None) -> str:

@@ -142,6 +142,19 @@ def _number_length(cell: str) -> int:
     return len(number) if " " in cell else 0
 
 
+def plain(value: Any) -> Any:
+    """Plain values for JSON: named tuples as dicts, arrays and sequences as lists, None for a number that is not finite."""
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {key: plain(own) for key, own in value.items()}
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [plain(own) for own in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 OWN = "unit"
 """In place of a column's unit: each row has its own unit, in the column of this name."""
 WIDE = 120
@@ -195,10 +208,8 @@ class Table(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: the columns by name; None for non-finite numbers (such as 0 in dB)."""
-        return {
-            name: [None if isinstance(cell, float) and not math.isfinite(cell) else cell for cell in column]
-            for name, column in zip(self.header, self._lists())
-        }
+        found: dict[str, Any] = plain(dict(zip(self.header, self._lists())))
+        return found
 
     def csv(self) -> str:
         """Comma-separated text."""

@@ -37,7 +37,7 @@ from circuitsim.controlled.equations import parts, references
 from circuitsim.engine.tree import spanning_forest
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, UsageError, look_up
 from circuitsim.formats.result import Result
-from circuitsim.formats.table import OWN, Table, quantity
+from circuitsim.formats.table import OWN, Table, plain, quantity
 from circuitsim.netlist.deck import Deck, outputs_of, transfers_of
 from circuitsim.small_signal.equations import (
     SmallSignalEquations,
@@ -265,10 +265,9 @@ class Row(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, without the name; None for nan."""
-        value, unit, *numbers = self[1:]
-        derivative, per_percent, below, above = (None if np.isnan(own) else own for own in numbers)
-        found = {"value": value, "unit": unit, "derivative": derivative, "per_percent": per_percent}
-        return {**found, "kink": self.kink, "below": below, "above": above}
+        *names, below, above = self._fields[1:]
+        found: dict[str, Any] = plain({name: getattr(self, name) for name in (*names, "kink", below, above)})
+        return found
 
 
 class Sensitivity(Result):
@@ -548,12 +547,8 @@ class Transfer(Result):
         """As plain values; None where infinite, or at a kink."""
         found: dict[str, Any] = {"output": self.output, "source": self.source, "gain_unit": self.gain_unit}
         for name, number, _ in self.numbers:
-            found[name.replace(" ", "_")] = {
-                "value": _finite(number.value),
-                "kink": number.kink,
-                "below": _finite(number.below),
-                "above": _finite(number.above),
-            }
+            sides = {key: getattr(number, key) for key in ("value", "kink", "below", "above")}
+            found[name.replace(" ", "_")] = plain(sides)
         return found
 
     @property
@@ -670,10 +665,6 @@ def _resistance(found: Sensitivity, output: int, by: int, held: bool) -> TwoSide
         slope = -float(table[output, by])
         sides.append(slope + 0.0 if not held else (1.0 / slope if slope else float("inf")))
     return TwoSided(*sides)
-
-
-def _finite(value: float) -> float | None:
-    return value if abs(value) < float("inf") else None
 
 
 __all__ = [

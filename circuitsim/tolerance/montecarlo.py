@@ -28,7 +28,7 @@ from circuitsim.engine.small.active_set import MAX_ITERATIONS, Outcome
 from circuitsim.engine.small.single import solve_once
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, TopologyError, UsageError, look_up
 from circuitsim.formats.result import Result
-from circuitsim.formats.table import OWN, Table
+from circuitsim.formats.table import OWN, Table, plain
 from circuitsim.kernels import NODE, kernel
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.deviations import SIGMAS, Distribution
@@ -306,8 +306,8 @@ class MonteCarlo(Result):
             "tolerances": [str(one) for one in self.tolerances],
             "worst_violation": self.worst,
             "quantities": {q.name: _plain(q) for q in self.quantities},
-            "specifications": {str(one): _ends(share) for one, share in self.specifications},
-            "yield": None if self.yield_ is None else _ends(self.yield_),
+            "specifications": {str(one): plain(share) for one, share in self.specifications},
+            "yield": plain(self.yield_),
         }
 
     def tables(self) -> dict[str, Table]:
@@ -344,17 +344,13 @@ def numbers(q: Quantity) -> dict[str, Any]:
     return row
 
 
-def _ends(interval: Interval) -> dict[str, float | None]:
-    return {key: value if math.isfinite(value) else None for key, value in interval._asdict().items()}
-
-
 def _plain(q: Quantity) -> dict[str, Any]:
     return {
         **dict(zip(BASIC, q[1:])),
-        "quantiles": {f"{p:g}": _ends(interval) for p, interval in q.quantiles.items()},
+        "quantiles": {f"{p:g}": plain(interval) for p, interval in q.quantiles.items()},
         "contributions": dict(q.contributions),
         "unexplained": q.unexplained,
-        "histogram": {"counts": q.counts.tolist(), "edges": q.edges.tolist()},
+        "histogram": plain({"counts": q.counts, "edges": q.edges}),
     }
 
 

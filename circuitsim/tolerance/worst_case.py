@@ -31,7 +31,7 @@ from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RES
 from circuitsim.circuit.expansion import expanded
 from circuitsim.errors import UsageError, look_up
 from circuitsim.formats.result import Result
-from circuitsim.formats.table import OWN, Table
+from circuitsim.formats.table import OWN, Table, plain
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.deviations import Distribution
@@ -344,10 +344,6 @@ class Extreme(NamedTuple):
         """Distance of value and bound; infinite without a bound."""
         return abs(self.bound - self.value)
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values; None without a bound."""
-        return {"value": self.value, "bound": self.bound if abs(self.bound) < np.inf else None, "at": self.at}
-
 
 class Range(NamedTuple):
     """The extremes of one quantity.
@@ -378,9 +374,10 @@ class Range(NamedTuple):
         return self.least.gap == 0.0 == self.most.gap
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, without the name."""
-        ends = {"least": self.least.to_dict(), "most": self.most.to_dict(), "exact": self.exact}
-        return {key: own for key, own in ({**self._asdict(), **ends}).items() if key != "name"}
+        """As plain values, without the name; None without a bound."""
+        found: dict[str, Any] = plain(self) | {"exact": self.exact}
+        del found["name"]
+        return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)

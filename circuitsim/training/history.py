@@ -15,7 +15,7 @@ from circuitsim._files import atomic_write, naming
 from circuitsim.errors import UsageError
 from circuitsim.formats.result import Result
 from circuitsim.formats.rich import image
-from circuitsim.formats.table import Table
+from circuitsim.formats.table import Table, plain
 from circuitsim.plotting.figure import new_figure
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class History(Result):
             self.rows.append(row)
         if self.directory is None:
             return
-        finite = [{name: value if math.isfinite(value) else None for name, value in row.items()} for row in rows]
+        finite = plain(rows)
         table = io.StringIO()
         writer = csv.writer(table, lineterminator="\n")
         writer.writerows([*[list(row) for row in finite[:1] if begins], *(row.values() for row in finite)])
