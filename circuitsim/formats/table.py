@@ -143,7 +143,7 @@ def _number_length(cell: str) -> int:
 
 
 def plain(value: Any) -> Any:
-    """Plain values for JSON: named tuples as dicts, arrays and sequences as lists, None for a number that is not finite."""
+    """Plain values for JSON: named tuples as dicts, arrays as lists, numbers that are not finite as None."""
     if hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, Mapping):
