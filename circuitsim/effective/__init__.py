@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy.sparse import csc_array, hstack
@@ -27,9 +27,6 @@ from circuitsim.formats.table import Table
 from circuitsim.kernels import keep_memory
 from circuitsim.points import processors
 from circuitsim.program.structure import Structure, analyse
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Output = str | tuple[str, str]
 
@@ -97,6 +94,8 @@ class EffectiveMatrix(Result):
     tolerance : float
     """
 
+    PICTURE = "plot_matrix"
+
     circuit: Circuit
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -129,11 +128,6 @@ class EffectiveMatrix(Result):
         """``matrix``: a row per output, a column per input, and the offset."""
         header = ("output", *self.inputs, "offset")
         return {"matrix": Table(header, ("",) * len(header), (list(self.outputs), *self.matrix.T, self.offset), True)}
-
-    def _figure(self) -> Figure:
-        from circuitsim.plotting.charts import plot_matrix
-
-        return plot_matrix(self.circuit.title, self.matrix, self.inputs, self.outputs)
 
     def _heading(self) -> tuple[str, str]:
         q, k = self.matrix.shape

@@ -234,17 +234,12 @@ def plot_bode(name: str, table: Table, varied: tuple[str, np.ndarray] | None = N
     return figure
 
 
-def plot_harmonics(name: str, table: Table) -> Figure:
-    """Amplitude and phase of each harmonic of one quantity.
-
-    Parameters
-    ----------
-    name : str
-    table : Table
-        From `circuitsim.time_domain.fourier.fourier_table`; its first row is the mean.
-    """
-    figure, panels = stacked(name, 8.0, [2.5, 2.5], True)
-    _, _, frequency, amplitude, phase, _ = (np.asarray(column)[1:] for column in table.columns)
+def plot_harmonics(found: Any) -> Figure:
+    """Amplitude and phase of each harmonic of one quantity."""
+    heading = f"{found.quantity}, total harmonic distortion {found._percent}"
+    figure, panels = stacked(heading, 8.0, [2.5, 2.5], True)
+    # The first row is the mean.
+    _, _, frequency, amplitude, phase, _ = (np.asarray(own)[1:] for own in found.tables()["harmonics"].columns)
     for axes, values, label in zip(panels, (amplitude, phase), ("amplitude", "phase, °")):
         axes.stem(frequency, values)
         gridded(axes)
@@ -253,17 +248,10 @@ def plot_harmonics(name: str, table: Table) -> Figure:
     return figure
 
 
-def plot_poles(name: str, poles: np.ndarray) -> Figure:
-    """Poles in the complex plane, on symmetric logarithmic axes if they span decades.
-
-    Parameters
-    ----------
-    name : str
-        Title of the circuit.
-    poles : (k,) complex array
-        rad/s.
-    """
-    figure, (axes,) = stacked(name, 6.0, [5.0])
+def plot_poles(found: Any) -> Figure:
+    """Poles in the complex plane, on symmetric logarithmic axes if they span decades."""
+    poles = found.values
+    figure, (axes,) = stacked(found.title, 6.0, [5.0])
     axes.axhline(0.0, color=INK, linewidth=0.8)
     axes.axvline(0.0, color=INK, linewidth=0.8)
     axes.plot(poles.real, poles.imag, "x", color=RED, markersize=8, markeredgewidth=1.8)
@@ -497,18 +485,12 @@ NAMED = 30
 """Maximum number of inputs or outputs whose names are shown."""
 
 
-def plot_matrix(name: str, matrix: np.ndarray, inputs: Sequence[str], outputs: Sequence[str]) -> Figure:
-    """Entries as colours: a column per input, a row per output.
-
-    Parameters
-    ----------
-    name : str
-        Title of the circuit.
-    matrix : (q, k) float array
-    inputs, outputs : sequence of str
-    """
+def plot_matrix(found: Any) -> Figure:
+    """Entries of an effective matrix as colours: a column per input, a row per output."""
+    matrix, inputs, outputs = found.matrix, found.inputs, found.outputs
     rows, columns = matrix.shape
-    figure, (axes,) = stacked(name, min(9.0, 2.8 + 0.4 * columns), [min(7.0, 2.4 + 0.4 * rows)])
+    heights = [min(7.0, 2.4 + 0.4 * rows)]
+    figure, (axes,) = stacked(found.circuit.title, min(9.0, 2.8 + 0.4 * columns), heights)
     most = float(np.abs(matrix).max()) or 1.0
     image = axes.imshow(matrix, aspect="auto", interpolation="nearest", cmap="RdBu_r", vmin=-most, vmax=most)
     figure.colorbar(image, ax=axes, label="output per input")

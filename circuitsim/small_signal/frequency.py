@@ -457,6 +457,8 @@ class Poles(Result):
         Of the circuit.
     """
 
+    PICTURE = "plot_poles"
+
     values: np.ndarray
     kinks: tuple[str, ...]
     bounds: np.ndarray
@@ -505,11 +507,6 @@ class Poles(Result):
         """The poles as plain values, and their stability: the JSON object of ``circuitsim ac --poles``."""
         stable = {"stable": self.stable, "stability": self.stability, "rounding": self.rounding}
         return super().to_dict() | stable
-
-    def _figure(self) -> Figure:
-        from circuitsim.plotting.charts import plot_poles
-
-        return plot_poles(self.title, self.values)
 
     def _heading(self) -> tuple[str, str]:
         return self.title, f"{self.values.size} pole{'s' * (self.values.size != 1)}, {self.stability}"

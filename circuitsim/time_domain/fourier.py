@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.signals import Signal
 from circuitsim.units import format_quantity, parse
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 FORM = "FREQUENCY [harmonics [periods]] v(out) i(R1) …"
 NODES, NODES_OF_STEPS = 32, 4
@@ -57,6 +54,8 @@ class FourierSeries(Result):
         Degrees, at time 0.
     """
 
+    PICTURE = "plot_harmonics"
+
     quantity: str
     frequency: float
     mean: float
@@ -84,11 +83,6 @@ class FourierSeries(Result):
     def tables(self) -> dict[str, Table]:
         """``harmonics``: quantity, harmonic, frequency, amplitude, phase, of the first; harmonic 0 is the mean."""
         return {"harmonics": fourier_table([self])}
-
-    def _figure(self) -> Figure:
-        from circuitsim.plotting.charts import plot_harmonics
-
-        return plot_harmonics(f"{self.quantity}, total harmonic distortion {self._percent}", self.tables()["harmonics"])
 
     @property
     def _percent(self) -> str:
