@@ -152,19 +152,20 @@ def measurements(
     """The measurements of runs at values of ``axes``, with a warning for each that failed in some runs."""
     names = dict.fromkeys((own for run in runs for own in run.measured), "")
     numbers = {own: np.array([run.measured.get(own) for run in runs], dtype=float) for own in names}  # None: nan
-    return Sweep(deck.title, axes, numbers, {**units, **names}, errors, [*_unmeasured(deck, axes, runs)], shape)
+    found = Sweep(deck.title, axes, numbers, {**units, **names}, errors, [], shape)
+    found.warnings = [*_unmeasured(deck, found, runs)]
+    return found
 
 
-def _unmeasured(deck: Deck, axes: Mapping[str, np.ndarray], runs: Sequence[Run]) -> Iterator[Problem]:
+def _unmeasured(deck: Deck, found: Sweep, runs: Sequence[Run]) -> Iterator[Problem]:
     """A warning for each measurement that failed in some runs, with the reason in the first."""
     failing: dict[str, list[tuple[int, MeasurementError]]] = {}
     for k, run in enumerate(runs):
         for error in run.unmeasured:
             failing.setdefault(error.text, []).append((k, error))
     for (first, error), *others in failing.values():
-        at = ", ".join(f"{name}={values[first]:g}" for name, values in axes.items())
         problem = not_measured(deck, error)
-        problem.message += f" (at {at}, the first of {1 + len(others)} such runs)" if at else ""
+        problem.message += f" (at {found.at(first)}, the first of {1 + len(others)} such runs)" * bool(found.axes)
         yield problem
 
 

@@ -134,6 +134,10 @@ class Sweep(Result):
         """
         return look_up(name, self.axes | self.columns, "sweep")
 
+    def at(self, row: int) -> str:
+        """The varied values of a row, as text."""
+        return ", ".join(f"{name}={values[row]:g}" for name, values in self.axes.items()) or "the deck's values"
+
     def grid(self, name: str) -> np.ndarray:
         """A column as an array with one axis for each swept name, in the order of ``axes``."""
         return self[name].reshape(self.shape[::-1]).transpose()

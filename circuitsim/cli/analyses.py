@@ -88,8 +88,7 @@ def show(
         failed = {failure.row for failure in measured.failures}
         rows = [row for row in range(len(measured)) if row not in failed]
         said: dict[str, Mapping[str, Any]] = {
-            f" at {_place(measured, row)}": {name: column[row] for name, column in measured.columns.items()}
-            for row in rows
+            f" at {measured.at(row)}": {name: column[row] for name, column in measured.columns.items()} for row in rows
         }
     else:
         table, values, said = measurements_table(measured, more.get("measurement_errors")), measured, {"": measured}
@@ -122,12 +121,7 @@ def check_runs(found: Sweep, what: str) -> None:
     if found.failures:
         first = found.failures[0]
         count = f"{len(found.failures)} of {len(found)} {what}"
-        raise ConvergenceError(f"{count}; the first, at {_place(found, first.row)}: {first.error}")
-
-
-def _place(runs: Sweep, row: int) -> str:
-    """The values of a run."""
-    return ", ".join(f"{name}={values[row]:g}" for name, values in runs.axes.items()) or "the deck's values"
+        raise ConvergenceError(f"{count}; the first, at {found.at(first.row)}: {first.error}")
 
 
 def note_steps(deck: Deck, analysis: str) -> None:
@@ -365,7 +359,7 @@ def _plots(waves: Sweep, runs: Sweep) -> str:
     n, names, plots = waves.shape[0], (TIME, *waves.columns), ""
     units, columns = tuple(waves.units[name] for name in names), [waves[name].reshape(-1, n) for name in names]
     for row, values in enumerate(zip(*columns)):
-        plots += rawfile(f"{waves.title} ({_place(runs, row)})", Table(names, units, values), "Transient Analysis")
+        plots += rawfile(f"{waves.title} ({runs.at(row)})", Table(names, units, values), "Transient Analysis")
     return plots
 
 

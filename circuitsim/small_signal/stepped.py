@@ -162,9 +162,8 @@ class AcSweep(Result):
         found, count = self.responses, self.responses.shape[0]
         columns = [(FREQUENCY, "Hz", found.axes[FREQUENCY][:count])]
         for k in range(len(self.measured)):
-            at = ", ".join(f"{name}={values[k]:g}" for name, values in self.measured.axes.items())
             for number, (name, column) in enumerate(found.columns.items()):
-                called = f"{name}  {at}" if number % 3 == 0 else name
+                called = f"{name}  {self.measured.at(k)}" if number % 3 == 0 else name
                 columns.append((called, found.units[name], column[k * count : (k + 1) * count]))
         varied = next(iter(self.measured.axes.items()))
         return plot_bode(found.title, Table(*zip(*columns)), varied)
