@@ -43,6 +43,9 @@ from circuitsim.plotting.charts import Line, plot_lines
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Row = dict[str, Any]
+"""A measurement: case, competitor, times, errors."""
+
 PACKAGES = ("numpy", "scipy", "numba", "cvxpy", "clarabel", "osqp", "piqp", "scs", "daqp", "highspy")
 
 NOTES = """\
@@ -60,10 +63,10 @@ voltage, ours is the worst residual of our certificate on local scales; and noth
 certificate, which our times include. Every measurement is a process of its own with one thread."""
 
 
-def markdown(rows: list[dict[str, Any]], settings: str) -> str:
+def markdown(rows: list[Row], settings: str) -> str:
     """The report of a run as Markdown."""
 
-    def case(row: dict[str, Any]) -> tuple[Any, ...]:
+    def case(row: Row) -> tuple[Any, ...]:
         return row["family"], row["unknowns"], row["seed"]
 
     ordered = sorted(rows, key=lambda row: (*case(row), row["competitor"] != OURS))
@@ -79,7 +82,7 @@ HEADS = ("diodes (conducting)", "ours: cold", "new values", "batch", "error")
 OTHERS = ("best of cvxpy: cold", "best: new values", "ngspice", "off")
 
 
-def _compared(ours: dict[str, Any], *more: dict[str, Any]) -> dict[str, str]:
+def _compared(ours: Row, *more: Row) -> dict[str, str]:
     """A row of the report: ours, the best of cvxpy for each kind of time, ngspice."""
     others = [row for row in more if "failure" not in row]
     found = {"family": ours["family"], "unknowns": f"{ours['unknowns']:,}", **dict.fromkeys(HEADS + OTHERS, "–")}
@@ -118,7 +121,7 @@ def _beside(seconds: float, ours: float) -> str:
     return f"{1e3 * seconds:.3g} ({times(seconds / ours)})"
 
 
-def draw(rows: list[dict[str, Any]]) -> Figure:
+def draw(rows: list[Row]) -> Figure:
     """The cold times of every competitor over the number of nodes, one panel per family."""
     good = [row for row in rows if "failure" not in row]
     good.sort(key=lambda row: (row["competitor"] != OURS, row["competitor"], row["family"], row["nodes"]))
@@ -188,7 +191,7 @@ def cases(suite: str, competitors: list[str], seed: int) -> Iterator[Case]:
 
 
 # ---------------------------------------------------------------------- one measurement
-def measure(case: Case, budget: float) -> dict[str, Any]:
+def measure(case: Case, budget: float) -> Row:
     """Time a competitor on a circuit of a family, tightening its tolerance until the answer is verified or it fails.
 
     Parameters
@@ -269,9 +272,9 @@ def _median(action: Callable[[], object], budget: float) -> float:
 
 
 # ---------------------------------------------------------------------- all of them
-def finished(folder: Path) -> dict[Case, dict[str, Any]]:
+def finished(folder: Path) -> dict[Case, Row]:
     """The rows of an earlier run, without truncated or invalid lines, which are measured again."""
-    path, rows = folder / RESULTS, dict[Case, dict[str, Any]]()
+    path, rows = folder / RESULTS, dict[Case, Row]()
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []:
         with contextlib.suppress(ValueError, RecursionError, TypeError, KeyError):
             row = json.loads(line)
@@ -280,9 +283,7 @@ def finished(folder: Path) -> dict[Case, dict[str, Any]]:
     return rows
 
 
-def run(
-    wanted: list[Case], folder: Path, limit: float, budget: float, tell: Callable[[str], None]
-) -> list[dict[str, Any]]:
+def run(wanted: list[Case], folder: Path, limit: float, budget: float, tell: Callable[[str], None]) -> list[Row]:
     """Make all measurements missing in ``folder``; returns all rows.
 
     Parameters
@@ -320,7 +321,7 @@ def run(
     return [rows[case] for case in wanted]
 
 
-def _measured(case: Case, limit: float, budget: float) -> dict[str, Any]:
+def _measured(case: Case, limit: float, budget: float) -> Row:
     absent = missing(case.competitor)
     if absent:
         return case._asdict() | {"failure": absent}
