@@ -302,7 +302,15 @@ class FormulaOfSolution(Waveform):
         self.level = sources.level[place]
 
     def after(self, run: TransientResult) -> FormulaOfTime | FormulaLines:
-        """The waveform once a run up to the same end has determined what it reads."""
+        """The waveform once a run up to the same end has determined what it reads.
+
+        Raises
+        ------
+        UsageError
+            The run was ended.
+        """
+        if run.stop < self._of[3].stop * (1.0 - ROUNDING):
+            raise UsageError(f"the run was ended at {run.stop:g} s, before {self._of[0]} was known")
         found = FormulaOfTime(*self._of, run)
         return found.straight() or found
 

@@ -123,13 +123,14 @@ class ImplicitResult(TransientResult):
         The same error of each element's voltage, V, and current, A.
     warnings : tuple of Problem
         Of the kind ``several`` if the run begins at one of several operating points, of the kind ``accuracy`` where the
-        error exceeds the accuracy or is unknown.
+        error exceeds the accuracy or is unknown; those of runs that determine what formulas read.
     run : Implicit
     begun : Start
     """
 
     method = "implicit"
     points = 9
+    earlier: tuple[Problem, ...] = ()
     certificate: ImplicitCertificate  # type: ignore[assignment]
 
     def __init__(
@@ -170,7 +171,7 @@ class ImplicitResult(TransientResult):
     def warnings(self) -> tuple[Problem, ...]:  # type: ignore[override]
         """See `ImplicitResult`."""
         found, begun = self.difference, getattr(self.begun.point, "warnings", ())
-        several = tuple(own for own in begun if own.kind == "several")
+        several = (*self.earlier, *(own for own in begun if own.kind == "several"))
         if self.run.error is not None and not self.run.error.known:
             return *several, Problem("accuracy", "the error of the waveforms could not be carried forward with the run")
         if found is None or found <= self.accuracy:

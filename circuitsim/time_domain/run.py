@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from circuitsim import errors as circuit_errors
 from circuitsim.analysis.switching import Switch
 from circuitsim.arguments import POSITIVE, instance, number, table
 from circuitsim.circuit import Circuit
@@ -16,7 +17,7 @@ from circuitsim.circuit.couplings import UNCOUPLED
 from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
 from circuitsim.circuit.source import analysis
 from circuitsim.circuit.waveforms import WAVEFORM, Waveform, check_cycles
-from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.deck import Deck, equidistant
 from circuitsim.netlist.deck import points as spaced
@@ -175,26 +176,11 @@ def transient(
     stop = float(times[-1])
     for name, wave in waveforms.items():
         check_cycles(name, wave, stop)
-    waveforms = _determined(
-        waveforms,
-        lambda known: transient(
-            circuit,
-            stop,
-            known,
-            initial,
-            None,
-            tolerance,
-            switches,
-            couplings,
-            progress,
-            0.0,
-            held,
-            method,
-            EARLIER * accuracy,
-            None,
-            min(longest, max_step or stop),
-        ),
+    made = partial(
+        transient, circuit, stop, initial=initial, tolerance=tolerance, switches=switches, couplings=couplings
     )
+    made = partial(made, progress=progress, held=held, method=method, max_step=min(longest, max_step or stop))
+    waveforms, earlier = _determined(waveforms, partial(made, accuracy=EARLIER * accuracy))
     needs = needs_implicit(circuit, waveforms) if method is None else ""
     chosen = Method(("implicit" if needs else "exact") if method is None else method)
     if chosen is Method.IMPLICIT:
@@ -205,7 +191,7 @@ def transient(
             named = ", ".join(str(circuit.node_names[k]) for k in made.run.controlling)
             how = f"where its operating point ends the circuit switches as with {made.run.parasitic:g} F at {named}"
             needs = f"{needs}; {how}" if needs else how
-        made.reason = needs
+        made.reason, made.earlier = needs, earlier
         return made
     run = ExactRun(Problem(circuit, waveforms, switches, couplings), stop)
     run.begin(initial, held)
@@ -213,16 +199,31 @@ def transient(
 
 
 def _determined(
-    waveforms: Mapping[str, Waveform], run: Callable[[Mapping[str, Waveform]], TransientResult]
-) -> Mapping[str, Waveform]:
-    """All waveforms, those that are formulas of voltages and currents after a run for each of their levels: they do not
-    influence what they read, so before they are known the sources are constant."""
+    waveforms: Mapping[str, Waveform], run: Callable[..., TransientResult]
+) -> tuple[Mapping[str, Waveform], tuple[circuit_errors.Problem, ...]]:
+    """All waveforms, those that are formulas of voltages and currents after a run for each of their levels, and the
+    warnings of these runs: such sources do not influence what they read, so before they are known they are constant.
+
+    Raises
+    ------
+    UsageError
+        A run was ended.
+    """
     unknown = {name: wave for name, wave in waveforms.items() if isinstance(wave, FormulaOfSolution)}
-    waveforms = {name: wave for name, wave in waveforms.items() if name not in unknown}
+    waveforms, warned = (
+        {name: wave for name, wave in waveforms.items() if name not in unknown},
+        list[circuit_errors.Problem](),
+    )
     for level in sorted({wave.level for wave in unknown.values()}):
-        found = run(waveforms)
-        waveforms |= {name: wave.after(found) for name, wave in unknown.items() if wave.level == level}
-    return waveforms
+        own = {name: wave for name, wave in unknown.items() if wave.level == level}
+        try:
+            found = run(waveforms=waveforms)
+            waveforms |= {name: wave.after(found) for name, wave in own.items()}
+        except CircuitError as error:
+            error.partial_result = None  # it lacks these sources
+            raise
+        warned += found.warnings
+    return waveforms, tuple(dict.fromkeys(warned))
 
 
 def output_times(begin: float, stop: float | None, points: int | None, step: float | None = None) -> np.ndarray:
