@@ -176,11 +176,15 @@ def transient(
     stop = float(times[-1])
     for name, wave in waveforms.items():
         check_cycles(name, wave, stop)
-    made = partial(
-        transient, circuit, stop, initial=initial, tolerance=tolerance, switches=switches, couplings=couplings
+    before = partial(
+        partial(transient, circuit, stop, initial=initial, tolerance=tolerance, switches=switches, couplings=couplings),
+        progress=progress,
+        held=held,
+        method=method,
+        accuracy=EARLIER * accuracy,
+        max_step=min(longest, max_step or stop),
     )
-    made = partial(made, progress=progress, held=held, method=method, max_step=min(longest, max_step or stop))
-    waveforms, earlier = _determined(waveforms, partial(made, accuracy=EARLIER * accuracy))
+    waveforms, earlier = _determined(waveforms, before)
     needs = needs_implicit(circuit, waveforms) if method is None else ""
     chosen = Method(("implicit" if needs else "exact") if method is None else method)
     if chosen is Method.IMPLICIT:
