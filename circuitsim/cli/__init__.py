@@ -33,13 +33,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "optimise": ("circuitsim.cli.analyses", "element values for targets, rounded to preferred values"),
     "tran": ("circuitsim.cli.analyses", "transient analysis, or the periodic steady state"),
     "ac": ("circuitsim.cli.analyses", "AC analysis, and poles"),
-    "examples": ("circuitsim.cli.examples", "the bundled decks: list, show, copy"),
-    "bench": ("circuitsim.cli.bench", "circuitsim beside other solvers, at equal verified error"),
+    "examples": ("circuitsim.cli.tools", "the bundled decks: list, show, copy"),
+    "bench": ("circuitsim.cli.tools", "circuitsim beside other solvers, at equal verified error"),
     "train": ("circuitsim.cli.train", "train a deck or a model"),
     "predict": ("circuitsim.cli.train", "outputs, classes and errors of samples from a trained model"),
-    "data": ("circuitsim.cli.examples", "list and fetch data sets"),
+    "data": ("circuitsim.cli.tools", "list and fetch data sets"),
     "reproduce": ("circuitsim.cli.reproduce", "run a published experiment and print it beside the paper"),
-    "warm-up": ("circuitsim.cli.warm_up", "compile kernels ahead of their first use"),
+    "warm-up": ("circuitsim.cli.tools", "compile kernels ahead of their first use"),
 }
 
 COLLECTED = 50_000
