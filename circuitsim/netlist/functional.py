@@ -124,13 +124,16 @@ class FollowingSources(Dynamics):
         NetlistError
             A formula that has no value.
         UsageError
-            A controlled source would not depend on the new values.
+            A controlled source would not depend on the new values; a formula of the time and of the solution.
         """
         names = self.circuit.names
         self.check_frozen([*given, *(names[k] for k in (*self.waves, *self.formulas) if time is not None)])
         stated = {self.circuit.element_index(name): value for name, value in given.items() if name in self.circuit}
         if time is not None:
             stated = {k: self._wave(k, time, grid) for k in self.waves if k not in stated} | stated
+            for k in self.unfixed():
+                if any(signal.kind == "time" for signal in self.formulas[k].code.signals):
+                    raise UsageError(f"{names[k]} reads the time and the solution: circuitsim tran follows both")
         moment = Moment(self, stated, time or 0.0)
         found = {k: moment.placed(k) for k in self.fixed() if k not in stated}
         moved = stated if time is not None else {}
