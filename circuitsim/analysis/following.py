@@ -1,4 +1,5 @@
-"""Operating points with sources whose values are formulas of voltages and currents that do not depend on them."""
+"""Operating points with sources whose values are formulas of other sources' values, or of voltages and currents that do
+not depend on them."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from circuitsim.netlist.functional import FollowingSources
 class PreparedFollowing:
     """A prepared circuit with such sources, which are independent sources of the inner one.
 
-    The first operating point has zeros in their place. Each further one has the values of one more level, which the one
+    Formulas of values that independent sources fix are known before. The first operating point has zeros in place of
+    all others. Each further one has the values of one more level, which the one
     before determines (`circuitsim.netlist.dependence`); what the last one has no more depends on the zeros.
 
     Attributes
@@ -39,6 +41,8 @@ class PreparedFollowing:
         ------
         NetlistError
             A formula has no value.
+        UsageError
+            A law of the circuit holds a value that would change.
         ConvergenceError
             The value of a formula changes by its rounding.
         """
@@ -47,13 +51,13 @@ class PreparedFollowing:
         given = self.circuit.changes(values)
         stated = {name.lower() for name in given}
         open_ = [[k for k in level if names[k].lower() not in stated] for level in levels]
-        found = {names[k]: 0.0 for level in open_ for k in level}
+        found = self.sources.values(given) | {names[k]: 0.0 for level in open_ for k in level}
         point = self.inner.solve({**given, **found}, start)
         for level in open_:
             found |= {names[k]: self.sources.at_point(k, point) for k in level}
             point = self.inner.solve({**given, **found}, start)
-        for name, value in found.items():
-            now = self.sources.at_point(self.circuit.element_index(name), point)
+        for k, value in ((k, found[names[k]]) for level in open_ for k in level):
+            name, now = names[k], self.sources.at_point(k, point)
             if not abs(now - value) <= self.tolerance * max(abs(now), abs(value)):
                 raise ConvergenceError(
                     f"{name}: the value of its formula, {now:.6g}, changes with the rounding of what it reads"

@@ -61,14 +61,12 @@ def prepared(circuit: Circuit | Deck, solver: str = "auto", tolerance: float = T
     TopologyError
         A circuit without elements, or a tolerance out of range.
     UsageError
-        A deck with a source by a formula of others that is not affine: it would not follow their values.
+        A source by a formula that is not affine influences what it reads.
     """
+    following = circuit_of(circuit).dynamics
     if isinstance(circuit, Deck):
-        return prepared_switched(*circuit.where_change(None), solver, tolerance)
-    dynamics = circuit_of(circuit).dynamics
-    if dynamics is not None:
-        dynamics.check_changes(None)
-    return as_read(circuit, solver, tolerance)
+        circuit, following = circuit.where_change(None, True)
+    return prepared_switched(circuit, following, solver, tolerance, True)
 
 
 def as_read(source: Circuit | Deck, solver: str = "auto", tolerance: float = TOLERANCE) -> Ready:
@@ -78,11 +76,14 @@ def as_read(source: Circuit | Deck, solver: str = "auto", tolerance: float = TOL
     return prepared_switched(circuit, circuit.dynamics, solver, tolerance)
 
 
-def prepared_switched(circuit: Circuit, following: Dynamics | None, solver: str, tolerance: float) -> Ready:
-    """A deck's circuit prepared, with its switches if there are any."""
+def prepared_switched(
+    circuit: Circuit, following: Dynamics | None, solver: str, tolerance: float, changing: bool = False
+) -> Ready:
+    """A deck's circuit prepared, with its switches if there are any; ``changing``: elements get values that formulas
+    follow, although independent sources fix what they read."""
     ready = prepared_as_it_is(circuit, solver, tolerance)
     inner: Unswitched | PreparedFollowing = ready
-    if isinstance(following, FollowingSources) and following.unfixed():
+    if isinstance(following, FollowingSources) and (following.unfixed() or (changing and following.moves)):
         inner = PreparedFollowing(circuit, ready, following.of(circuit), tolerance)
     if following is None or not following.switches:
         return inner
@@ -166,6 +167,7 @@ def circuit_at_operating_point(
     tolerance: float = TOLERANCE,
     changed: Collection[str] | None = (),
     linearized: bool = False,
+    kept: bool = False,
 ) -> Circuit:
     """The circuit of a deck with its switches as resistors in the states of the operating point; a circuit as it is.
 
@@ -177,6 +179,8 @@ def circuit_at_operating_point(
     linearized : bool
         Whether sources by formulas that are not affine become controlled sources too, with the derivatives at the
         operating point.
+    kept : bool
+        Whether the circuit carries such formulas, for `prepared`.
 
     Raises
     ------
@@ -185,23 +189,25 @@ def circuit_at_operating_point(
         current that sources do not fix.
     """
     if isinstance(source, Deck):
-        circuit, following = source.where_change(changed, linearized)
+        circuit, following = source.where_change(changed, linearized or kept)
     else:
         circuit = circuit_of(source)
         if circuit.dynamics is None:
             return circuit
         following = circuit.dynamics
-        if not linearized:
+        if not (linearized or kept):
             following.check_changes(changed)
         circuit = circuit.carrying(None)
     circuit = with_switches_set(circuit, following, tolerance)
     if not isinstance(following, FollowingSources):
         return circuit
-    if linearized:
+    if linearized or kept:
         following.check_frozen(changed)
-    left = following.followers(changed) if linearized else following.unfixed()
+    left = [*{*following.unfixed(), *following.followers(changed)}] if linearized or kept else following.unfixed()
     if not left:
         return circuit
+    if kept:
+        return circuit.carrying(following.of(circuit).released(following.switches))
     if not linearized:
         raise following.not_followed(left[0])
     point = prepared_switched(circuit, following, "auto", tolerance).solve()

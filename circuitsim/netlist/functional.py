@@ -105,7 +105,12 @@ class FollowingSources(Dynamics):
         }
 
     def __bool__(self) -> bool:
-        return bool(self.waves or self.formulas or self.frozen)
+        return bool(self.waves or self.moves)
+
+    @property
+    def moves(self) -> bool:
+        """Whether there are formulas, or laws that hold values of independent sources."""
+        return bool(self.formulas or self.frozen)
 
     def values(self, given: Mapping[str, float], time: float | None = None, grid: Grid = STEADY) -> dict[str, float]:
         """Values by element name, V or A.
@@ -184,7 +189,7 @@ class FollowingSources(Dynamics):
         """The error of an analysis that does not evaluate a formula anew."""
         return UsageError(
             f"{self.circuit.names[k]} follows other voltages or currents by a non-affine formula, which is not "
-            "possible here; circuitsim sweep evaluates it anew at each point"
+            "possible here; circuitsim sweep and montecarlo evaluate it anew at each point"
         )
 
     def fixed(self) -> set[int]:

@@ -589,7 +589,7 @@ def montecarlo(
     >>> round(mc["v(out)"].mean, 2), mc["v(out)"].deviation < 0.03, 0.5 < mc.yield_.value < 0.7
     (5.0, True, True)
     """
-    stated, wanted, circuit, spread, text = Asked.of(source, tolerances, observe, specifications, tolerance)
+    stated, wanted, circuit, spread, text = Asked.of(source, tolerances, observe, specifications, tolerance, True)
     # Quantities of specifications are observed too.
     probes = parse_probes(" ".join([text, *(s.quantity for s in wanted)]), circuit)
     if not probes:

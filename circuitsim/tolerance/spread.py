@@ -242,14 +242,15 @@ class Asked(NamedTuple):
         observe: str | Sequence[str],
         specifications: Sequence[str | Specification],
         tolerance: float = TOLERANCE,
+        kept: bool = False,
     ) -> Asked:
-        """From the arguments of `circuitsim.montecarlo`."""
+        """From the arguments of `circuitsim.montecarlo`; ``kept``: see `circuit_at_operating_point`."""
         stated = parse_tolerances(tolerances)
         wanted = [parse_specification(s) if isinstance(s, str) else s for s in specifications]
         warn_of_time(source)
         deck = source.deviations if isinstance(source, Deck) else None
         changed = spread_of(circuit_of(source), stated, deck).names
-        circuit = circuit_at_operating_point(source, tolerance, changed)
+        circuit = circuit_at_operating_point(source, tolerance, changed, kept=kept)
         text = " ".join(observe)
         if not text and not specifications:
             own = columns_of(source, STEADY) if isinstance(source, Deck) else None

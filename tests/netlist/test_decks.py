@@ -233,12 +233,12 @@ def test_a_formula_that_cannot_follow_is_refused_where_it_would_have_to() -> Non
     for refused in (
         lambda: circuit.with_values({"V1": 4}),
         lambda: solve(frozen).circuit.with_values({"v1": 4}),
-        lambda: circuitsim.prepared(circuit),
         lambda: circuitsim.sweep(circuit, {"V1": [1.0, 4.0]}, "v(c)"),
     ):
         with pytest.raises(UsageError, match="is given by a formula of other elements"):
             refused()
     assert solve(circuit).voltage("c") == solve(circuit.with_values({"R1": 4})).voltage("c") == 4
+    assert circuitsim.prepared(circuit).solve({"V1": 3.0})["c"] == pytest.approx(9.0)
     assert circuitsim.ac(circuit, [1.0], {"V1": 1.0})["c"] == pytest.approx([4.0])
     assert circuitsim.sensitivity(circuit, "v(c)")["v(c)", "V1"] == pytest.approx(4.0)
     assert circuitsim.sweep(deck, {"V1": [1.0, 4.0]}, "v(c)")["v(c)"] == pytest.approx([1, 16])
