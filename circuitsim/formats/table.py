@@ -29,6 +29,13 @@ def csv(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
 
     Numbers are written so that they read back as the same double; None and nan become empty cells.
 
+    Parameters
+    ----------
+    header : sequence of str
+    rows : iterable of sequence of str, float, bool or None
+
+    Examples
+    --------
     >>> print(csv(["name", "value"], [["a,b", 0.1], ["c", None]]), end="")
     name,value
     "a,b",0.1
@@ -76,6 +83,12 @@ def quantity(value: float | None, unit: str) -> str:
     """A number with its unit for a table; ``-`` if there is none.
 
     The prefixes are SI's, so ``M`` is mega and ``m`` is milli.
+
+    Parameters
+    ----------
+    value : float or None
+    unit : str
+        Empty for a pure number.
     """
     if value is None or math.isnan(value):
         return "-"
@@ -93,12 +106,30 @@ def scale_of(values: Iterable[float | None]) -> float:
 
 
 def shown(value: float | None, unit: str, scale: float, share: float = SMALLEST_SHARE) -> str:
-    """`quantity`, or 0 if the number is below a fraction of its scale."""
+    """`quantity`, or 0 if the number is below a fraction of its scale.
+
+    Parameters
+    ----------
+    value : float or None
+    unit : str
+    scale : float
+        The largest number of its kind.
+    share : float
+        Of the scale: what is smaller shows as 0.
+    """
     return quantity(0.0 if value is not None and abs(value) < share * scale else value, unit)
 
 
 def cell(value: Cell, unit: str, scale: float) -> str:
-    """A cell for display: a text unchanged, a number with its unit."""
+    """A cell for display: a text unchanged, a number with its unit.
+
+    Parameters
+    ----------
+    value : str, float, bool or None
+    unit : str
+    scale : float
+        As for `shown`.
+    """
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
@@ -109,6 +140,13 @@ def cell(value: Cell, unit: str, scale: float) -> str:
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Lines of an aligned table. Cells of the form ``number unit`` are aligned at the blank between them.
 
+    Parameters
+    ----------
+    header : sequence of str
+    rows : iterable of sequence of str
+
+    Examples
+    --------
     >>> print("\\n".join(table(["node", "potential"], [["a", "12.5 V"], ["b", "-3 mV"]])))
     node  potential
     a     12.5 V
