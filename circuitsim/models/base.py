@@ -282,7 +282,15 @@ class Device(ABC):
         """Co-content ∫ i dv from 0 to ``voltage`` (V), in W; infinite outside the allowed voltages."""
 
     def trapezoids(self, voltage: float, knees: Iterable[float]) -> float:
-        """Co-content, W, of a `law` that is linear between knees, V: by the trapezoidal rule."""
+        """Co-content, W, of a `law` that is linear between knees: by the trapezoidal rule.
+
+        Parameters
+        ----------
+        voltage : float
+            V.
+        knees : iterable of float
+            V, in any order.
+        """
         low, high = sorted((0.0, voltage))
         ends = [low, *sorted(knee for knee in knees if low < knee < high), *[high] * (low < high)]
         total = sum(0.5 * (self.law(a)[1] + self.law(b)[0]) * (b - a) for a, b in pairwise(ends))

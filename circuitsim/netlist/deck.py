@@ -382,6 +382,14 @@ class Deck(Circuit):
         """As `with_sources`, where factors and conditions of controlled sources that elements ``names`` (None: all)
         determine follow their values; None where there are none.
 
+        Parameters
+        ----------
+        following : FollowingSources
+            Of the deck with these parameters.
+        names : collection of str or None
+        parameters, temperature, all_controlled
+            As for `with_sources`.
+
         Raises
         ------
         UsageError
