@@ -206,7 +206,7 @@ __all__ = ["EQUATIONS", "TOLERANCE", "Certificate", "certify"]
 TOLERANCE = 1e-9
 
 EQUATIONS = ("kcl", "kvl", "source", "diode_drop", "diode_reverse", "complementarity", "energy_gap")
-"""The equations that a certificate checks, in the order of `worst_violations`."""
+"""The equations that a certificate checks, in the order of their violations in kernels."""
 
 CLEAR = 1e-9
 """Fraction of its scale above which rounding cannot change a voltage's sign."""
@@ -264,7 +264,7 @@ class Certificate(NamedTuple):
 
     @classmethod
     def of(cls, found: list[float], tolerance: float) -> Certificate:
-        """From what `worst_violations` filled in.
+        """From what a kernel filled in (`branch_violations`).
 
         Parameters
         ----------
@@ -297,43 +297,6 @@ class Certificate(NamedTuple):
         return {**self._asdict(), "relative": dict(self.relative), "certified": self.certified}
 
 
-def worst_violations(kind, first, second, resistance_pattern, value, v, low, still, i, at_node, worst, relative):
-    """The certificate from potentials and currents alone, if the potentials resolve every drop.
-
-    Fills in the worst absolute and relative violations, in the order of `EQUATIONS`. The drop of each branch is the
-    difference of its potentials, on its own scale: a sufficient condition, with no loops to sum. Runs interpreted
-    or compiled.
-
-    Parameters
-    ----------
-    kind, first, second : (m,) int arrays
-    resistance_pattern : (m,) float array
-        Element values that tell which resistances are zero.
-    value : (m,) float array
-        Element values, Ω, V, A.
-    v, low : (n_nodes,) float arrays
-        Potentials, V, and their low-order parts.
-    still : (n_nodes,) bool array
-        Pendant nodes: a resistor there carries no current, whatever the values are.
-    i : (m,) float array
-        Branch currents, A.
-    at_node : (2, n_nodes) float array
-        Work space.
-    worst, relative : (7,) float arrays
-        Filled.
-
-    Returns
-    -------
-    float
-        Bound on the error of any current relative to its `current_scale`: in a passive network, at most the sum of the
-        residuals at its nodes. Infinite if rounding may change the sign of a voltage (`CLEAR`).
-    """
-    worst[0], relative[0], total = net_currents(first, second, i, at_node)
-    return branch_violations(
-        kind, first, second, resistance_pattern, value, v, low, still, i, at_node, total, worst, relative
-    )
-
-
 def net_currents(first, second, i, at_node):
     """Fill in the net current of each node and the largest |current| there, A, in two rows.
 
@@ -362,10 +325,34 @@ def current_scale(size, local):
     return local if size >= WEAK * local else size
 
 
-def branch_violations(
-    kind, first, second, resistance_pattern, value, v, low, still, i, at_node, total, worst, relative
-):
-    """What `worst_violations` fills in for branches, after `net_currents`; returns the same."""
+def branch_violations(kind, first, second, value, v, low, still, i, at_node, total, worst, relative):
+    """The certificate from potentials and currents alone, if the potentials resolve every drop.
+
+    The drop of each branch is the difference of its potentials, on its own scale: a sufficient condition, with no loops
+    to sum. Runs interpreted or compiled.
+
+    Parameters
+    ----------
+    kind, first, second : (m,) int arrays
+    value : (m,) float array
+        Element values, Ω, V, A.
+    v, low : (n_nodes,) float arrays
+        Potentials, V, and their low-order parts.
+    still : (n_nodes,) bool array
+        Pendant nodes: a resistor there carries no current, whatever the values are.
+    i : (m,) float array
+        Branch currents, A.
+    at_node, total
+        From `net_currents`, which also gives the first violation.
+    worst, relative : (7,) float arrays
+        Filled from the second on: the worst absolute and relative violations, in the order of `EQUATIONS`.
+
+    Returns
+    -------
+    float
+        Bound on the error of any current relative to its `current_scale`: in a passive network, at most the sum of the
+        residuals at its nodes. Infinite if rounding may change the sign of a voltage (`CLEAR`).
+    """
     # Scalars, not arrays: the next element need not wait for the last one's stores.
     kvl = source = forward = reverse = both = 0.0
     kvl_relative = source_relative = forward_relative = reverse_relative = both_relative = 0.0
@@ -376,9 +363,9 @@ def branch_violations(
         size = abs(c)
         if size > 0.0:
             least = min(least, current_scale(size, local))
-        elif local == 0.0 and kind[e] != DIODE and resistance_pattern[e] != 0.0 and abs(resistance_pattern[e]) < np.inf:
+        elif local == 0.0 and kind[e] != DIODE and value[e] != 0.0 and abs(value[e]) < np.inf:
             clear = clear and (still[a] or still[b])  # else from Kirchhoff's current law or rounding
-        if kind[e] == RESISTOR and resistance_pattern[e] != 0.0:
+        if kind[e] == RESISTOR and value[e] != 0.0:
             if c != 0.0 or abs(value[e]) < np.inf:  # an open circuit may have any drop
                 kvl, kvl_relative = update_maximum(kvl, kvl_relative, abs(value[e] * c - drop), abs(drop))
         elif kind[e] == VOLTAGE or kind[e] == INDUCTOR or kind[e] == RESISTOR:

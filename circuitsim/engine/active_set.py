@@ -242,7 +242,7 @@ class Refined:
         d, self.count = self.net.diodes, self.count + 1
         self.point = point = solve_linear(self.net, d[conducting], self._guess, self._anchor, self._factored)
         self._guess, self._anchor, self._factored = point.current, point.v, point.factored
-        found, on = kkt_violations(self.net, point), point.closed.copy()
+        found, on = kkt_violations(point), point.closed.copy()
         key = np.packbits(on[d]).tobytes()
         on[found.leave] = False
         following = np.append(np.searchsorted(d, found.enter), nodal.falling(point.current[d], on[d]))

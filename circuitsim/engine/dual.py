@@ -111,7 +111,7 @@ def solve_dual(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) 
         for _ in range(TIES):
             point = solve_linear(net, closed, current, anchor)
             total += 1
-            wrong = kkt_violations(net, point)
+            wrong = kkt_violations(point)
             if not (wrong.leave.size or wrong.enter.size):
                 return point, total
             closed = np.append(wrong.enter, np.setdiff1d(np.flatnonzero(point.closed), wrong.leave))
@@ -124,7 +124,7 @@ def _dual_sets(solver: _Solver, closed: np.ndarray) -> LinearPoint:
     seen: set[bytes] = set()
     while True:
         point = solver.at(closed)
-        wrong = kkt_violations(solver.net, point)
+        wrong = kkt_violations(point)
         closed = np.flatnonzero(point.closed)
         if wrong.leave.size:  # only before the first diode enters, except for rounding
             closed = np.setdiff1d(closed, wrong.leave)
@@ -144,8 +144,8 @@ def _enter(solver: _Solver, point: LinearPoint, entering: int) -> np.ndarray:
     while True:
         closed = np.flatnonzero(point.closed)
         change = solver.response(closed, entering)
-        falls = -_forward(solver.net, change, entering)
-        full = max(_forward(solver.net, point, entering), 0.0) / falls if falls > 0.0 else np.inf
+        falls = -_forward(change, entering)
+        full = max(_forward(point, entering), 0.0) / falls if falls > 0.0 else np.inf
         slope = change.current[closed]
         reduced = slope < -4.0 * change.correction[closed]
         steps = np.maximum(point.current[closed[reduced]], 0.0) / -slope[reduced]
@@ -159,9 +159,9 @@ def _enter(solver: _Solver, point: LinearPoint, entering: int) -> np.ndarray:
         point = solver.at(closed[closed != leaving], entering, amperes)
 
 
-def _forward(net: Network, point: LinearPoint, diode: int) -> float:
+def _forward(point: LinearPoint, diode: int) -> float:
     """Forward voltage of a diode, V."""
-    return float(voltages_between(net, point, np.array([diode]))[0])
+    return float(voltages_between(point, np.array([diode]))[0])
 
 
 def _floating(net: Network) -> np.ndarray:

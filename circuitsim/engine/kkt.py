@@ -32,22 +32,22 @@ class Violations(NamedTuple):
     enter: np.ndarray
 
 
-def kkt_violations(net: Network, point: LinearPoint) -> Violations:
+def kkt_violations(point: LinearPoint) -> Violations:
     """The diodes in the wrong state."""
-    d = net.diodes
+    net, d = point.net, point.net.diodes
     if not d.size:
         return Violations(d, d)
     a, c = net.first[d], net.second[d]
     on = point.closed[d]
     least_current, least_voltage = np.zeros((2, d.size))
     least_current[on] = least_currents(point)[d[on]]
-    forward = forward_voltages(net, point)
+    forward = forward_voltages(point)
     joined = point.tree.root_of[a] == point.tree.root_of[c]
     least_voltage[~joined] = CLOSES * np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))[~joined]
     candidates = np.flatnonzero(~on & joined & (forward > 0.0))
-    least_voltage[candidates] = resolved_voltages(net, point, d[candidates])[1]
-    driven = component_net_currents(net, point)
-    away = _first_blocking(net, point, driven, forward).astype(float) if driven.any() else np.zeros(d.size)
+    least_voltage[candidates] = resolved_voltages(point, d[candidates])[1]
+    driven = component_net_currents(point)
+    away = _first_blocking(point, driven, forward).astype(float) if driven.any() else np.zeros(d.size)
     wanted = steps.conducts(on, point.current[d], least_current, forward, least_voltage, away)
     enter = np.flatnonzero(wanted & ~on)
     return Violations(d[on & ~wanted], d[enter[np.argsort(-forward[enter], kind="stable")]])
@@ -59,13 +59,14 @@ def least_currents(point: LinearPoint) -> np.ndarray:
     return np.maximum(4.0 * point.correction, tree.RESOLUTION * np.append(point.in_block, 0.0)[point.block])
 
 
-def forward_voltages(net: Network, point: LinearPoint) -> np.ndarray:
+def forward_voltages(point: LinearPoint) -> np.ndarray:
     """Anode minus cathode potential of each diode, V."""
-    return voltages_between(net, point, net.diodes)
+    return voltages_between(point, point.net.diodes)
 
 
-def voltages_between(net: Network, point: LinearPoint, elements: np.ndarray) -> np.ndarray:
+def voltages_between(point: LinearPoint, elements: np.ndarray) -> np.ndarray:
     """Potential of the first terminal minus that of the second, V."""
+    net = point.net
     a, b = net.first[elements], net.second[elements]
     found = np.empty(elements.size)
     kernel(tree.differences, elements.size)(a, b, point.v, point.v_low, found)
@@ -79,7 +80,7 @@ def voltages_between(net: Network, point: LinearPoint, elements: np.ndarray) -> 
     return found
 
 
-def resolved_voltages(net: Network, point: LinearPoint, diodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def resolved_voltages(point: LinearPoint, diodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Resolution of the voltages of blocking diodes, from the largest drop in the loop through each.
 
     Returns
@@ -90,7 +91,7 @@ def resolved_voltages(net: Network, point: LinearPoint, diodes: np.ndarray) -> t
         The same or, where the loop consists of n voltage sources and conducting diodes, n · 2⁻⁵² of its largest drop,
         V: such a loop closes.
     """
-    largest, members = loop_scales(point.tree, net.branches, point.current, diodes)
+    largest, members = loop_scales(point.tree, point.net.branches, point.current, diodes)
     share = np.maximum(OVERALL, (members + np.sign(members)) * CLOSES)
     return OVERALL * largest, share * largest
 
@@ -100,10 +101,10 @@ def sources_alone(net: Network, point: LinearPoint, elements: np.ndarray) -> np.
     return loop_scales(point.tree, net.branches, point.current, elements)[1] > 0
 
 
-def component_net_currents(net: Network, point: LinearPoint) -> np.ndarray:
+def component_net_currents(point: LinearPoint) -> np.ndarray:
     """Sign of the net current into each node's component if it has no path to ground (n_nodes,), 0 where it
     balances."""
-    made = point.tree
+    net, made = point.net, point.tree
     free = (made.root_of == np.arange(net.n_nodes)) & (point.need != 0.0)
     free[net.structure.roots] = False
     if not free.any():
@@ -120,9 +121,9 @@ def component_net_currents(net: Network, point: LinearPoint) -> np.ndarray:
     return net_current[made.root_of]
 
 
-def _first_blocking(net: Network, point: LinearPoint, driven: np.ndarray, forward: np.ndarray) -> np.ndarray:
+def _first_blocking(point: LinearPoint, driven: np.ndarray, forward: np.ndarray) -> np.ndarray:
     """For each driven component the blocking diode that limits its potential first (d,)."""
-    d, root = net.diodes, point.tree.root_of
+    net, d, root = point.net, point.net.diodes, point.tree.root_of
     a, c = net.first[d], net.second[d]
     crossing = ~point.closed[d] & (root[a] != root[c])
     found = np.zeros(d.size, dtype=bool)

@@ -192,7 +192,7 @@ def steady_state(net: Network, closed: np.ndarray, guess: np.ndarray, anchor: np
     end = _with_potentials(net, point, drop)
     kind = net.structure.arrays.kind
     free = np.concatenate([net.structure.currents, np.flatnonzero(kind == CAPACITOR)])
-    drop[free] = voltages_between(net, end, free)
+    drop[free] = voltages_between(end, free)
     return _in_range(net, SteadyState(current, drop, end.v, end.v_low, unique, iterations, point.converged))
 
 
@@ -232,7 +232,7 @@ def _with_closed_loops(net: Network, point: LinearPoint) -> tuple[LinearPoint, n
     d = net.diodes
     closing, blocking = np.zeros((2, net.first.size), dtype=bool)
     while True:
-        forward = forward_voltages(net, point)
+        forward = forward_voltages(point)
         tight = _tight(net, point, forward)
         new = _rounded(net, point, d[tight])
         new = new[~blocking[new]]
@@ -272,7 +272,7 @@ def _tight(net: Network, point: LinearPoint, forward: np.ndarray) -> np.ndarray:
     reach = np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))
     most = np.maximum(reach, np.abs(net.emf).max(initial=0.0))
     near = np.flatnonzero(~tight & (forward >= -1e-9 * most))
-    _, closing = resolved_voltages(net, point, d[near])
+    _, closing = resolved_voltages(point, d[near])
     # Potentials of components that no path joins are known to doubles only.
     root = point.tree.root_of
     apart = root[a[near]] != root[c[near]]

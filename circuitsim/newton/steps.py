@@ -465,12 +465,10 @@ def hold(first, second, places, own, value, v, low, current):
 
 
 def violations(kind, first, second, value, v, low, still, current, at_node, role, worst, relative):
-    """Fill in the residuals of all equations but the devices' (`circuitsim.certificate.worst_violations`); returns the
+    """Fill in the residuals of all equations but the devices' (`circuitsim.certificate.branch_violations`); returns the
     bound on the errors of currents other than the devices'."""
     worst[0], relative[0], total = net_currents(first, second, current, at_node)
-    bound = branch_violations(
-        kind, first, second, value, value, v, low, still, current, at_node, total, worst, relative
-    )
+    bound = branch_violations(kind, first, second, value, v, low, still, current, at_node, total, worst, relative)
     if bound <= ACCURATE or not bound < np.inf:
         return bound
     return parts_bound(kind, first, second, current, at_node, role)

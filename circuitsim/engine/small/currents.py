@@ -282,7 +282,7 @@ def least_scale(plan, value, current, largest):
 
 def measure(plan, space, value, v, current, worst, relative):
     """Fill in a sample's branch currents and residuals, and correct its potentials ``v`` (n_nodes,), V, where they are
-    too coarse; returns the bound on the currents' errors (`circuitsim.certificate.worst_violations`)."""
+    too coarse; returns the bound on the currents' errors (`circuitsim.certificate.branch_violations`)."""
     first, second, closed = plan.first, plan.second, space.closed
     ohms = reach(plan, space, closed)
     space.low[:] = 0.0
@@ -306,7 +306,6 @@ def measure(plan, space, value, v, current, worst, relative):
         plan.kind,
         first,
         second,
-        value,
         value,
         v,
         space.low,

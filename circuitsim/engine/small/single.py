@@ -87,7 +87,7 @@ def solve_once(block, numbers, places, marks, guess, max_iterations, merged, out
     out : (m + n_nodes + m + 15 + d,) float array
         Element values (Ω, V, A; ignored for diodes). The rest is overwritten: potentials, V; if all diode currents are
         unique, branch currents, A, and largest absolute and relative residuals, 7 each
-        (`circuitsim.certificate.worst_violations`); number of linear circuits; state of each diode
+        (`circuitsim.certificate.branch_violations`); number of linear circuits; state of each diode
         (`circuitsim.engine.small.active_set.IDLE`). With
         ``merged`` and `Outcome.NONUNIQUE_CURRENTS` branch currents to the rounding of the potentials, in which the
         diodes of trees that others close to loops, which have the state `ON_LOOP`, carry those of some forest, of
