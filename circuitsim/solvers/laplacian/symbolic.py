@@ -16,7 +16,6 @@ from circuitsim.kernels import compiled
 from circuitsim.solvers.minimum_degree import adjacency as adjacency_of
 from circuitsim.solvers.minimum_degree import minimum_degree as minimum_degree_of
 
-
 adjacency, minimum_degree = compiled(adjacency_of), compiled(minimum_degree_of)
 
 
