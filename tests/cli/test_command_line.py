@@ -93,11 +93,14 @@ def test_exceptions_have_their_exit_codes(
             command("solve", "-", "--debug")
 
 
-def test_run_shows_where_an_internal_error_is(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_shows_where_an_internal_error_is(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("oops")
 
     monkeypatch.setattr("circuitsim.cli.circuits.printed", fail)
+    monkeypatch.chdir(tmp_path)
     Path("one.cir").write_text("one\nR1 a 0 1\n.op\n", encoding="utf-8")
     assert command("run", "one.cir")[::2] == (1, "error: internal: RuntimeError: oops (--debug shows where)\n")
     with pytest.raises(RuntimeError, match="oops"):
