@@ -17,8 +17,8 @@ class PreparedFollowing:
     """A prepared circuit with such sources, which are independent sources of the inner one.
 
     Formulas of values that independent sources fix are known before. The first operating point has zeros in place of
-    all others. Each further one has the values of one more level, which the one
-    before determines (`circuitsim.netlist.dependence`); what the last one has no more depends on the zeros.
+    all others. Each further one has the values of one more level, which the one before determines
+    (`circuitsim.netlist.dependence`); the last one no longer depends on the zeros.
 
     Attributes
     ----------

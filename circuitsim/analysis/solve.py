@@ -163,11 +163,7 @@ def explain(point: OperatingPoint) -> list[str]:
 
 
 def circuit_at_operating_point(
-    source: Circuit | Deck,
-    tolerance: float = TOLERANCE,
-    changed: Collection[str] | None = (),
-    linearized: bool = False,
-    kept: bool = False,
+    source: Circuit | Deck, tolerance: float = TOLERANCE, changed: Collection[str] | None = ()
 ) -> Circuit:
     """The circuit of a deck with its switches as resistors in the states of the operating point; a circuit as it is.
 
@@ -176,11 +172,6 @@ def circuit_at_operating_point(
     changed : collection of str or None
         Elements that the analysis gives other values: sources whose formulas read them are controlled sources. None:
         all elements.
-    linearized : bool
-        Whether sources by formulas that are not affine become controlled sources too, with the derivatives at the
-        operating point.
-    kept : bool
-        Whether the circuit carries such formulas, for `prepared`.
 
     Raises
     ------
@@ -188,30 +179,52 @@ def circuit_at_operating_point(
         Neither a circuit nor a deck; a source by a formula that is not affine and reads a changed one, or a voltage or
         current that sources do not fix.
     """
+    circuit, following = _with_states(source, tolerance, changed, False)
+    if following is not None and (left := following.unfixed()):
+        raise following.not_followed(left[0])
+    return circuit
+
+
+def circuit_with_formulas(source: Circuit | Deck, tolerance: float, changed: Collection[str]) -> Circuit:
+    """`circuit_at_operating_point` for `prepared`: it carries the formulas that are not affine, with what they need."""
+    circuit, following = _with_states(source, tolerance, changed, True)
+    if following is None or not (following.unfixed() or following.followers(changed)):
+        return circuit
+    return circuit.carrying(following.of(circuit).released(following.switches))
+
+
+def linearized_circuit(
+    source: Circuit | Deck, tolerance: float = TOLERANCE, changed: Collection[str] | None = None
+) -> Circuit:
+    """`circuit_at_operating_point` for small changes of the elements ``changed``: sources by formulas that are not
+    affine are controlled sources, too, with the derivatives at the operating point."""
+    circuit, following = _with_states(source, tolerance, changed, True)
+    if following is None or not (left := {*following.unfixed(), *following.followers(changed)}):
+        return circuit
+    point = prepared_switched(circuit, following, "auto", tolerance).solve()
+    return controlled_by(circuit, {k: following.of(circuit).tangent(k, point) for k in left})
+
+
+def _with_states(
+    source: Circuit | Deck, tolerance: float, changed: Collection[str] | None, followed: bool
+) -> tuple[Circuit, FollowingSources | None]:
+    """See `circuit_at_operating_point`; with the sources that follow others by formulas that are not affine, which the
+    caller treats if they are ``followed``."""
     if isinstance(source, Deck):
-        circuit, following = source.where_change(changed, linearized or kept)
+        circuit, following = source.where_change(changed, followed)
     else:
         circuit = circuit_of(source)
         if circuit.dynamics is None:
-            return circuit
+            return circuit, None
         following = circuit.dynamics
-        if not (linearized or kept):
+        if not followed:
             following.check_changes(changed)
         circuit = circuit.carrying(None)
     circuit = with_switches_set(circuit, following, tolerance)
     if not isinstance(following, FollowingSources):
-        return circuit
-    if linearized or kept:
-        following.check_frozen(changed)
-    left = [*{*following.unfixed(), *following.followers(changed)}] if linearized or kept else following.unfixed()
-    if not left:
-        return circuit
-    if kept:
-        return circuit.carrying(following.of(circuit).released(following.switches))
-    if not linearized:
-        raise following.not_followed(left[0])
-    point = prepared_switched(circuit, following, "auto", tolerance).solve()
-    return controlled_by(circuit, {k: following.of(circuit).tangent(k, point) for k in left})
+        return circuit, None
+    following.check_frozen(changed)
+    return circuit, following
 
 
 def controlled_by(circuit: Circuit, laws: Mapping[int, Law]) -> Circuit:
@@ -237,7 +250,7 @@ def at_frequencies(
     """
     dynamics = circuit.dynamics
     joined = couplings if dynamics is None else dynamics.coupled(couplings)
-    return circuit_at_operating_point(circuit, changed=None, linearized=True), joined
+    return linearized_circuit(circuit), joined
 
 
 def with_switches_set(circuit: Circuit, following: Dynamics, tolerance: float = TOLERANCE) -> Circuit:

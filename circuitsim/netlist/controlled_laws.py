@@ -94,13 +94,13 @@ def classify(elaborator: Elaborator, title: str) -> tuple[dict[int, Law], list[t
     remaining formulas are those of independent sources.
 
     With ``all_controlled`` every affine formula is a controlled source; with ``frozen`` those are too that are affine
-    with the values of sources. The second result are the formulas of other
-    sources that are neither affine nor devices, with the errors to report where they are in a loop of controls.
+    with the values of sources. The second result: the sources that are neither, with the errors to report where they
+    are in a loop of controls.
     """
     out, following, sources = elaborator.out, elaborator.following, _Sources(elaborator, title)
     others: list[tuple[Placed, CardError]] = []
     for own, formula in out.sources:
-        at, fixed = own.position, own.position in sources.fixed
+        at, fixed = own.position, own.position in sources.following.fixed
         try:
             if fixed and not elaborator.all_controlled:
                 elaborator.evaluator.need(formula.code, formula.frame.environment)  # its parameters may be random
@@ -144,11 +144,6 @@ class _Sources:
         self.following = elaborator.following.of(self.circuit)
 
     @cached_property
-    def fixed(self) -> set[int]:
-        """Positions of the formulas determined by sources."""
-        return self.following.fixed()
-
-    @cached_property
     def ends(self) -> Counter[int]:
         """Degree of each node."""
         return Counter((*self.out.first, *self.out.second))
@@ -171,7 +166,7 @@ class _Sources:
         except ExpressionError as error:
             held = self.elaborator.frozen and error.kind == "unsupported"
             fixed = self.fixed_signals(formula) if held else {}
-            if own.position in self.fixed or not fixed:
+            if own.position in self.following.fixed or not fixed:
                 raise
         made = self.of(own, formula, fixed)
         for signal in list(fixed):  # those with a gain that is any voltage or current still vary
@@ -183,7 +178,7 @@ class _Sources:
 
     def fixed_signals(self, formula: Formula) -> dict[Signal, float]:
         """The voltages and currents in an expression that sources fix, with their values, V and A."""
-        moment, varying = Moment(self.following, {}), {None, *self.following.formulas} - self.fixed
+        moment, varying = Moment(self.following, {}), {None, *self.following.formulas} - self.following.fixed
         return {
             signal: moment.signal(signal, formula)
             for signal in formula.code.signals

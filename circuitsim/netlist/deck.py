@@ -406,25 +406,25 @@ class Deck(Circuit):
             raise
         return None
 
-    def where_change(self, names: Collection[str] | None, linearized: bool = False) -> tuple[Circuit, FollowingSources]:
+    def where_change(self, names: Collection[str] | None, followed: bool = False) -> tuple[Circuit, FollowingSources]:
         """The circuit for an analysis that changes element values: sources by formulas of these are controlled sources.
 
         Parameters
         ----------
         names : collection of str or None
             The elements; None for all, as in AC analysis, where inductors are not shorts.
-        linearized : bool
-            Whether the caller replaces other formulas by their tangents.
+        followed : bool
+            Whether the caller evaluates other formulas anew, or takes their derivatives.
 
         Raises
         ------
         UsageError
-            A non-affine formula reads one of them, and is not linearized.
+            A non-affine formula reads one of them, and is not followed.
         """
         if not self.following.followers(names):
             return self._bare, self.following
         circuit, following = self.with_sources()
-        if linearized:
+        if followed:
             return self.unfrozen(following, names) or (circuit, following)
         following.check_frozen(names)
         if left := following.followers(names):

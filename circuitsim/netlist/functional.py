@@ -90,7 +90,7 @@ class FollowingSources(Dynamics):
         """The same sources in a circuit."""
         found = copy(self)
         found.circuit, found.formulas, found.frozen = circuit, dict(self.formulas), dict(self.frozen)
-        for name in ("_paths", "level"):
+        for name in ("_paths", "fixed", "level"):
             vars(found).pop(name, None)
         return found
 
@@ -140,7 +140,7 @@ class FollowingSources(Dynamics):
                 if any(signal.kind == "time" for signal in self.formulas[k].code.signals):
                     raise UsageError(f"{names[k]} reads the time and the solution: circuitsim tran follows both")
         moment = Moment(self, stated, time or 0.0)
-        found = {k: moment.placed(k) for k in self.fixed() if k not in stated}
+        found = {k: moment.placed(k) for k in self.fixed if k not in stated}
         moved = stated if time is not None else {}
         return {names[k]: value for k, value in (*moved.items(), *found.items())}
 
@@ -192,6 +192,7 @@ class FollowingSources(Dynamics):
             "possible here; circuitsim sweep and montecarlo evaluate it anew at each point"
         )
 
+    @cached_property
     def fixed(self) -> set[int]:
         """Positions of the formulas whose signals independent sources fix, directly or through such formulas, so that
         their values are known before the circuit is solved."""
@@ -203,7 +204,7 @@ class FollowingSources(Dynamics):
 
     def unfixed(self) -> list[int]:
         """Positions of the other formulas."""
-        return sorted(self.formulas.keys() - self.fixed()) if self.formulas else []
+        return sorted(self.formulas.keys() - self.fixed) if self.formulas else []
 
     @cached_property
     def level(self) -> dict[int, int]:

@@ -26,7 +26,7 @@ from circuitsim.analysis.amplified import elementary_point
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.parameters import Change, DependsOn, Numbers, dependencies
 from circuitsim.analysis.probes import Formula, Probe, parse_probes
-from circuitsim.analysis.solve import circuit_at_operating_point, prepared, solve
+from circuitsim.analysis.solve import linearized_circuit, prepared, solve
 from circuitsim.arguments import QUANTITIES, checked, instance
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
@@ -480,7 +480,7 @@ def _linear(probe: Probe | Formula) -> Probe:
 
 
 def _solved(source: Circuit | Deck, tolerance: float) -> OperatingPoint:
-    return solve(circuit_at_operating_point(source, tolerance, None, True), tolerance=tolerance)
+    return solve(linearized_circuit(source, tolerance), tolerance=tolerance)
 
 
 def _place(names: Sequence[str], name: str) -> int:
@@ -611,7 +611,7 @@ def transfer_function(
         if len(stated) != 1 or output is not input_source:
             raise UsageError("a transfer function needs an output and a source, for instance v(out) and V1")
         [(output, input_source)] = stated
-    circuit = circuit_at_operating_point(source, tolerance, [input_source], True)
+    circuit = linearized_circuit(source, tolerance, [input_source])
     probe, k = output_and_input(circuit, output, input_source)
     held, of_current = circuit.arrays().kind[k] == VOLTAGE, probe.kind == "i"
     at_input = Probe("i", circuit.names[k]) if held else Probe("v", circuit[k].first, circuit[k].second)

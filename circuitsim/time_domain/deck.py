@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from circuitsim.analysis.switching import Switch, switches_of
@@ -173,12 +174,11 @@ def _moving(
             check_cycles(names[k], wave, grid.stop, MOST_SAMPLES)
     sources = following.over_time() if isinstance(following, FollowingSources) else None
     formulas: dict[int, Waveform] = {}
-    for k in following.formulas if sources else ():
-        if k in sources.fixed():
+    if sources is not None:
+        for k in sorted(sources.fixed):
             formula = FormulaOfTime(names[k], sources, k, grid, waves)
             formulas[k] = (straight and formula.straight()) or formula
-        else:
-            sources.in_order()
+        for k in chain(*sources.in_order()):
             formulas[k] = FormulaOfSolution(names[k], sources, k, grid, waves)
     return {names[k]: wave for k, wave in (waves | formulas).items()}
 

@@ -197,8 +197,9 @@ class FormulaOfTime(Waveform):
         """The cells: halved until a line through their ends resolves the formula at a few places in them, or until they
         are shorter than the samples of decisions where these change."""
         stop, low, high = self._grid.stop, math.inf, -math.inf
-        found, cells = [np.array([stop])], self._knots(0.0, stop, STEPS)
-        cells = np.unique(np.concatenate([cells, np.linspace(0.0, stop, STEPS + 1)]))
+        steps = np.zeros(0) if self._run is None else self._run.segment_starts()
+        found, even = [np.array([stop])], np.linspace(0.0, stop, STEPS + 1)
+        cells = np.unique(np.concatenate([self._knots(0.0, stop, STEPS), steps, even]))
         cells = cells[np.diff(cells, append=math.inf) > ROUNDING * stop]
         begin, end = cells[:-1], cells[1:]
         while begin.size and begin.size + sum(map(np.size, found)) < MOST_SAMPLES:
@@ -214,10 +215,11 @@ class FormulaOfTime(Waveform):
         return np.unique(np.concatenate([*found, begin]))
 
     def _knots(self, after: float, until: float, most: int) -> np.ndarray:
-        """Times between which what it reads is smooth: the first ``most`` corners of each other source."""
-        starts = np.zeros(0) if self._run is None else self._run.segment_starts()
+        """Times between which what it reads is smooth: events, and the first ``most`` corners of each other source."""
+        events = [] if self._run is None else [event.time for event in self._run.events]
         corners = (wave.corners(after, until, most) for wave in self._others)
-        return np.unique(np.concatenate([[after, until], starts[(starts > after) & (starts < until)], *corners]))
+        inside = [time for time in events if after < time < until]
+        return np.unique(np.concatenate([[after, until], inside, *corners]))
 
     def resolving(self, time: float) -> float:
         """To the end of the cell, or that of the next one where it is near; see `Waveform.resolving`."""

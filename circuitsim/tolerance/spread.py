@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from circuitsim.analysis.solve import circuit_at_operating_point
+from circuitsim.analysis.solve import circuit_at_operating_point, circuit_with_formulas
 from circuitsim.arguments import POSITIVE, QUANTITIES, listed, table
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
@@ -242,15 +242,15 @@ class Asked(NamedTuple):
         observe: str | Sequence[str],
         specifications: Sequence[str | Specification],
         tolerance: float = TOLERANCE,
-        kept: bool = False,
+        formulas: bool = False,
     ) -> Asked:
-        """From the arguments of `circuitsim.montecarlo`; ``kept``: see `circuit_at_operating_point`."""
+        """From the arguments of `circuitsim.montecarlo`; ``formulas``: whether the analysis evaluates them anew."""
         stated = parse_tolerances(tolerances)
         wanted = [parse_specification(s) if isinstance(s, str) else s for s in specifications]
         warn_of_time(source)
         deck = source.deviations if isinstance(source, Deck) else None
         changed = spread_of(circuit_of(source), stated, deck).names
-        circuit = circuit_at_operating_point(source, tolerance, changed, kept=kept)
+        circuit = (circuit_with_formulas if formulas else circuit_at_operating_point)(source, tolerance, changed)
         text = " ".join(observe)
         if not text and not specifications:
             own = columns_of(source, STEADY) if isinstance(source, Deck) else None

@@ -106,3 +106,13 @@ def test_drawings_show_what_a_formula_reads() -> None:
     read = {circuit.names[k]: (nodes, elements) for k, nodes, elements in controls(circuit)}
     assert read["B1"] == ([circuit.node_index("f"), 0], [])
     assert symbol(circuit, circuit.element_index("B1")) == ELEMENTS[AFFINE_VOLTAGE].symbol
+
+
+def test_what_runs_and_sweeps_say() -> None:
+    deck = loads(OVER_TIME)
+    with pytest.raises(UsageError, match="was ended at .* s, before B1 was known"):
+        circuitsim.transient(deck, method="implicit", progress=lambda time, end: time > 1e-3)
+    with pytest.raises(UsageError, match="B1 reads the time and the solution"):
+        circuitsim.sweep(loads(OVER_TIME.replace("V=10*", "V=time*")), {"time": [0.0, 1e-3]}, "v(out)")
+    with pytest.raises(NetlistError, match=r"sqrt\(-0.0.*\): outside the domain of the function at 0.0005"):
+        circuitsim.transient(loads("t\nB1 a 0 V=sqrt(sin(6283*time))\nR1 a 0 1\n.tran 10u 1m\n"))
