@@ -111,7 +111,7 @@ def classify(elaborator: Elaborator, title: str) -> tuple[dict[int, Law], list[t
                 continue
             if isinstance(error, ExpressionError):
                 error.message = f"{short(own.name)}: {error.message}"
-            if error.kind in ("unsupported", "range"):
+            if error.kind in ("unsupported", "range") or any(one.kind == "time" for one in formula.code.signals):
                 out.kind[at], out.value[at] = (CURRENT if formula.kind in OF_CURRENT else VOLTAGE), 0.0
                 following.formulas[at] = formula
                 others.append((own, error))

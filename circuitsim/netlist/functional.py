@@ -354,7 +354,7 @@ class FollowingSources(Dynamics):
         constant, slopes = self.at_point(k, point), list[tuple[float, tuple[int, ...]]]()
         for signal in dict.fromkeys(signals):
             domain = TapeDomain({signal: 1.0}, {other: at[other] for other in at if other != signal})
-            tape = Evaluator(self.constants).value(formula.code, formula.frame.environment, domain)
+            tape = Evaluator({**self.constants, "time": 0.0}).value(formula.code, formula.frame.environment, domain)
             slope = formula.factor * evaluate(row_of(tape), at[signal])[1]
             slopes.append((slope, self.read(formula, signal)))
             constant -= slope * at[signal]

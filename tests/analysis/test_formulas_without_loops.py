@@ -108,11 +108,19 @@ def test_drawings_show_what_a_formula_reads() -> None:
     assert symbol(circuit, circuit.element_index("B1")) == ELEMENTS[AFFINE_VOLTAGE].symbol
 
 
+MIXER = "t\nV1 a 0 SIN(0 1 1k)\nR1 a b 1k\nC1 b 0 10n\nB1 o 0 V=v(b)*cos(2*pi*10k*time)\nR3 o 0 1k\n.tran 1u 2m\n"
+
+
+def test_a_formula_of_time_and_of_a_voltage() -> None:
+    run = circuitsim.transient(loads(MIXER))
+    assert run.voltage("o") == pytest.approx(run.voltage("b") * np.cos(2e4 * math.pi * run.times), abs=3e-4)
+
+
 def test_what_runs_and_sweeps_say() -> None:
     deck = loads(OVER_TIME)
     with pytest.raises(UsageError, match="was ended at .* s, before B(1|th) was known"):
         circuitsim.transient(deck, method="implicit", progress=lambda time, end: time > 1e-3)
     with pytest.raises(UsageError, match="B1 reads the time and the solution"):
-        circuitsim.sweep(loads(OVER_TIME.replace("V=10*", "V=time*")), {"time": [0.0, 1e-3]}, "v(out)")
+        circuitsim.sweep(loads(MIXER), {"time": [0.0, 1e-3]}, "v(o)")
     with pytest.raises(NetlistError, match=r"sqrt\(-0.0.*\): outside the domain of the function at 0.0005"):
         circuitsim.transient(loads("t\nB1 a 0 V=sqrt(sin(6283*time))\nR1 a 0 1\n.tran 10u 1m\n"))
