@@ -118,7 +118,7 @@ def test_a_formula_of_time_and_of_a_voltage() -> None:
 
 def test_what_runs_and_sweeps_say() -> None:
     deck = loads(OVER_TIME)
-    with pytest.raises(UsageError, match="was ended at .* s, before B(1|th) was known"):
+    with pytest.raises(UsageError, match=r"was ended at .* s, before B(1|th) was known"):
         circuitsim.transient(deck, method="implicit", progress=lambda time, end: time > 1e-3)
     with pytest.raises(UsageError, match="B1 reads the time and the solution"):
         circuitsim.sweep(loads(MIXER), {"time": [0.0, 1e-3]}, "v(o)")
