@@ -58,7 +58,7 @@ _HOMES = {
     "steady_state": "circuitsim.time_domain",
     "transfer_function": "circuitsim.small_signal.sensitivity",
     "transient": "circuitsim.time_domain",
-    "Uniqueness": "circuitsim.controlled.verdict",
+    "Uniqueness": "circuitsim.analysis.operating_point",
     "waveform_gradient": "circuitsim.time_domain",
     "worst_case": "circuitsim.tolerance",
 }

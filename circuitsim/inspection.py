@@ -9,8 +9,7 @@ import numpy as np
 
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import INDUCTOR, RESISTOR, VOLTAGE
-from circuitsim.circuit.expansion import elementary, expanded
-from circuitsim.controlled.stand_in import stand_in
+from circuitsim.circuit.expansion import elementary, expanded, stand_in
 from circuitsim.errors import Location, NoSteadyStateError, Problem, some
 from circuitsim.kernels import MANY, keep_memory
 from circuitsim.program import Structure, analyse, check_bounded, feasible_program, quadratic_program

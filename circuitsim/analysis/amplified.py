@@ -1,5 +1,5 @@
 """Circuits of elementary elements: those with bidirectional amplifiers are solved in scaled coordinates without them
-and certified in volts. The operating point at which a circuit is linearised.
+and certified in volts.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from circuitsim.certificate import Certificate, certify
 from circuitsim.circuit import GROUND, Circuit, CircuitArrays
 from circuitsim.circuit.amplifiers import Image, without_amplifiers
 from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, VOLTAGE
-from circuitsim.circuit.expansion import expanded
-from circuitsim.errors import ConvergenceError, NoSteadyStateError, UsageError
+from circuitsim.errors import ConvergenceError, NoSteadyStateError
 
 if TYPE_CHECKING:
     from circuitsim.analysis.controlled import PreparedControlled
@@ -147,38 +146,3 @@ def prepared_elementary(
         image = without_amplifiers(circuit)
         return PreparedAmplified(circuit, image, prepared_convex(image.circuit, solver, tolerance))
     return prepared_convex(circuit, solver, tolerance)
-
-
-def elementary_point(point: OperatingPoint) -> OperatingPoint:
-    """The operating point of the elementary elements, with smooth devices linearised at this point.
-
-    Raises
-    ------
-    UsageError
-        The circuit has amplifiers.
-    """
-    if point.circuit.amplified:
-        raise UsageError(
-            "sensitivities of circuits with bidirectional amplifiers are not supported; "
-            "circuitsim train circuit --compare has the derivatives of a loss"
-        )
-    inner = point.elementary
-    if inner is None or not point.junctions:
-        return point if inner is None else inner
-    return _touching(point, inner)
-
-
-def _touching(point: OperatingPoint, inner: OperatingPoint) -> OperatingPoint:
-    """The elementary point with tangents at the devices' own voltages and currents, instead of those of Newton's last
-    step, which touch at the step before."""
-    from circuitsim.analysis.newton import smooth_devices
-
-    smooth = smooth_devices(point.circuit, expanded(point.circuit))
-    assert smooth is not None
-    found, column = smooth.start(point, inner), inner.circuit.arrays().value.copy()
-    voltages, currents, drops = inner.voltages.copy(), inner.currents.copy(), inner.drops.copy()
-    smooth.linearise(found, column)
-    smooth.hold(inner.circuit.arrays(), [voltages], drops, currents, found)
-    made = inner.changed(circuit=inner.circuit.with_column(column), voltages=voltages, currents=currents, drops=drops)
-    made.low = inner.low
-    return made

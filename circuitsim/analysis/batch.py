@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.collapse import proof
 from circuitsim.analysis.controlled import PreparedControlled, prepared_controlled
 from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.newton import Found, SmallNewton, Smooth, iterate, smooth_devices
 from circuitsim.analysis.small_circuit import LazyOperatingPoint, SmallCircuitSolver
 from circuitsim.analysis.smooth_controlled import SmoothControlled
-from circuitsim.analysis.smooth_proof import proof
 from circuitsim.analysis.solve import prepared
 from circuitsim.certificate import certify
 from circuitsim.circuit import Circuit

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.amplified import elementary_point
+from circuitsim.analysis.collapse import elementary_point
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.circuit.elements import ELEMENTS
 from circuitsim.circuit.expansion import expanded

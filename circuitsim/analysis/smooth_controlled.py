@@ -6,7 +6,7 @@ place of every device has P-matrices: for two operating points the products Δv 
 nonnegative, which a P-matrix excludes (Sandberg & Willson 1969).
 
 For small circuits others are searched for at the ports. At the ports of its devices and diodes the rest of the circuit
-is linear: v = v₀ + P z, ρ i = i₀ + Q z with z = v − ρ i (`circuitsim.controlled.ports`). In the wave w = v + ρ i each
+is linear: v = v₀ + P z, ρ i = i₀ + Q z with z = v − ρ i (`circuitsim.controlled.states`). In the wave w = v + ρ i each
 curve is a function v(w) with a slope between 0 and 1:
 
     w = b + S (2 v(w) − w),   b = v₀ + i₀,   S = P + Q,
@@ -25,9 +25,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.collapse import assembled
-from circuitsim.analysis.controlled import PreparedControlled, always_one, loaded_ports, unknowns
-from circuitsim.analysis.controlled_system import NOISE, measured
+from circuitsim.analysis.collapse import assembled, proof
+from circuitsim.analysis.controlled import NOISE, PreparedControlled, always_one, loaded_ports, measured, unknowns
 from circuitsim.analysis.newton import (
     FALLBACKS,
     Found,
@@ -36,16 +35,14 @@ from circuitsim.analysis.newton import (
     own_distance,
     project,
 )
-from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.smooth_proof import proof
+from circuitsim.analysis.operating_point import OperatingPoint, Uniqueness
 from circuitsim.analysis.solution_warnings import several
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import Expansion
-from circuitsim.controlled.blocks import port_values
 from circuitsim.controlled.linear import Pair
 from circuitsim.controlled.rational import IDEAL, LEVEL, RISING
-from circuitsim.controlled.verdict import Uniqueness
+from circuitsim.controlled.search import port_values
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, NoSteadyStateError, Problem, some
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.newton.steps import FIXED, NOTHING, OPEN

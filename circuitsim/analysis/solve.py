@@ -7,24 +7,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from circuitsim.analysis.amplified import prepared_elementary
 from circuitsim.analysis.convex import Prepared
-from circuitsim.analysis.following import PreparedFollowing
-from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.switching import PreparedSwitched, switches_of, switching_of
+from circuitsim.analysis.operating_point import OperatingPoint, Values, check_start
+from circuitsim.analysis.switching import PreparedSwitched, Solvable, switches_of, switching_of
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.dynamics import Dynamics
 from circuitsim.circuit.elements import AFFINE_CURRENT, AFFINE_VOLTAGE
-from circuitsim.circuit.expansion import elementary
+from circuitsim.circuit.expansion import elementary, stand_in
 from circuitsim.circuit.laws import Law, Quantity
 from circuitsim.circuit.source import analysis, circuit_of
-from circuitsim.controlled.stand_in import stand_in
-from circuitsim.errors import TopologyError
+from circuitsim.errors import ConvergenceError, TopologyError
 from circuitsim.netlist.deck import Deck, warn_of_time
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.program import analyse
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from circuitsim.analysis.expanded import PreparedExpanded
 
     Unswitched: TypeAlias = Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded
-    Ready: TypeAlias = Unswitched | PreparedFollowing | PreparedSwitched
+    Ready: TypeAlias = "Unswitched | PreparedFollowing | PreparedSwitched"
 
 
 @analysis()
@@ -260,3 +259,56 @@ def with_switches_set(circuit: Circuit, following: Dynamics, tolerance: float = 
     ready = prepared_switched(circuit, following, "auto", tolerance)
     value = ready.solve().circuit.arrays().value
     return ready.circuit.with_values({circuit.names[k]: float(value[k]) for k in following.switches})
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedFollowing:
+    """A prepared circuit with such sources, which are independent sources of the inner one.
+
+    Formulas of values that independent sources fix are known before. The first operating point has zeros in place of
+    all others. Each further one has the values of one more level, which the one before determines
+    (`circuitsim.netlist.dependence`); the last one no longer depends on the zeros.
+
+    Attributes
+    ----------
+    circuit : Circuit
+    inner : Solvable
+    sources : FollowingSources
+    tolerance : float
+        Largest difference between the value of a source and that of its formula at the operating point, relative.
+    """
+
+    circuit: Circuit
+    inner: Solvable
+    sources: FollowingSources
+    tolerance: float
+
+    def solve(self, values: Values = None, start: OperatingPoint | None = None) -> OperatingPoint:
+        """The operating point with other values; see `Prepared.solve`. A source named in ``values`` has that value.
+
+        Raises
+        ------
+        NetlistError
+            A formula has no value.
+        UsageError
+            A law of the circuit holds a value that would change.
+        ConvergenceError
+            The value of a formula changes by its rounding.
+        """
+        check_start(start)
+        names, levels = self.circuit.names, self.sources.in_order()
+        given = self.circuit.changes(values)
+        stated = {name.lower() for name in given}
+        open_ = [[k for k in level if names[k].lower() not in stated] for level in levels]
+        found = self.sources.values(given) | {names[k]: 0.0 for level in open_ for k in level}
+        point = self.inner.solve({**given, **found}, start)
+        for level in open_:
+            found |= {names[k]: self.sources.at_point(k, point) for k in level}
+            point = self.inner.solve({**given, **found}, start)
+        for k, value in ((k, found[names[k]]) for level in open_ for k in level):
+            name, now = names[k], self.sources.at_point(k, point)
+            if not abs(now - value) <= self.tolerance * max(abs(now), abs(value)):
+                raise ConvergenceError(
+                    f"{name}: the value of its formula, {now:.6g}, changes with the rounding of what it reads"
+                )
+        return point

@@ -1,28 +1,176 @@
-"""Kernel: Newton's method for one stage with controlled sources, with ideal diodes in given states; the steps are those
-of `circuitsim.analysis.smooth_controlled`.
+"""Kernels: Newton's method for one stage with controlled sources, with ideal diodes in given states, with the steps of
+`circuitsim.analysis.smooth_controlled`. Linearised circuits as their arguments: indices, and matrices rebuilt for each
+step length; right-hand sides and certificates of stages.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.newton import CLOSE, PATIENT
-from circuitsim.controlled.linear import CORRECTIONS, FINE, POOR, corrected
+from circuitsim._graphs import unite
+from circuitsim.analysis.controlled import ControlledSystem, Roles
+from circuitsim.analysis.newton import CLOSE, PATIENT, Smooth
+from circuitsim.certificate import resolved_violations
+from circuitsim.circuit import Circuit, CircuitArrays
+from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.controlled.certificate import LawArrays, laws_held
+from circuitsim.controlled.equations import Equations, RightSide, term_values
+from circuitsim.controlled.linear import CORRECTIONS, FINE, POOR, Terms, corrected, scaled
+from circuitsim.engine.small.pointers import Pinned
 from circuitsim.newton.steps import (
     CONDUCTANCE,
-    CURRENT,
+    DISTANCE,
     FIXED,
+    NEAR,
+    NO_DEVICE,
     OPEN,
     RESISTANCE,
-    VOLTAGE,
     begin_at,
     distances,
     move,
     put_across,
     put_tangents,
 )
+from circuitsim.newton.steps import CURRENT as AMPERES
+from circuitsim.newton.steps import VOLTAGE as VOLTS
+
+KEPT = 64
+"""Maximum number of matrices kept, one for each set of conducting diodes and of fixed values."""
+
+
+class StageMatrix(NamedTuple):
+    """The circuit of a stage for `circuitsim.analysis.tangent_newton`.
+
+    Attributes
+    ----------
+    arrays : CircuitArrays
+    places, role, rows
+        Of the smooth devices: see `circuitsim.newton.steps`.
+    eq : Equations
+    roles : Roles
+    sources : RightSide
+        Without the companion models.
+    conducting : (d,) bool array
+        Ideal diodes.
+    place : (s,) int array
+        The term of each tangent's resistance.
+    terms : Terms
+        Their values are filled in for those of a stage (`Made.fill`), as are the following.
+    matrix : (size, size) float array
+        Scaled, for tangents of 1 Ω.
+    left, right : (size,) float arrays
+        The scales.
+    """
+
+    arrays: CircuitArrays
+    places: np.ndarray
+    role: np.ndarray
+    rows: np.ndarray
+    eq: Equations
+    roles: Roles
+    sources: RightSide
+    conducting: np.ndarray
+    place: np.ndarray
+    terms: Terms
+    matrix: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+
+
+class Made:
+    """A matrix with the data it was made for.
+
+    Attributes
+    ----------
+    system : ControlledSystem
+    pinned : Pinned
+        `StageMatrix`.
+    conducting : (d,) bool array
+        Ideal diodes.
+    length : float
+        Length of its step, s.
+    """
+
+    def __init__(self, system: ControlledSystem, matrix: StageMatrix) -> None:
+        self.system, self.pinned, self.length, self._matrix = system, Pinned(matrix), 0.0, matrix
+        self.conducting = matrix.conducting
+
+    def fill(self, column: np.ndarray, length: float) -> None:
+        """Fill in the matrix for the values (m,) of a stage, in a step of another length."""
+        if length == self.length:
+            return
+        made, value, self.length = self._matrix, column.copy(), length
+        value[made.places[0]] = 1.0
+        made.terms.value[:] = term_values(value, *made.terms[4:])
+        made.matrix[:], made.left[:], made.right[:] = scaled(made.terms.dense())
+
+
+class StageMatrices:
+    """The matrices of a circuit of elementary elements.
+
+    Parameters
+    ----------
+    circuit : Circuit
+    laws : LawArrays
+        Of its controlled elements.
+    smooth : Smooth
+        The positions of the companion models.
+    varying : (k,) int array
+        Resistors, except those of tangents, whose values vary from step to step.
+    gains : (l,) int array
+        Controlled elements that do.
+    """
+
+    def __init__(
+        self, circuit: Circuit, laws: LawArrays, smooth: Smooth, varying: np.ndarray, gains: np.ndarray
+    ) -> None:
+        self.circuit, self.laws, self.smooth = circuit, laws, smooth
+        kind = circuit.arrays().kind
+        self.diode = np.flatnonzero(kind == DIODE)
+        self._varying = np.concatenate([smooth.slope, varying])
+        self._free = (kind == VOLTAGE) | (kind == CURRENT)
+        self._free[self._varying] = self._free[gains] = True
+        self._known: dict[tuple[bytes, bytes], Made] = {}
+
+    def size(self, column: np.ndarray, conducting: np.ndarray) -> int:
+        """The number of unknowns of this matrix."""
+        return self.of(column, conducting).system.eq.size
+
+    def of(self, column: np.ndarray, conducting: np.ndarray) -> Made:
+        """The matrix for the values (m,) of a stage and conducting diodes (d,)."""
+        key = np.where(self._free, 0.0, column).tobytes(), conducting.tobytes()
+        if key not in self._known:
+            if len(self._known) >= KEPT:
+                self._known.pop(next(iter(self._known)))
+            self._known[key] = self._made(column, conducting)
+        return self._known[key]
+
+    def _made(self, column: np.ndarray, conducting: np.ndarray) -> Made:
+        smooth, value = self.smooth, column.copy()
+        value[smooth.touch], value[smooth.rest], value[smooth.slope] = 0.0, 0.0, 1.0
+        arrays = self.circuit.arrays()._replace(value=value)
+        system = ControlledSystem(self.circuit, arrays, self.laws, self._varying)
+        terms, own, sources = system.tied_terms(conducting), system.eq.own[smooth.slope], system.sources
+        place = [np.flatnonzero((terms.row == k) & (terms.column == k))[0] for k in own.tolist()]
+        others = ~np.isin(sources.source, [*smooth.touch, *smooth.rest])
+        size = system.eq.size
+        matrix = StageMatrix(
+            arrays,
+            *smooth.places(value.size),
+            smooth.rows.copy(),
+            system.eq,
+            system.roles,
+            RightSide(sources.constant, *(part[others] for part in sources[1:])),
+            conducting,
+            np.array(place, dtype=np.int64),
+            terms,
+            np.zeros((size, size)),
+            *np.ones((2, size)),
+        )
+        return Made(system, matrix)
 
 
 def tangent_newton(made, laws, column, right, same, start, tolerance, own, branch, node):
@@ -58,7 +206,7 @@ def tangent_newton(made, laws, column, right, same, start, tolerance, own, branc
     value, lu, scale = made.terms.value.copy(), np.empty((size, size)), np.empty(size)
     pivot, high, low, change = np.empty(size, np.int64), np.empty(size), np.empty(size), np.empty(size)
     side, residual = np.empty(size), np.empty(size)
-    own[VOLTAGE], own[CURRENT] = start[VOLTAGE], start[CURRENT]
+    own[VOLTS], own[AMPERES] = start[VOLTS], start[AMPERES]
     if not begin_at(rows, own):
         return 0
     best = np.inf
@@ -197,7 +345,7 @@ def put_solution(made, value, lu, scale, pivot, side, high, low, change, residua
 
 
 def put_branches(made, laws, column, same, high, low, branch, node):
-    """See `circuitsim.analysis.controlled_system.branches`."""
+    """See `circuitsim.analysis.controlled.branches`."""
     n = same.size
     for k in range(n):
         lowest = same[k]
@@ -250,3 +398,98 @@ def put_port_resistances(made, lu, scale, pivot, x, conductance, resistance):
             ohms = 1.0 / max(rest, FIXED * own)
             if ohms < np.inf:
                 resistance[d] = ohms
+
+
+RESOLUTION = 1e-3
+"""Fraction of the tolerance to which potentials must resolve every drop."""
+MEASURED = 16
+"""Entries of a certificate: residuals, absolute and relative (`circuitsim.certificate.EQUATIONS`), the largest distance
+of a device from its curve, and the sum of products of these distances, W."""
+
+
+def put_sources(made, column, right):
+    """Fill in the right-hand side without the companion models (size,); see `circuitsim.controlled.equations`."""
+    for k in range(right.size):
+        right[k] = made.sources.constant[k]
+    for t in range(made.sources.row.size):
+        term = made.sources.share[t] * column[made.sources.source[t]]
+        if made.sources.gain[t] >= 0:
+            term *= column[made.sources.gain[t]]
+        right[made.sources.row[t]] += term
+
+
+def put_lowest(made, column, same):
+    """Fill in for each node the lowest node of equal potential; see `circuitsim.controlled.ties.lowest_nodes`."""
+    for k in range(same.size):
+        same[k] = k
+    for e in range(column.size):
+        source = made.arrays.kind[e] == VOLTAGE or made.arrays.kind[e] == RESISTOR
+        if source and column[e] == 0.0 and made.role[e] == NO_DEVICE:
+            unite(same, made.arrays.first[e], made.arrays.second[e])
+    for d in range(made.eq.diode.size):
+        if made.conducting[d]:
+            unite(same, made.arrays.first[made.eq.diode[d]], made.arrays.second[made.eq.diode[d]])
+    for k in range(same.size):
+        same[k] = same[same[k]]
+
+
+def put_certificate(made, laws, column, branch, node, device, tolerance, found):
+    """Check the equations with the devices as sources of their own currents; returns whether all are within tolerance.
+
+    Parameters
+    ----------
+    made : StageMatrix
+    laws : LawArrays
+    column : (m,) float array
+        Values of the elements in the last step of Newton's method.
+    branch, node, device : float arrays
+        The results of `circuitsim.analysis.tangent_newton.tangent_newton`.
+    tolerance : float
+    found : (MEASURED,) float array
+        Filled in if potentials resolve every drop, with residuals in the order of
+        `circuitsim.certificate.EQUATIONS`.
+    """
+    kind, value, i, drop = made.arrays.kind.copy(), column.copy(), branch[0].copy(), branch[1].copy()
+    v, low = node[0].copy(), node[1].copy()
+    farthest, gap = 0.0, 0.0
+    for d in range(made.places.shape[1]):
+        slope, touch, rest = made.places[0, d], made.places[1, d], made.places[2, d]
+        inside, outside = made.arrays.second[slope], made.arrays.first[slope]
+        volts, amperes = device[VOLTS, d], device[AMPERES, d]
+        v[inside], low[inside] = v[outside], low[outside]
+        drop[slope], i[slope] = 0.0, 0.0
+        drop[touch], i[touch], value[touch] = volts, 0.0, volts
+        drop[rest], i[rest], value[rest] = volts, amperes, amperes
+        farthest = max(farthest, device[DISTANCE, d])
+        gap += abs((volts - device[NEAR + 1, d]) * (amperes - device[NEAR + 2, d]))
+    held, at_node, worst, relative = np.zeros((2, 2)), np.zeros((2, v.size)), np.zeros(7), np.zeros(7)
+    laws_held(laws, value, v, low, i, drop, held)
+    for k in range(laws.element.size):
+        at = laws.element[k]
+        kind[at] = CURRENT if laws.current[k] else VOLTAGE
+        value[at] = i[at] if laws.current[k] else drop[at]
+    if not resolved_violations(
+        kind,
+        made.arrays.first,
+        made.arrays.second,
+        value,
+        value,
+        v,
+        low,
+        i,
+        drop,
+        RESOLUTION * tolerance,
+        at_node,
+        worst,
+        relative,
+    ):
+        return False
+    good = farthest <= tolerance
+    for k in range(7):
+        good = good and relative[k] <= tolerance
+    worst[0], relative[0] = max(worst[0], held[1, 0]), max(relative[0], held[1, 1])
+    worst[2], relative[2] = max(worst[2], held[0, 0]), max(relative[2], held[0, 1])
+    for k in range(7):
+        found[k], found[7 + k] = worst[k], relative[k]
+    found[14], found[15] = farthest, gap
+    return good and relative[0] <= tolerance and relative[2] <= tolerance

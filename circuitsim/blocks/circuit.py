@@ -28,11 +28,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.batch import no_energy
-from circuitsim.analysis.batched import batched
-from circuitsim.analysis.margins import diode_margins
+from circuitsim.analysis.batched import SectionedBatch, batched
 from circuitsim.analysis.newton import Smooth, smooth_devices
+from circuitsim.analysis.operating_point import diode_margins
 from circuitsim.analysis.parameters import quotient
-from circuitsim.analysis.sectioned_batch import SectionedBatch
 from circuitsim.blocks.protocol import Arrays, Nudge, State
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import GROUND, Circuit

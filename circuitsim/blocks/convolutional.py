@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from circuitsim._arrays import Array, device, namespace
-from circuitsim.blocks.couplings import Coupling, DenseCoupling
+from circuitsim.blocks.alternating import Coupling, DenseCoupling
 from circuitsim.blocks.hopfield import hopfield_layers
 from circuitsim.blocks.layered import LayeredBlock, Sweeps
 from circuitsim.errors import TopologyError

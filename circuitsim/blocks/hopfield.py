@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from circuitsim.blocks.alternating import Layer
-from circuitsim.blocks.couplings import DenseCoupling
+from circuitsim.blocks.alternating import DenseCoupling, Layer
 from circuitsim.blocks.layered import LayeredBlock, Sweeps
 from circuitsim.blocks.protocol import check_named
 

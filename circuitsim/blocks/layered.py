@@ -16,8 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from circuitsim._arrays import Array, clip_into, device, namespace, to_numpy
-from circuitsim.blocks.alternating import Layer, LayeredEnergy, LayeredState
-from circuitsim.blocks.couplings import Coupling, DenseCoupling, rows
+from circuitsim.blocks.alternating import Coupling, DenseCoupling, Layer, LayeredEnergy, LayeredState, rows
 from circuitsim.blocks.protocol import Arrays, Nudge
 from circuitsim.errors import TopologyError, UsageError
 from circuitsim.training.checkpoint import load_checkpoint, save_checkpoint

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from circuitsim._arrays import Array, device, namespace
-from circuitsim.blocks.alternating import Layer, LayeredEnergy, LayeredState
-from circuitsim.blocks.couplings import DenseCoupling
+from circuitsim.blocks.alternating import DenseCoupling, Layer, LayeredEnergy, LayeredState
 from circuitsim.blocks.layered import LayeredBlock, Moved, Sweeps
 from circuitsim.blocks.protocol import Arrays
 from circuitsim.errors import TopologyError, UsageError

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from circuitsim.circuit.circuit import Circuit
-from circuitsim.circuit.elements import BY_LETTER
-from circuitsim.circuit.laws import CurrentControl, Law
+from circuitsim.circuit.elements import BY_LETTER, CURRENT, VOLTAGE
+from circuitsim.circuit.laws import CurrentControl, Law, Quantity
 from circuitsim.errors import NoSteadyStateError
 from circuitsim.models import Device
 
@@ -123,3 +123,17 @@ def _mark(circuit: Circuit) -> str:
     while any(mark in str(name) for names in (circuit.names, circuit.node_names) for name in names):
         mark += ":"
     return mark
+
+
+def stand_in(circuit: Circuit) -> Circuit:
+    """The circuit with an independent source for each controlled one (1 V, 1 A); itself where there is none.
+
+    For questions of topology (components, loops of sources, isolated nodes), not of values.
+    """
+    if not circuit.laws:
+        return circuit
+    kind, first, second, value, n = circuit.arrays()
+    kind, value = kind.copy(), value.copy()
+    for k, law in circuit.laws.items():
+        kind[k], value[k] = CURRENT if law.quantity is Quantity.CURRENT else VOLTAGE, 1.0
+    return Circuit.from_arrays(kind, first, second, value, n, circuit.title, circuit.names, circuit.node_names)

@@ -5,7 +5,7 @@ elements, diodes and of resistors far smaller than their neighbours. The row of 
 
     conducting    v = 0
     blocking      i = 0
-    loaded        v − ρ i = z      (the port loaded with a resistance ρ: `circuitsim.controlled.ports`)
+    loaded        v − ρ i = z      (the port loaded with a resistance ρ: `circuitsim.controlled.states`)
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A loop gain of one, an op-amp without feedback, two sources in a loop of conducting diodes: exact elimination decides
 whether a state of the diodes has no solution, one, or a continuum. With z = v − ρ i all ports are described by one
-number, z ≤ 0 for a blocking diode (`circuitsim.controlled.ports`).
+number, z ≤ 0 for a blocking diode (`circuitsim.controlled.states`).
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ import numpy as np
 
 from circuitsim.circuit import GROUND, Circuit, CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, DIODE, VOLTAGE
-from circuitsim.controlled.blocks import ordered
+from circuitsim.circuit.expansion import stand_in
 from circuitsim.controlled.certificate import LawArrays
-from circuitsim.controlled.stand_in import stand_in
+from circuitsim.controlled.search import ordered
 
 
 def levels(arrays: CircuitArrays, laws: LawArrays) -> np.ndarray | None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.amplified import elementary_point
+from circuitsim.analysis.collapse import elementary_point
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solve import solve
 from circuitsim.circuit import GROUND, Circuit, CircuitArrays

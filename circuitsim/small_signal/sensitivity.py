@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.amplified import elementary_point
+from circuitsim.analysis.collapse import elementary_point
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.parameters import Change, DependsOn, Numbers, dependencies
 from circuitsim.analysis.probes import Formula, Probe, parse_probes

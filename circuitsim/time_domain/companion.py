@@ -24,17 +24,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.collapse import assembled
-from circuitsim.analysis.controlled_system import NOISE, branches, point_of
+from circuitsim.analysis.collapse import assembled, proof
+from circuitsim.analysis.controlled import NOISE, branches, point_of
 from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.expanded import PreparedExpanded
 from circuitsim.analysis.newton import Found, Smooth
 from circuitsim.analysis.operating_point import OperatingPoint, Status
 from circuitsim.analysis.small_circuit import Deferred, Part
-from circuitsim.analysis.smooth_proof import proof
 from circuitsim.analysis.solve import prepared_as_it_is
-from circuitsim.analysis.stage_equations import MEASURED
-from circuitsim.analysis.stage_matrix import Made, StageMatrices
+from circuitsim.analysis.tangent_newton import MEASURED, Made, StageMatrices
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.couplings import Windings, windings_of

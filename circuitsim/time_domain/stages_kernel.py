@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.analysis.stage_equations import put_certificate, put_lowest, put_sources
-from circuitsim.analysis.tangent_newton import tangent_newton
+from circuitsim.analysis.tangent_newton import put_certificate, put_lowest, put_sources, tangent_newton
 from circuitsim.engine.small.pointers import pointer
 from circuitsim.models.junction_diode import BASE, RATE, charge, junction
 from circuitsim.newton.steps import CURRENT, NEAR, VOLTAGE

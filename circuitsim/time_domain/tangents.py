@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.controlled_system import ControlledSystem
+from circuitsim.analysis.controlled import ControlledSystem
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR, VOLTAGE

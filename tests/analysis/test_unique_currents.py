@@ -7,7 +7,7 @@ from exact_controlled import all_points
 
 import circuitsim
 from circuitsim import Circuit
-from circuitsim.controlled.verdict import Uniqueness
+from circuitsim.analysis.operating_point import Uniqueness
 
 
 def drawn(seed: int, copies: int) -> Circuit:

@@ -10,7 +10,7 @@ from exact_controlled import AllPoints, Count, all_points
 
 import circuitsim
 from circuitsim import Circuit, OperatingPoint
-from circuitsim.controlled.verdict import Uniqueness
+from circuitsim.analysis.operating_point import Uniqueness
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, NoSteadyStateError
 
 

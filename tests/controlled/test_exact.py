@@ -12,8 +12,8 @@ from judge import Answer, agrees, judged
 
 import circuitsim
 from circuitsim import loads
+from circuitsim.analysis.operating_point import Uniqueness
 from circuitsim.bench.families import GAIN, chain
-from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import NoSteadyStateError
 
 FOUND = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from helpers import solved
 
-from circuitsim.controlled.verdict import Uniqueness
+from circuitsim.analysis.operating_point import Uniqueness
 
 TABLE = tomllib.loads((Path(__file__).parent / "hand.toml").read_text(encoding="utf-8"))
 NAMES = {**vars(math), "thermal": 1.38064852e-23 / 1.6021766208e-19 * 300.15}

@@ -10,7 +10,7 @@ import pytest
 from judge import Answer, judged
 
 import circuitsim
-from circuitsim.controlled.verdict import Uniqueness
+from circuitsim.analysis.operating_point import Uniqueness
 from circuitsim.netlist import loads
 
 NUMBERS = (-2.0, -0.5, 0.25, 1.0, 3.0)

@@ -16,8 +16,8 @@ from scipy.optimize import brentq, root
 
 import circuitsim
 from circuitsim import Circuit, loads
+from circuitsim.analysis.operating_point import Uniqueness
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
-from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import CircuitError, NoOperatingPointError
 from circuitsim.models.junction_diode import BOLTZMANN, ZERO_CELSIUS, JunctionDiode
 

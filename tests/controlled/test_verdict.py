@@ -6,7 +6,7 @@ import pytest
 from helpers import solved
 
 import circuitsim
-from circuitsim.controlled.verdict import Uniqueness
+from circuitsim.analysis.operating_point import Uniqueness
 from circuitsim.errors import NoOperatingPointError
 
 SCHMITT = """Schmitt trigger
