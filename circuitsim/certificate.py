@@ -105,21 +105,26 @@ def loop_violations(
 ) -> LoopViolations:
     """Kirchhoff's voltage law for all elements, with the scale ``size`` of each drop (m,), V.
 
-    An element whose drop agrees with its potential difference to a relative ``tolerance`` needs no loop, because the
-    differences sum to zero around every loop. For the others, drops are summed around the fundamental loop of a
-    spanning tree of fixed voltages, conducting diodes and the smallest resistances.
+    A loop in which each drop agrees with its potential difference to a relative ``tolerance`` needs no sum, because the
+    differences sum to zero. Drops are summed around all other fundamental loops of a minimum spanning tree of fixed
+    voltages, conducting diodes and resistors by the sizes of their drops: no drop is lost beside larger ones of a tree.
     """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
     first, second = arrays.first, arrays.second
     difference = (voltages[first] - voltages[second]) + (low[first] - low[second])
     violation, scale = np.abs(drops - difference), size.copy()
-    unclear = np.flatnonzero(~(violation <= 1e-3 * tolerance * scale))
-    if not unclear.size:
+    clear = violation <= 1e-3 * tolerance * scale
+    if clear.all():
         return LoopViolations(violation, scale, np.zeros(0), np.zeros(0))
     conducting = (arrays.kind == DIODE) & (currents > 0.0)
-    rank = np.flatnonzero(resistor)
-    rank = rank[np.argsort(arrays.value[rank], kind="stable")]
-    order = np.concatenate([np.flatnonzero(fixed), np.flatnonzero(conducting), rank])
-    tree = _Tree(arrays.n_nodes, first, second, order)
+    candidates = np.flatnonzero(fixed | conducting | resistor)
+    tree = _Tree(arrays.n_nodes, first, second, candidates[np.argsort(size[candidates], kind="stable")])
+    resolved = tree.inside & clear
+    edges = csr_array((np.ones(resolved.sum()), (first[resolved], second[resolved])), shape=(arrays.n_nodes,) * 2)
+    together = connected_components(edges, directed=False)[1]
+    unclear = np.flatnonzero(~clear | (together[first] != together[second]))
     kernel(loop_sums, unclear.size)(
         unclear,
         first,

@@ -9,22 +9,25 @@ from typing import NoReturn
 
 import numpy as np
 
+from circuitsim._graphs import least_at_nodes
 from circuitsim.analysis.amplified import certify_amplified, prepared_elementary
 from circuitsim.analysis.controlled import NOISE
 from circuitsim.analysis.newton import Found, Smooth, project, smooth_devices
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.small_circuit import Deferred, DeferredPoint, Part
 from circuitsim.analysis.solution_warnings import BY_KIND, IMPLAUSIBLE, implausible_currents
-from circuitsim.certificate import TOLERANCE, Certificate, certify
+from circuitsim.certificate import RESOLUTION, TOLERANCE, Certificate, certify, largest_at_nodes
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import AMPLIFIER, ELEMENTS, RESISTOR
+from circuitsim.circuit.elements import VOLTAGE as SOURCE
 from circuitsim.circuit.expansion import Expansion, expanded
 from circuitsim.controlled.certificate import LawArrays, certify_controlled
 from circuitsim.engine.steady_state import SMALLEST
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem, UsageError
+from circuitsim.kernels import kernel
 from circuitsim.models import Device, Region
 from circuitsim.models.smooth import Limits, SmoothDevice
-from circuitsim.newton.steps import CURRENT, NOTHING, VOLTAGE
+from circuitsim.newton.steps import CURRENT, NOTHING, ROUNDING, VOLTAGE
 
 ROUNDED = 1e-6
 """Minimum current of a device's parts as a scale, relative to the largest current of a circuit with controlled sources,
@@ -241,6 +244,11 @@ def _held(found: Found, arrays: CircuitArrays, smooth: Smooth, tolerance: float,
         for array in (voltages, drops):
             array[np.abs(array) < NEGLIGIBLE] = 0.0
     column[touch], column[smooth.rest] = drops[touch], currents[smooth.rest]
+    # The voltages of devices are resolved to the same fraction as the largest drop of resistors and sources.
+    most = np.abs(currents).max(initial=0.0)
+    own = (arrays.kind == RESISTOR) | (arrays.kind == SOURCE)
+    own[smooth.slope] = own[touch] = False
+    column[smooth.slope] = np.abs(drops[own]).max(initial=0.0) / most if most > 0.0 else 0.0
     held = arrays._replace(value=column)
     if laws is not None:
         made = certify_controlled(held, laws, voltages, currents, drops, tolerance, low)
@@ -248,8 +256,31 @@ def _held(found: Found, arrays: CircuitArrays, smooth: Smooth, tolerance: float,
         made = certify_amplified(held, voltages, currents, drops, tolerance)
     else:
         made = certify(held, column, voltages, currents, drops, tolerance, low)
-    relative = {**made.relative, "devices": float(found.distance.max(initial=0.0))}
+    off = _distances(found, arrays, smooth, drops, currents)
+    relative = {**made.relative, "devices": float(off.max(initial=0.0))}
     return made._replace(relative=relative, device_gap=found.gap)
+
+
+def _distances(
+    found: Found, arrays: CircuitArrays, smooth: Smooth, drops: np.ndarray, currents: np.ndarray
+) -> np.ndarray:
+    """The devices' distances from their curves (s,), relative to their voltages and currents, with shares of the drops
+    (m,), V, in loops through them and of the currents (m,), A, at both ends.
+
+    Potentials far from ground are no scale of them.
+    """
+    first, second, rest = arrays.first, arrays.second, smooth.rest
+    around, (least, holder) = drops.copy(), (np.empty((2, arrays.n_nodes)), np.empty(arrays.n_nodes, np.int64))
+    around[smooth.slope] = around[smooth.touch] = np.inf
+    kernel(least_at_nodes, drops.size)(first, second, around, least, holder)
+    others = np.array([least[(holder[ends[rest]] == rest).astype(int), ends[rest]] for ends in (first, second)])
+    loop = np.where(others < np.inf, others, 0.0).max(axis=0, initial=0.0)
+    largest = largest_at_nodes(arrays, np.abs(currents))
+    volts, amperes, local = found.voltage, found.current, np.minimum(largest[first[rest]], largest[second[rest]])
+    reach = np.abs(volts) + ROUNDING * loop + NOTHING
+    size = np.abs(amperes) + ROUNDING * local + RESOLUTION * np.abs(currents).max() + NOTHING
+    near = project(smooth, volts, amperes, reach / size, found.near[0])
+    return np.maximum(np.abs(near[1] - volts) / reach, np.abs(near[2] - amperes) / size)
 
 
 def unsolved(

@@ -14,6 +14,57 @@ DENSE = 10.0
 """Nodes with more neighbours than this times √n are ordered last without further analysis."""
 
 
+def adjacency(n, a, b):
+    """Neighbours of every node: starts of the rows (n + 1,), and their entries, sorted, without ground, loops or
+    repetitions.
+
+    Parameters
+    ----------
+    n : int
+        Number of nodes; node ``n`` is ground and leaves no trace here.
+    a, b : (m,) int arrays
+        Edge ends, in 0..n.
+    """
+    raw = np.zeros(n + 1, np.int64)
+    for e in range(a.size):
+        if a[e] != b[e] and a[e] < n and b[e] < n:
+            raw[a[e] + 1] += 1
+            raw[b[e] + 1] += 1
+    for i in range(n):
+        raw[i + 1] += raw[i]
+    unsorted = np.empty(raw[n], np.int32)
+    free = raw[:n].copy()
+    for e in range(a.size):
+        i, j = a[e], b[e]
+        if i != j and i < n and j < n:
+            unsorted[free[i]] = j
+            free[i] += 1
+            unsorted[free[j]] = i
+            free[j] += 1
+    # Transposing a symmetric graph leaves it the same and its rows sorted; repeated neighbours then lie side by side.
+    last = np.full(n, -1, np.int64)
+    ptr = np.zeros(n + 1, np.int64)
+    for i in range(n):
+        for p in range(raw[i], raw[i + 1]):
+            j = unsorted[p]
+            if last[j] != i:
+                last[j] = i
+                ptr[j + 1] += 1
+    for i in range(n):
+        ptr[i + 1] += ptr[i]
+        last[i] = -1
+        free[i] = ptr[i]
+    idx = np.empty(ptr[n], np.int32)
+    for i in range(n):
+        for p in range(raw[i], raw[i + 1]):
+            j = unsorted[p]
+            if last[j] != i:
+                last[j] = i
+                idx[free[j]] = i
+                free[j] += 1
+    return ptr, idx
+
+
 def unlink(i, head, after, before, degree):
     """Take variable i out of its degree list."""
     nxt, prv = after[i], before[i]
@@ -182,7 +233,7 @@ def minimum_degree(ptr, idx):
     Parameters
     ----------
     ptr, idx : ndarray
-        Sorted adjacency without loops or repetitions (`circuitsim.solvers.laplacian.symbolic.adjacency`).
+        See `adjacency`.
 
     Returns
     -------

@@ -81,6 +81,15 @@ def test_the_certificate_catches_every_kind_of_lie(node: str | None, element: st
     assert lie.relative[what] > 1e-9
 
 
+def test_loops_far_from_ground_are_judged_by_their_drops() -> None:
+    """Potentials of 1e30 V hide 68 V; the source's 68 V beside a resistor without a drop do not cancel."""
+    arrays = circuitsim.loads("t\nV1 a b 68\nR1 a b 1\nD1 a 0\n").arrays()
+    far = np.array([0.0, -1e30, -1e30])
+    for amperes in (68.0, 0.0):
+        found = certify(arrays, arrays.value, far, np.array([-amperes, amperes, 0.0]), np.array([68.0, amperes, -1e30]))
+        assert found.certified is (amperes > 0.0)
+
+
 def test_complementarity_and_energy_gap() -> None:
     """A blocking diode that is said to carry current: 1 A against 1 V in reverse is a gap of 1 W."""
     circuit = circuitsim.loads("t\nV1 a 0 1\nD1 0 a\nR1 a 0 1\n")

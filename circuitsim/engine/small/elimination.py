@@ -16,7 +16,7 @@ import numpy as np
 from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.engine.steps import copy
 from circuitsim.program.components import voltage_forest
-from circuitsim.solvers.minimum_degree import minimum_degree
+from circuitsim.solvers.minimum_degree import adjacency, minimum_degree
 
 FASTER = 3
 """Updates of a fully connected block count less by this factor, since they are faster."""
@@ -34,7 +34,7 @@ def eliminate(n, a, b, limit):
     ptr, members : int arrays
         For each step the coordinates adjacent to the eliminated one.
     """
-    at, near = neighbours(n, a, b)
+    at, near = adjacency(n, a, b)
     order, position = minimum_degree(at, near), np.empty(n, np.int64)
     for k in range(n):
         position[order[k]] = k
@@ -71,38 +71,6 @@ def eliminate(n, a, b, limit):
             sibling[step] = child[above]
             child[above] = step
     return position, ptr, members[:used]
-
-
-def neighbours(n, a, b):
-    """Start of each coordinate's neighbours in one array, and this array, without repetitions."""
-    count = np.zeros(n + 1, np.int64)
-    for e in range(a.size):
-        if a[e] < n and b[e] < n and a[e] != b[e]:
-            count[a[e]] += 1
-            count[b[e]] += 1
-    at = np.zeros(n + 1, np.int64)
-    for k in range(n):
-        at[k + 1] = at[k] + count[k]
-    near, put = np.empty(at[n], np.int32), at[:n].copy()
-    for e in range(a.size):
-        i, j = a[e], b[e]
-        if i < n and j < n and i != j:
-            near[put[i]] = j
-            near[put[j]] = i
-            put[i] += 1
-            put[j] += 1
-    mark, used = np.full(n, -1, np.int64), 0
-    for k in range(n):
-        begin = at[k]
-        at[k] = used
-        for q in range(begin, put[k]):
-            j = near[q]
-            if mark[j] != k:
-                mark[j] = k
-                near[used] = j
-                used += 1
-    at[n] = used
-    return at, near[:used].copy()
 
 
 def lengthened(array, used, size):

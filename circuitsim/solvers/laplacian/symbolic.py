@@ -2,8 +2,6 @@
 
 A fill-reducing order; elimination tree, postorder, column counts and supernodes of a symmetric graph, without forming
 the factor; row structure of the supernodes, the list of updates between them, and where each edge's weight goes.
-
-Before any ordering, edge lists become sorted adjacency.
 """
 
 from __future__ import annotations
@@ -15,59 +13,10 @@ from scipy.sparse import csr_array
 
 from circuitsim._jit import jit
 from circuitsim.kernels import compiled
-from circuitsim.solvers.minimum_degree import minimum_degree
+from circuitsim.solvers.minimum_degree import adjacency as adjacency_of
+from circuitsim.solvers.minimum_degree import minimum_degree as minimum_degree_of
 
-
-@jit()
-def adjacency(n, a, b):
-    """Neighbours of every node: starts of the rows (n + 1,), and their entries, sorted, without ground, loops or
-    repetitions.
-
-    Parameters
-    ----------
-    n : int
-        Number of nodes; node ``n`` is ground and leaves no trace here.
-    a, b : (m,) int arrays
-        Edge ends, in 0..n.
-    """
-    raw = np.zeros(n + 1, np.int64)
-    for e in range(a.size):
-        if a[e] != b[e] and a[e] < n and b[e] < n:
-            raw[a[e] + 1] += 1
-            raw[b[e] + 1] += 1
-    for i in range(n):
-        raw[i + 1] += raw[i]
-    unsorted = np.empty(raw[n], np.int32)
-    free = raw[:n].copy()
-    for e in range(a.size):
-        i, j = a[e], b[e]
-        if i != j and i < n and j < n:
-            unsorted[free[i]] = j
-            free[i] += 1
-            unsorted[free[j]] = i
-            free[j] += 1
-    # Transposing a symmetric graph leaves it the same and its rows sorted; repeated neighbours then lie side by side.
-    last = np.full(n, -1, np.int64)
-    ptr = np.zeros(n + 1, np.int64)
-    for i in range(n):
-        for p in range(raw[i], raw[i + 1]):
-            j = unsorted[p]
-            if last[j] != i:
-                last[j] = i
-                ptr[j + 1] += 1
-    for i in range(n):
-        ptr[i + 1] += ptr[i]
-        last[i] = -1
-        free[i] = ptr[i]
-    idx = np.empty(ptr[n], np.int32)
-    for i in range(n):
-        for p in range(raw[i], raw[i + 1]):
-            j = unsorted[p]
-            if last[j] != i:
-                last[j] = i
-                idx[free[j]] = i
-                free[j] += 1
-    return ptr, idx
+adjacency, minimum_degree = compiled(adjacency_of), compiled(minimum_degree_of)
 
 
 def sparse(ptr: np.ndarray, idx: np.ndarray) -> csr_array:
@@ -88,14 +37,14 @@ def fill_reducing(n: int, a: np.ndarray, b: np.ndarray, ptr: np.ndarray, idx: np
     (n,) int64 array
         ``order[k]`` is the node eliminated k-th.
     """
-    order, reach = compiled(minimum_degree), np.abs(idx - np.repeat(np.arange(n), np.diff(ptr)))
+    reach = np.abs(idx - np.repeat(np.arange(n), np.diff(ptr)))
     if not reach.size or reach.mean() <= FAR * n:
-        return order(ptr, idx)
+        return minimum_degree(ptr, idx)
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
     near = reverse_cuthill_mckee(sparse(ptr, idx), symmetric_mode=True).astype(np.int64)
     place = _inverse(near, n)
-    return near[order(*adjacency(n, place[a], place[b]))]
+    return near[minimum_degree(*adjacency(n, place[a], place[b]))]
 
 
 @jit()
