@@ -3,12 +3,12 @@
 The quantities of a circuit form a directed graph: a quantity points to those that its value follows from.
 
 - Voltage sources and shorts (at an operating point inductors too) from ground on hold their nodes: the voltage of a
-  held node follows from the previous node on its path and from the control of the element between them.
-- The other nodes fall into sections, connected by elements that are no current sources: all quantities of a section
-  follow from each other, from the held nodes beside it, and from the controls of its elements.
-- The current of an element that holds a node follows from the currents of all other elements at that node.
+  held node follows from the previous node on its path and from the control of the element between them, whose current
+  follows from the currents of all other elements at that node.
+- The voltage of any other node follows from the currents at it, and the current of any other element from its control
+  and, except for a current source, from the voltages at its ends.
 
-A formula has a value of its own if no path leads from it back to it; the sections it reads are then solved before.
+A formula has a value of its own if no path leads from it back to it; what it reads is then solved before.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from circuitsim.circuit.laws import Quantity
 
 Read = tuple[int, ...]
 """The two nodes of a voltage, or the position of the element of a current."""
+
+Used = tuple[str, int]
+"""A quantity: ``("v", node)``, ``("i", element)``, or ``("f", element)`` of a formula."""
 
 
 def levels(
@@ -49,115 +52,62 @@ def levels(
     """
     if circuit.amplified:
         return {}
-    graph = _Quantities(circuit, dynamics, formulas, steady).graph
-    groups = nx.condensation(graph)
-    own = {group: [k for what, k in data["members"] if what == "f"] for group, data in groups.nodes(data=True)}
+    groups = nx.condensation(nx.from_dict_of_lists(_dependences(circuit, dynamics, formulas, steady), nx.DiGraph))
     height, found = dict[int, int](), dict[int, int]()
     for group in reversed([*nx.topological_sort(groups)]):
-        below = max((height[other] for other in groups.successors(group)), default=0)
-        height[group] = below + bool(own[group])
-        if len(groups.nodes[group]["members"]) == 1:
-            found |= dict.fromkeys(own[group], height[group])
+        members = groups.nodes[group]["members"]
+        own = [k for what, k in members if what == "f"]
+        height[group] = max((height[other] for other in groups.successors(group)), default=0) + bool(own)
+        if len(members) == 1:
+            found |= dict.fromkeys(own, height[group])
     return found
 
 
-class _Quantities:
-    """The graph of the quantities: ``("v", s)`` of a section or held node with this smallest node, ``("i", k)`` of the
-    current of an element that holds a node, ``("f", k)`` of a formula.
+def _quantities(*reads: Read) -> list[Used]:
+    """The quantities that are read."""
+    return [("i" if len(read) == 1 else "v", one) for read in reads for one in read]
 
-    Attributes
-    ----------
-    graph : networkx.DiGraph
-    """
 
-    def __init__(
-        self, circuit: Circuit, dynamics: Dynamics, formulas: Mapping[int, Sequence[Read]], steady: bool
-    ) -> None:
-        (kind, first, second, value), laws = circuit.columns(), circuit.laws
-        self.reads: dict[int, list[Read]] = {
-            k: [(one.plus, one.minus) for one in law.voltages] + [(one.element,) for one in law.currents]
-            for k, law in laws.items()
-        }
-        for k, switch in dynamics.switches.items():
-            control = switch.control
-            self.reads[k] = [(circuit.element_index(control),) if isinstance(control, str) else control]
-        self.formulas, self.ends, self.graph = formulas, [*zip(first, second)], nx.DiGraph()
-        acts = [k for k in range(len(circuit)) if not (steady and kind[k] == CAPACITOR)]
-        fixes = nx.Graph()
-        for k in acts:
-            law = laws.get(k)
-            if (
-                law.quantity is Quantity.VOLTAGE
-                if law
-                else kind[k] == VOLTAGE or (kind[k] == RESISTOR and value[k] == 0.0) or (kind[k] == INDUCTOR and steady)
-            ):
-                fixes.add_edge(*self.ends[k], element=k)
-        held = {GROUND: -1}
-        for node, before in nx.bfs_predecessors(fixes, GROUND) if GROUND in fixes else ():
-            held[node] = fixes.edges[before, node]["element"]
-        self.holds = {k: node for node, k in held.items() if k >= 0}
-        self.at = defaultdict[int, list[int]](list)
-        sources = {k for k in acts if (laws[k].quantity is Quantity.CURRENT if k in laws else kind[k] == CURRENT)}
-        joined = nx.Graph([self.ends[k] for k in acts if k not in sources and not held.keys() & self.ends[k]])
-        parts = ((min(part), part) for part in nx.connected_components(joined))
-        self.section = {node: own for own, part in parts for node in part}
-        for k in acts:
-            for node in self.ends[k]:
-                self.at[node].append(k)
-        self.held, self.sources = held, sources
-        for k in formulas:
-            self.uses(("f", k), formulas[k])
-        for k in acts:
-            self.voltages(k)
-        for pair in () if steady else dynamics.couplings:
-            one, other = (self.ends[circuit.element_index(name)] for name in pair)
-            for node, ends in ((own, b) for a, b in ((one, other), (other, one)) for own in a):
-                self.uses(self.voltage(node), [ends])
-        for k in laws:
-            if laws[k].quantity is Quantity.NEITHER:  # its control determines its current, and that its control
-                self.uses(("i", k), [self.ends[k], *self.reads[k]])
-                for node in {node for read in self.reads[k] for node in read} - held.keys():
-                    self.uses(self.voltage(node), [(k,)])
-        open_, done = [k for what, k in self.graph if what == "i"], set[int]()
-        while open_:
-            if (k := open_.pop()) not in done:
-                done.add(k)
-                open_ += self.current(k)
-
-    def voltage(self, node: int) -> tuple[str, int]:
-        """The quantity of a node."""
-        return "v", self.section.get(node, node)
-
-    def uses(self, quantity: tuple[str, int], reads: Sequence[Read]) -> None:
-        """Let a quantity follow from others."""
-        self.graph.add_node(quantity)
-        for read in reads:
-            for used in [("i", *read)] if len(read) == 1 else map(self.voltage, read):
-                self.graph.add_edge(quantity, used)
-
-    def voltages(self, k: int) -> None:
-        """The dependences of the voltages at one element's ends."""
-        ends, by = self.ends[k], self.reads.get(k, [])
-        if k in self.holds:
-            nodes = [self.holds[k]]
-        else:
-            nodes = [node for node in ends if node not in self.held]
-            if not by and k not in self.formulas and (k in self.sources or len({*map(self.voltage, ends)}) == 1):
-                return
-        for node in nodes:
-            own = self.voltage(node)
-            self.uses(own, by if k in self.sources else [ends, *by])
-            if k in self.formulas:
-                self.graph.add_edge(own, ("f", k))
-
-    def current(self, k: int) -> list[int]:
-        """The dependences of the current of one element; returns the elements whose currents it follows from."""
-        current = ("i", k)
-        if k in self.formulas:
-            self.graph.add_edge(current, ("f", k))
-        if k in self.holds:
-            self.uses(current, [(other,) for other in self.at[self.holds[k]] if other != k])
-        else:
-            by = self.reads.get(k, [])
-            self.uses(current, by if k in self.sources else [self.ends[k], *by])
-        return [other for what, other in self.graph[current] if what == "i"]
+def _dependences(
+    circuit: Circuit, dynamics: Dynamics, formulas: Mapping[int, Sequence[Read]], steady: bool
+) -> dict[Used, list[Used]]:
+    """The quantities that the value of each follows from."""
+    (kind, first, second, value), laws = circuit.columns(), circuit.laws
+    ends, reads = [*zip(first, second)], defaultdict[int, list[Read]](list)
+    for k, law in laws.items():
+        reads[k] = [(one.plus, one.minus) for one in law.voltages] + [(one.element,) for one in law.currents]
+    for k, switch in dynamics.switches.items():
+        control = switch.control
+        reads[k] = [(circuit.element_index(control),) if isinstance(control, str) else control]
+    for pair in () if steady else dynamics.couplings:
+        one, other = map(circuit.element_index, pair)
+        reads[one].append(ends[other])
+        reads[other].append(ends[one])
+    currents, fixes = defaultdict[int, set[Used]](set), nx.Graph()
+    states: dict[int, Quantity | None] = {}  # what an element determines
+    for k in range(len(circuit)):
+        if steady and kind[k] == CAPACITOR:
+            continue
+        short = (kind[k] == RESISTOR and value[k] == 0.0) or (kind[k] == INDUCTOR and steady)
+        own = Quantity.VOLTAGE if kind[k] == VOLTAGE or short else Quantity.CURRENT if kind[k] == CURRENT else None
+        states[k] = laws[k].quantity if k in laws else own
+        if states[k] is Quantity.VOLTAGE:
+            fixes.add_edge(*ends[k], element=k)
+        for node in ends[k]:
+            currents[node].add(("i", k))
+    paths = nx.bfs_predecessors(fixes, GROUND) if GROUND in fixes else ()
+    held = {fixes.edges[before, node]["element"]: node for node, before in paths}
+    free = currents.keys() - {GROUND, *held.values()}
+    uses: dict[Used, list[Used]] = {("v", node): [*currents[node]] for node in free}
+    uses |= {("f", k): _quantities(*read) for k, read in formulas.items()}
+    for k, quantity in states.items():
+        by = [*_quantities(*reads[k]), *[("f", k)] * (k in formulas)]
+        if quantity is not Quantity.CURRENT:
+            by += _quantities(ends[k])
+        uses["i", k] = by
+        if k in held:
+            uses["v", held[k]], uses["i", k] = by, [*currents[held[k]] - {("i", k)}]
+        if quantity is Quantity.NEITHER:  # its control determines its current, and that its control
+            for node in free & {node for _, node in _quantities(*reads[k])}:
+                uses["v", node].append(("i", k))
+    return uses
