@@ -149,12 +149,7 @@ class SourceCard(ElementReader):
                 "Bname first second V={2*v(a,b)}; other forms are not affine",
                 "unsupported" if "=" in text else "syntax",
             )
-        poly = _POLY.match(text, after)
-        self.words = fields(card, after if poly is None else poly.end())
-        if poly is not None:
-            self.polynomial(poly)
-        else:
-            self.linear()
+        self.controlled(_POLY.match(text, after))
 
     def put(self, kind: int, fixable: bool, law: Code, at: Place, **stated: Any) -> None:
         """Append an element of a kind with a formula, possibly as an independent source."""
@@ -257,33 +252,46 @@ class SourceCard(ElementReader):
             details[word] = Count(found[0], self.value(found[0]))
         return details
 
-    def linear(self) -> None:
-        """Controls and a gain, or ``OPAMP``."""
-        words = self.words
-        if words.words and words.words[0].word in _OWN_NAMES:
+    def controlled(self, poly: re.Match[str] | None) -> None:
+        """Controls and a gain, ``OPAMP``, or ``POLY(n)``: one product of controls for each coefficient, in SPICE's
+        order."""
+        count, at = (1, self.name.offset) if poly is None else (int(poly.group(1)), poly.end())
+        words, letter = fields(self.card, self.after if poly is None else at), self.letter
+        self.words = words
+        if poly is not None and not 1 <= count <= 100:
+            wrong = self.card.at(poly.start(1))
+            raise CardError(f"POLY({short(poly.group(1))}): one to 100 controls", wrong, kind="range")
+        if poly is None and words.words and words.words[0].word in _OWN_NAMES:
             words.take(1)
-        letter = self.letter
-        if letter == "e" and words.words and words.words[0].word == "opamp":
+        if poly is None and letter == "e" and words.words and words.words[0].word == "opamp":
             words.take(1)
-            at = self.name.offset
             self.put(NULLOR, False, self.of_terms(at, [(1.0, self.controls(1), at)]), self.name)
             return
-        multiplier = self.multiplier()
-        signals = self.controls(1)
-        rest = [*words.take(), *(token for _, token in words.named())]
-        if len(rest) != 1:
-            wrong = rest[1] if rest else self.card.last
-            raise CardError(f"{self.shown} needs one gain", wrong, "an expression goes in braces: {…}")
-        at = rest[0].offset
-        law = self.of_terms(at, [(self.value(rest[0]), signals, at)])
-        self.put(_PLAIN[letter], letter in "eg" and multiplier == 1.0, law, rest[0], multiplier=multiplier)
-
-    def multiplier(self) -> Value:
-        """Take ``m=`` and refuse unsupported parameters; leaves ``gain=``."""
-        for key, _ in self.words.pairs.values():
+        for key, _ in words.pairs.values():
             if key.word in dialect.OF_SOURCES:
                 raise self.refused(key, "has", *dialect.OF_SOURCES[key.word])
-        return self.pairs(("gain",))
+        multiplier, signals = self.pairs(("gain",)), self.controls(count)
+        terms = words.take()
+        if poly is None:
+            terms += [token for _, token in words.named()]
+            if len(terms) != 1:
+                wrong = terms[1] if terms else self.card.last
+                raise CardError(f"{self.shown} needs one gain", wrong, "an expression goes in braces: {…}")
+        numbers: list[Value] = [self.value(token) for token in terms]
+        if not numbers:
+            raise CardError(f"{self.shown}: POLY needs its coefficients", self.card.last, "p0 p1 …")
+        if count == len(numbers) == 1:
+            numbers.insert(0, 0.0)  # a gain, and in SPICE a single coefficient, is that of first order
+        numbers += [0.0] * (count + 1 - len(numbers))
+        affine = all(number == 0.0 for number in numbers[count + 1 :])
+        places = chain((token.offset for token in terms), repeat(at))
+        products = chain.from_iterable(combinations_with_replacement(signals, order) for order in count_from(0))
+        law = self.of_terms(at, zip(numbers[: count + 1] if affine else numbers, products, places))
+        if poly is None:
+            self.put(_PLAIN[letter], letter in "eg" and multiplier == 1.0, law, terms[0], multiplier=multiplier)
+        else:
+            kind = AFFINE_VOLTAGE if letter in "eh" else AFFINE_CURRENT
+            self.put(kind, not affine, law, law, multiplier=multiplier)
 
     def controls(self, count: int) -> list[Signal]:
         """Take ``count`` control pairs of nodes (E, G) or controlling elements (F, H)."""
@@ -300,27 +308,3 @@ class SourceCard(ElementReader):
             return [Signal("i", token.text) for token in given]
         nodes = [self.scope.node_names[self.reader.node(token)] for token in given]
         return [Signal("v", plus, minus) for plus, minus in zip(nodes[::2], nodes[1::2])]
-
-    def polynomial(self, poly: re.Match[str]) -> None:
-        """``POLY(n)``: one product of controls for each coefficient, in SPICE's order."""
-        count, at = int(poly.group(1)), poly.end()
-        if not 1 <= count <= 100:
-            wrong = self.card.at(poly.start(1))
-            raise CardError(f"POLY({short(poly.group(1))}): one to 100 controls", wrong, kind="range")
-        multiplier = self.multiplier()
-        signals = self.controls(count)
-        terms = self.words.take()
-        numbers: list[Value] = [self.value(token) for token in terms]
-        if count == len(numbers) == 1:
-            numbers.insert(0, 0.0)  # SPICE: a single coefficient is that of first order
-        if not numbers:
-            raise CardError(f"{self.shown}: POLY needs its coefficients", self.card.last, "p0 p1 …")
-        numbers += [0.0] * (count + 1 - len(numbers))
-        plain = all(number == 0.0 for number in numbers[count + 1 :])
-        if plain:
-            del numbers[count + 1 :]
-        places = chain((token.offset for token in terms), repeat(at))
-        products = chain.from_iterable(combinations_with_replacement(signals, order) for order in count_from(0))
-        law = self.of_terms(at, zip(numbers, products, places))
-        kind = AFFINE_VOLTAGE if self.letter in "eh" else AFFINE_CURRENT
-        self.put(kind, not plain, law, law, multiplier=multiplier)

@@ -85,24 +85,9 @@ UNKNOWN = ("v", "i")
 
 _GROUPS = {"(": ")", "{": "}", "'": "'"}
 
-_LEVELS = {
-    "||": 1,
-    "&&": 2,
-    "==": 3,
-    "!=": 3,
-    "<>": 3,
-    "<": 4,
-    "<=": 4,
-    ">": 4,
-    ">=": 4,
-    "+": 5,
-    "-": 5,
-    "*": 6,
-    "/": 6,
-    "%": 6,
-    "\\": 6,
-    "**": 7,
-}
+_PRECEDENCE = ("||", "&&", "== != <>", "< <= > >=", "+ -", "* / % \\", "**")
+_LEVELS = {operator: level for level, words in enumerate(_PRECEDENCE, 1) for operator in words.split()}
+"""Precedence of binary operators, the loosest first."""
 
 
 class ExpressionError(CardError):

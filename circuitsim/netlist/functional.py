@@ -431,7 +431,6 @@ class Moment:
         solved: Callable[[tuple[int, ...]], float] | None = None,
     ) -> None:
         self.sources, self.known, self.time, self.wave, self.solved = sources, dict(stated), time, wave, solved
-        self.open: list[int] = []
         self.taken: list[Any] = []
 
     def placed(self, k: int) -> float:
@@ -449,23 +448,13 @@ class Moment:
         """The value of source ``k``."""
         if k not in self.known:
             if (formula := self.sources.formulas.get(k)) is not None:
-                self.known[k] = self.of(formula, k)
+                evaluator = Evaluator(self.sources.constants, partial(self.signal, formula=formula), None, self.taken)
+                self.known[k] = formula.factor * evaluator.value(formula.code, formula.frame.environment)
             elif self.wave is not None and k in self.sources.waves:
                 self.known[k] = self.wave(k)
             else:
                 self.known[k] = float(self.sources.circuit.columns()[3][k])
         return self.known[k]
-
-    def of(self, formula: Formula, k: int) -> float:
-        """The value of the formula of source ``k``."""
-        if k in self.open:
-            raise ValueError(f"{self.sources.circuit.names[k]} depends on itself")
-        self.open.append(k)
-        read = partial(self.signal, formula=formula)
-        evaluator = Evaluator(self.sources.constants, read, None, self.taken)
-        value = formula.factor * evaluator.value(formula.code, formula.frame.environment)
-        self.open.pop()
-        return value
 
     def signal(self, signal: Signal, formula: Formula) -> float:
         """A voltage along voltage sources, a current of a current source, or the time."""

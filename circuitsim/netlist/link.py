@@ -83,7 +83,6 @@ class Linker:
         self.extents: dict[Scope, tuple[int, int, int]] = {}
         self.targets: dict[Scope, list[Scope | None]] = {}
         self.scopes: list[Scope] = []
-        self.read: dict[Scope, set[str]] = {}
         self.hints = 0
         self.uses_of: dict[Card, DeviceUse | None] = {}
         self.passives: dict[Card, dict[str, Count]] = {}
@@ -170,7 +169,7 @@ class Linker:
         for key, at in call.keys.items():
             if key == "m" or target.is_parameter(key):
                 continue
-            if key in self.names_read(target):
+            if any(key in one.read_names() for one in target.variants or [target]):
                 message = "undeclared parameters act where the sub-circuit's expressions read them (%s)"
                 self.reporter.gather("assumed", message, at, f"{short(target.name)} {short(key)}")
             else:
@@ -179,12 +178,6 @@ class Linker:
                 hint = f"it has: {known}" if known else "it has none"
                 self.reporter.error("parameter", message, at, hint, [call.name])
         return target
-
-    def names_read(self, target: Scope) -> set[str]:
-        """The names that the expressions of a sub-circuit read, in all its variants."""
-        if target not in self.read:
-            self.read[target] = set().union(*(one.read_names() for one in target.variants or [target]))
-        return self.read[target]
 
     def near(self, name: str, scope: Scope) -> str:
         """A hint with sub-circuits of similar names; only for the first few errors, because it takes time."""
