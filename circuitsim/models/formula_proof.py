@@ -21,7 +21,6 @@ import numpy as np
 
 from circuitsim.models.formula_operations import (
     ABSOLUTE,
-    ADD,
     ASINH,
     ATAN,
     BINARY,
@@ -33,7 +32,7 @@ from circuitsim.models.formula_operations import (
     EXP,
     LOG,
     MAXIMUM,
-    MULTIPLY,
+    MINIMUM,
     NEGATE,
     POWER,
     REACHED,
@@ -44,12 +43,11 @@ from circuitsim.models.formula_operations import (
     SINH,
     SQRT,
     STEP,
-    SUBTRACT,
     TANH,
     VOLTAGE,
     Tape,
 )
-from circuitsim.models.formula_tape import evaluate
+from circuitsim.models.formula_tape import binary, evaluate
 
 WIDER = 1e-15
 """Relative widening of each result: 4 units in the last place."""
@@ -76,6 +74,9 @@ class Interval:
     def __sub__(self, other: Interval) -> Interval:
         return self + -other
 
+    def __truediv__(self, other: Interval) -> Interval:
+        return self * Interval(ALL).where(other.around(), other.through(lambda t: 1.0 / t))
+
     def __mul__(self, other: Interval) -> Interval:
         ends = (self.ends[:, None] * other.ends).reshape(4, -1)
         return _hull(np.where(np.isnan(ends), 0.0, ends))  # 0 · ∞ of an end that is not attained
@@ -86,6 +87,10 @@ class Interval:
 
     def __abs__(self) -> Interval:
         return Interval([np.maximum(np.maximum(self.low, -self.high), 0.0) + 0.0, np.abs(self.ends).max(axis=0)])
+
+    def around(self) -> np.ndarray:
+        """Which intervals contain zero."""
+        return (self.low <= 0.0) & (self.high >= 0.0)
 
     def constant(self, number: float) -> Interval:
         """One number in place of all."""
@@ -153,24 +158,13 @@ def _chosen(condition: Enclosure, yes: Enclosure, no: Enclosure) -> Enclosure:
 def _of_two(op: int, x: Enclosure, y: Enclosure) -> Enclosure:
     (u, du, undefined), (v, dv, other) = x, y
     undefined = undefined | other
-    if op == ADD:
-        value, slope = u + v, du + dv
-    elif op == SUBTRACT:
-        value, slope = u - v, du - dv
-    elif op == MULTIPLY:
-        value, slope = u * v, u * dv + du * v
-    elif op == DIVIDE:
-        around = (v.low <= 0.0) & (v.high >= 0.0)
-        part = Interval(ALL).where(around, v.through(lambda t: 1.0 / t))
-        value, undefined = u * part, undefined | around
-        slope = (du - value * dv) * part
-    else:
-        best: Any = np.minimum
-        first, second = u.high <= v.low, v.high <= u.low
-        if op == MAXIMUM:
-            best, first, second = np.maximum, second, first
-        value, slope = Interval(best(u.ends, v.ends)), du.where(first, dv.where(second, du | dv))
-    return Enclosure(value, slope, undefined)
+    if op not in (MINIMUM, MAXIMUM):
+        return Enclosure(*binary(op, u, du, v, dv), undefined | v.around() if op == DIVIDE else undefined)
+    best: Any = np.minimum
+    first, second = u.high <= v.low, v.high <= u.low
+    if op == MAXIMUM:
+        best, first, second = np.maximum, second, first
+    return Enclosure(Interval(best(u.ends, v.ends)), du.where(first, dv.where(second, du | dv)), undefined)
 
 
 def _of_one(op: int, number: float, of: Enclosure) -> Enclosure:
@@ -180,7 +174,7 @@ def _of_one(op: int, number: float, of: Enclosure) -> Enclosure:
         undefined = undefined | (x.low <= 0.0 if op == LOG else x.low < 0.0)
         x = Interval(np.maximum(x.ends, 0.0))
     if op in (POWER, SIGNED_POWER, ROOTED) and number <= 0.0:
-        undefined = undefined | ((x.low <= 0.0) & (x.high >= 0.0))
+        undefined = undefined | x.around()
     value, rate = _function(op, number, x)
     return Enclosure(value, rate * slope, undefined)
 
