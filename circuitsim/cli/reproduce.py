@@ -109,14 +109,6 @@ class Comparison(NamedTuple):
         return 0
 
 
-class Paper(NamedTuple):
-    """Published results for a grid point: data set, test error, %, and columns of the page."""
-
-    dataset: str
-    error: float
-    columns: Mapping[str, str]
-
-
 class Study(NamedTuple):
     """A study, made of functions that other processes can import.
 
@@ -127,20 +119,22 @@ class Study(NamedTuple):
     train : callable
         ``train(args, key)``: options of ``circuitsim train`` for a point of the grid, whose files go to
         ``args.folder``.
-    paper : callable
-        ``paper(runs)``: published results of their point, shown only next to runs on the paper's data with whole
-        networks and data sets ("–" next to others).
     measure : callable
         ``measure(args, key, experiment)``, called after training.
-    keys : callable
-        Filter of the points of the grid.
-    facts : callable
-        ``facts(key)``: numbers of a published network that columns show.
+    further : callable
+        ``further(runs, paper)``: columns about the published results ``paper`` of the point of some runs.
+    network : str
+        Family and name of the published network of a point, with axes in braces, after a slash; points without one are
+        left out.
+    paper : mapping of str to str
+        Columns of published results, with their names in braces; shown only next to runs on the paper's data with whole
+        networks and data sets ("–" next to others).
     line, title, about : str
         Its line in the help; title of its page; description.
     columns : mapping of str to list of (str, str) or (str, str, "every")
-        Columns of a row of the page: measures and their forms (`FORMS`), over the last epochs of all seeds, or over
-        ``every`` epoch. A measure named after a value in braces is of the runs that differ in the axis ``over`` alone.
+        Columns of a row of the page: numbers of the published network, or measures over the last epochs of all seeds
+        or over ``every`` epoch, and their forms (`shown`). A measure named after a value in braces is of the runs that
+        differ in the axis ``over`` alone.
     axes : mapping of str to list
         Axis → its values; ``--<axis>s`` chooses some of them, or other numbers where they are floats.
     seeds : int
@@ -155,10 +149,10 @@ class Study(NamedTuple):
 
     name: str
     train: Callable[[Namespace, Key], Values]
-    paper: Callable[[Runs], Paper] | None = None
     measure: Callable[..., dict[str, float]] | None = None
-    keys: Callable[[Key], bool] | None = None
-    facts: Callable[[Key], dict[str, float]] = lambda key: {}
+    further: Callable[[Runs, Values], dict[str, str]] = lambda runs, paper: {}
+    network: str = ""
+    paper: Mapping[str, str] = {}
     line: str = ""
     title: str = ""
     about: str = ""
@@ -185,11 +179,22 @@ dask ADDRESS  {RUN["dask"].words}
 out DIR  write {self.name}.md, .csv and .png here
 {self.more.strip()}""")
 
-    def published(self, args: Namespace, runs: Runs) -> Paper | None:
+    def preset(self, key: Key) -> Values:
+        """The published network of a point of the grid; empty where there is none."""
+        family, _, name = self.network.format(**key).partition("/")
+        return published(family).get(name, {}) if family else {}
+
+    def results(self, key: Key) -> Values:
+        """The published network of a point, with its data set and its results: by name, and the test error, %."""
+        preset = self.preset(key)
+        found = {"dataset": "mnist", **preset, **preset["published"][key.get("method", "ep")]}
+        return {"error": 100.0 - float(found["accuracy"].split()[0]), **found} if "accuracy" in found else found
+
+    def published(self, args: Namespace, runs: Runs) -> Values | None:
         """The paper's results for runs of one point, if they are comparable."""
         whole = getattr(args, "size", "paper") == "paper" and getattr(args, "samples", None) is None
-        paper = self.paper(runs) if self.paper and whole else None
-        return paper if paper and all(run.dataset == paper.dataset for run in runs) else None
+        paper = self.results(runs[0].key) if self.network and whole else None
+        return paper if paper and all(run.dataset == paper["dataset"] for run in runs) else None
 
     def run(self, args: Namespace) -> int:
         """Train, print the page, and write the requested files."""
@@ -199,7 +204,8 @@ out DIR  write {self.name}.md, .csv and .png here
             raise UsageError(f"--budget is a number of minutes (0: show stored runs only), not {args.budget}")
         values = [self._chosen(axis, getattr(args, f"{axis}s")) for axis in self.axes]
         grid = [dict(zip(self.axes, point)) for point in itertools.product(*values)]
-        points = [(key, seed) for key in filter(self.keys, grid) for seed in range(args.seeds)]
+        kept = [key for key in grid if self.preset(key) or not self.network]
+        points = [(key, seed) for key in kept for seed in range(args.seeds)]
         with tempfile.TemporaryDirectory() as scratch:
             args.folder = Path(args.runs or scratch)
             args.folder.mkdir(parents=True, exist_ok=True)
@@ -260,7 +266,8 @@ out DIR  write {self.name}.md, .csv and .png here
             epochs = sorted({int(run.history[-1]["epoch"]) for run in group})
             head = {axis: word(value) for axis, value in group[0].key.items()}
             counts = {"runs": str(len(group)), "epochs": "–".join(map(str, sorted({epochs[0], epochs[-1]})))}
-            figures = self.paper(group).columns if self.paper else {}
+            paper = self.results(group[0].key) if self.network else {}
+            figures = {title: form.format(**paper) for title, form in self.paper.items()} | self.further(group, paper)
             columns = beside(figures, self.published(args, group) is not None)
             here = {title: self._cell(parts, group, runs) for title, parts in self.columns.items()}
             rows.append(head | counts | here | columns)
@@ -278,13 +285,13 @@ out DIR  write {self.name}.md, .csv and .png here
     def _cell(self, parts: list[list[str]], group: Runs, runs: Runs) -> str:
         """A column of the row of a point's runs; see `columns`."""
         key, texts = group[0].key, list[str]()
-        facts = self.facts(key)
+        facts = self.preset(key)
         near = [run for run in runs if all(run.key[axis] == key[axis] for axis in self.axes if axis != self.over)]
         for name, form, *every in parts:
             own = name.format(**key)
             rows = [row for run in (group if own == name else near) for row in (run.rows if every else run.rows[-1:])]
             found = [facts[own]] if own in facts else [row[own] for row in rows if own in row]
-            texts.append(FORMS[form](found) if found else "–")
+            texts.append(shown(form, found) if found else "–")
         return ", ".join(texts)
 
     def _accuracies(self, runs: Runs) -> tuple[list[Line], Values]:
@@ -310,8 +317,8 @@ out DIR  write {self.name}.md, .csv and .png here
                 epochs, errors = zip(*((row["epoch"], 100.0 * row["test_error"]) for row in run.history))
                 found.append(Line("", label, epochs, errors, {**colour, "marker": marker_of(len(epochs))}))
                 label = "_"
-            if (paper := self.published(args, group)) is not None:
-                found.append(Line("", dotted, [0, last], [paper.error] * 2, {**colour, "linestyle": ":"}))
+            if paper := self.published(args, group):
+                found.append(Line("", dotted, [0, last], [paper["error"]] * 2, {**colour, "linestyle": ":"}))
                 dotted = "_"
         return found, {"xlabel": "epochs", "ylabel": "test error, %", "yscale": "log"}
 
@@ -341,15 +348,15 @@ def spread(values: Sequence[float]) -> str:
 FORMS: dict[str, Callable[[list[float]], str]] = {
     "%": spread,
     "100 % less": lambda values: spread([1.0 - value for value in values]),
-    "median": lambda values: f"{median(values):g}",
-    "median of times": lambda values: f"{median(values):.3g}",
-    "mean": lambda values: f"{fmean(values):.3g}",
-    "mean, small": lambda values: f"{fmean(values):.1e}",
-    "largest": lambda values: f"{max(values):g}",
-    "largest, small": lambda values: f"{max(values):.1e}",
     "h:min:s": lambda values: str(timedelta(seconds=round(fmean(values)))),
 }
-"""How a page shows numbers."""
+STATISTICS: dict[str, Callable[[list[float]], float]] = {"median": median, "mean": fmean, "largest": max}
+
+
+def shown(form: str, values: list[float]) -> str:
+    """Numbers on a page: in one of `FORMS`, or as one of `STATISTICS` with a format (``median .3g``)."""
+    word, _, numbers = form.partition(" ")
+    return FORMS[form](values) if form in FORMS else format(STATISTICS[word](values), numbers)
 
 
 def deliver(out: str | None, name: str, found: Findings) -> None:
@@ -391,27 +398,13 @@ def _scellier(args: Namespace, key: Key) -> Values:
     }
 
 
-def _preset(key: Key) -> Values:
-    model = key.get("model", "drn")
-    return published(model)[f"{model}-{key['row']}"]
-
-
-def _errors(runs: Runs) -> Paper:
-    figures = _preset(runs[0].key)["published"][runs[0].key.get("method", "ep")]
-    return Paper(
-        "mnist", figures["error"], {"paper: test error, %": f"{figures['error']:.2f} ± {figures['spread']:.2f}"}
-    )
-
-
-def _table1_paper(runs: Runs) -> Paper:
-    paper, preset = _errors(runs), _preset(runs[0].key)
-    theirs = 3600.0 * preset["published"][runs[0].key["method"]]["hours"] / preset["epochs"]
+def _times(runs: Runs, paper: Values) -> dict[str, str]:
+    theirs = 3600.0 * paper["hours"] / paper["epochs"]
     ours = median(row["epoch_seconds"] for run in runs for row in run.rows)
-    times = {"paper: s per epoch (A100)": f"{theirs:.0f}", "paper / here": f"{theirs / ours:.3g}"}
-    return paper._replace(columns={**paper.columns, **times})
+    return {"paper: s per epoch (A100)": f"{theirs:.0f}", "paper / here": f"{theirs / ours:.3g}"}
 
 
-TABLE1 = Study("table1", _scellier, _table1_paper, **STATED["table1"])
+TABLE1 = Study("table1", _scellier, further=_times, **STATED["table1"])
 
 SHARE, LIMIT, IMAGES = 1e-3, 400, 500
 """Fraction of each layer's largest value that counts as converged; maximum number of sweeps; test images."""
@@ -433,40 +426,24 @@ def _convergence(args: Namespace, key: Key, experiment: Any, *rest: object) -> d
     }
 
 
-def _sweeps(key: Key) -> dict[str, float]:
-    preset = _preset(key)
-    return {"T": preset["sweeps"], "K": preset.get("nudged_sweeps", preset["sweeps"])}
-
-
-TABLE3 = Study("table3", _scellier, _errors, _convergence, facts=_sweeps, **STATED["table3"])
+TABLE3 = Study("table3", _scellier, _convergence, **STATED["table3"])
 
 
 # ---------------------------------------------------------------------- Nest & Ernoult, Tables 1 and 2
-def _nest_name(key: Key) -> str:
-    return f"l{key['layer']}-" + (f"bs{key['block']}" if "block" in key else key["dataset"])
-
-
-def _accuracies(runs: Runs) -> Paper:
-    preset = published("ffebm")[_nest_name(runs[0].key)]
-    figures = preset["published"][runs[0].key["method"]]
-    names = {"accuracy": "paper: accuracy, %", "top5": "paper: top-5, %", "time": "paper: h:min"}
-    columns = {names[name]: figure for name, figure in figures.items()}
-    return Paper(preset["dataset"], 100.0 - float(figures["accuracy"].split()[0]), columns)
-
-
-def _published(args: Namespace, key: Key, divisor: int = 1) -> Values:
+def _published(args: Namespace, key: Key, name: str, divisor: int = 1) -> Values:
     """The options of a published network."""
     from circuitsim.ffebm.architectures import preset
 
     own = {"method": key["method"], "data_dir": args.data_dir}
-    return {"model": "ffebm", **published("chains")["runs"]["published"], **preset(_nest_name(key), divisor), **own}
+    return {"model": "ffebm", **published("chains")["runs"]["published"], **preset(name, divisor), **own}
 
 
 def _many_classes(args: Namespace, key: Key) -> Values:
-    return {**_published(args, key, 1 if args.size == "paper" else 16), "samples": args.samples}
+    name, divisor = "l{layer}-{dataset}".format(**key), 1 if args.size == "paper" else 16
+    return {**_published(args, key, name, divisor), "samples": args.samples}
 
 
-TABLE2 = Study("table2", _many_classes, _accuracies, **STATED["table2"])
+TABLE2 = Study("table2", _many_classes, **STATED["table2"])
 
 
 def _cut(args: Namespace, key: Key) -> Values:
@@ -476,7 +453,7 @@ def _cut(args: Namespace, key: Key) -> Values:
     from circuitsim.ffebm.architectures import LayerSizes
 
     if args.size == "paper":
-        return _published(args, key)
+        return _published(args, key, "l{layer}-bs{block}".format(**key))
     layers, block, digits = key["layer"], key["block"], args.dataset == "digits"
     width = args.width or (64 if digits else 100)
     network = LayerSizes(
@@ -500,11 +477,7 @@ def _cut(args: Namespace, key: Key) -> Values:
     }
 
 
-def _is_cut(key: Key) -> bool:
-    return _nest_name(key) in published("ffebm")
-
-
-SPLIT = Study("split", _cut, _accuracies, keys=_is_cut, **STATED["split"])
+SPLIT = Study("split", _cut, **STATED["split"])
 
 BLOCKS = (2, 2, 3, 3, 2, 3)
 
