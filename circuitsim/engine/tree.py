@@ -264,6 +264,16 @@ def path_voltages(tree, branches, current, current_low, a, b, voltage):
             voltage[j] = high
 
 
+def level_nodes(tree, branches, current):
+    """Labels (n_nodes,) that are equal for nodes joined by tree edges without a drop."""
+    level = np.arange(tree.parent_of.size)
+    for k in range(tree.order.size):
+        e = tree.edge[k]
+        if e >= 0 and (branches.emf[e] if branches.ohms[e] == 0.0 else current[e]) == 0.0:
+            level[tree.order[k]] = level[tree.parent[k]]
+    return level
+
+
 def loop_residuals(chords, tree, branches, coordinate, current, current_low, v, v_low, residual, injected):
     """Residual of Kirchhoff's voltage law in the fundamental loop of each resistive chord.
 
@@ -271,7 +281,7 @@ def loop_residuals(chords, tree, branches, coordinate, current, current_low, v, 
     are summed. Fills in ``residual`` (chords,): R i − (v_first − v_second), V; and ``injected`` (n + 1,): the currents
     into the coordinates whose potentials are the correction, A. Returns the power Σ s²/R of the residuals, W.
     """
-    power = 0.0
+    power, level = 0.0, np.empty(0, np.int64)
     for k in range(injected.size):
         injected[k] = 0.0
     for j in range(chords.size):
@@ -280,7 +290,11 @@ def loop_residuals(chords, tree, branches, coordinate, current, current_low, v, 
         d, d_low = multiply(branches.ohms[e], current[e], current_low[e])
         w, w_low = add(v[a], v_low[a], -v[b], -v_low[b])
         if abs(w) < COARSE * abs(v[a]):
-            w, w_low, _ = path_voltage(tree, branches, current, current_low, a, b)
+            if level.size == 0:
+                level = level_nodes(tree, branches, current)
+            w, w_low = 0.0, 0.0
+            if level[a] != level[b]:
+                w, w_low, _ = path_voltage(tree, branches, current, current_low, a, b)
         s = add(d, d_low, -w, -w_low)[0]
         residual[j] = s
         if s != 0.0:
