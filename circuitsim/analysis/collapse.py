@@ -14,7 +14,6 @@ from circuitsim.analysis.amplified import certify_amplified, prepared_elementary
 from circuitsim.analysis.controlled import NOISE
 from circuitsim.analysis.newton import Found, Smooth, project, smooth_devices
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.small_circuit import Deferred, DeferredPoint, Part
 from circuitsim.analysis.solution_warnings import BY_KIND, IMPLAUSIBLE, implausible_currents
 from circuitsim.certificate import RESOLUTION, TOLERANCE, Certificate, certify, largest_at_nodes
 from circuitsim.circuit import Circuit, CircuitArrays
@@ -73,45 +72,6 @@ def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tol
     if point.other is not None:
         result.other = collapsed(circuit, expansion, point.other, tolerance)
     return result
-
-
-class SmoothPoint(DeferredPoint):
-    """An operating point of a circuit whose devices are all smooth."""
-
-    more = ("regions", "junctions", "elementary", "_device_parts")
-    unique, solver, warnings, drops, regions, junctions = Part(), Part(), Part(), Part(), Part(), Part()
-
-    def __init__(self, circuit: Circuit, expansion: Expansion, smooth: Smooth, solved: Found) -> None:
-        self._named, self.solved, self._smooth, self._expansion = circuit, solved, smooth, expansion
-        self.elementary, self._device_parts, self.intervals = solved.point, expansion.parts, {}
-
-    @Deferred
-    def circuit(self) -> Circuit:
-        return valued(self._named, self.solved.point._out)
-
-    @Deferred
-    def voltages(self) -> np.ndarray:
-        return self.solved.point.voltages[: len(self._named.node_names)]
-
-    @Deferred
-    def currents(self) -> np.ndarray:
-        own = self.solved.point.currents[: len(self._named)].copy()
-        own[self._smooth.elements] = self.solved.current
-        own.setflags(write=False)
-        return own
-
-    @Deferred
-    def certificate(self) -> Certificate:
-        """That of the elementary circuit, in which the devices are sources, with their distances from their curves."""
-        made, found = self.solved.point.certificate, self.solved
-        relative = {**made.relative, "devices": float(found.distance.max())}
-        return made._replace(relative=relative, device_gap=found.gap)
-
-    @property
-    def whole(self) -> OperatingPoint:
-        """With all attributes."""
-        tolerance = self.certificate.tolerance
-        return assembled(self.circuit, self._expansion, self._smooth, self.solved, tolerance, self.certificate)
 
 
 def _whole(
@@ -256,9 +216,14 @@ def _held(found: Found, arrays: CircuitArrays, smooth: Smooth, tolerance: float,
         made = certify_amplified(held, voltages, currents, drops, tolerance)
     else:
         made = certify(held, column, voltages, currents, drops, tolerance, low)
-    off = _distances(found, arrays, smooth, drops, currents)
-    relative = {**made.relative, "devices": float(off.max(initial=0.0))}
-    return made._replace(relative=relative, device_gap=found.gap)
+    return with_devices(made, found, _distances(found, arrays, smooth, drops, currents))
+
+
+def with_devices(certificate: Certificate, found: Found, off: np.ndarray) -> Certificate:
+    """The certificate of the elementary circuit, in which the devices are sources, with their distances from their
+    curves (s,)."""
+    relative = {**certificate.relative, "devices": float(off.max(initial=0.0))}
+    return certificate._replace(relative=relative, device_gap=found.gap)
 
 
 def _distances(

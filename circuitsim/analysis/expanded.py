@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from circuitsim.analysis.amplified import PreparedAmplified, prepared_elementary
-from circuitsim.analysis.collapse import SmoothPoint, assembled, collapsed, proof, unsolved, valued
+from circuitsim.analysis.collapse import assembled, collapsed, proof, unsolved, valued, with_devices
 from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.newton import Found, SmallNewton, Smooth, iterate, smooth_devices
 from circuitsim.analysis.operating_point import OperatingPoint, Values, check_start, open_ended
@@ -183,10 +183,10 @@ class PreparedExpanded:
     ) -> OperatingPoint:
         """The operating point with smooth devices, for the values of all elementary elements."""
         solved = None if self._small is None else self._small.solve(smooth, column, near, few)
-        whole = smooth.elements.size == len(circuit.devices)
+        whole, circuit = smooth.elements.size == len(circuit.devices), circuit if few else valued(circuit, column)
         if solved is not None and solved.certified and whole and not level_devices(circuit, smooth, solved.near[0]):
-            return SmoothPoint(circuit, self.expansion, smooth, solved)
-        circuit = circuit if few else valued(circuit, column)
+            certificate = with_devices(solved.point.certificate, solved, solved.distance)
+            return assembled(circuit, self.expansion, smooth, solved, self.tolerance, certificate)
         if solved is not None:
             try:
                 return (self._assembled if solved.certified else self._from)(circuit, smooth, column, solved)

@@ -97,13 +97,13 @@ class SmallCircuitSolver:
     def __init__(self, circuit: Circuit, tolerance: float, plan: np.ndarray) -> None:
         self.circuit, self.tolerance = circuit, float(tolerance)
         kind, _, _, self.value, self._nodes = circuit.arrays()
-        self._plan, self._diode, self._signed = plan, np.flatnonzero(kind == DIODE), False
+        self._plan, self.diode, self._signed = plan, np.flatnonzero(kind == DIODE), False
         # Layout of the output block of `solve_once`.
         m = self.value.size
         end = m + self._nodes
         self.voltages, self.currents, self.measured = slice(m, end), slice(end, end + m), slice(end + m, end + m + 14)
         self.iterations = end + m + 14
-        self.size = self.iterations + 1 + self._diode.size
+        self.size = self.iterations + 1 + self.diode.size
         # Free workspaces: a call takes one (or makes one) and returns it, so threads never share any.
         self._spare = list[Memory]()
 
@@ -144,7 +144,7 @@ class SmallCircuitSolver:
         """Choose the currents in loops of diodes, after a refinement if there are ``drops``; returns the largest
         relative residual, infinite on failure."""
         current, state = out[self.currents], out[self.iterations + 1 :]
-        if not share_loops(self.circuit.arrays(), self._diode, plan_in(self._plan).tree_edge, current, state):
+        if not share_loops(self.circuit.arrays(), self.diode, plan_in(self._plan).tree_edge, current, state):
             return np.inf
         worst: float
         if drops is None:
@@ -181,34 +181,13 @@ class SmallCircuitSolver:
             kind, first, second, _, _ = self.circuit.arrays()
             r = np.flatnonzero((kind == RESISTOR) & (out[: kind.size] != 0.0))
             current[r] = (v[first[r]] - v[second[r]]) / out[r]
-            closed[self._diode] = out[self.iterations + 1 :] % ON_LOOP == CARRIES
+            closed[self.diode] = out[self.iterations + 1 :] % ON_LOOP == CARRIES
         return UncertifiedSolution(closed, current, why)
-
-    def info(self, out: np.ndarray) -> dict[str, object]:
-        """The method, why it was chosen, and counts of its work."""
-        why = WHY_LOOPS if (out[self.iterations + 1 :] >= ON_LOOP).any() else WHY
-        return {"name": "active-set", "why": why, "iterations": int(out[self.iterations])}
-
-    def conducting(self, out: np.ndarray) -> np.ndarray:
-        """The conducting diodes."""
-        return self._diode[out[self.iterations + 1 :] != IDLE]
-
-    def loops(self, out: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The diodes on loops of equal potentials, and those that carry a current: above rounding on their loop, or
-        above the tolerance times the largest current at their ends."""
-        state = out[self.iterations + 1 :]
-        there = state >= ON_LOOP
-        diodes, carry = self._diode[there], state[there] == ON_LOOP + CARRIES
-        if diodes.size:
-            arrays, size = self.circuit.arrays(), np.abs(out[self.currents])
-            largest = largest_at_nodes(arrays, size)
-            ends = np.minimum(largest[arrays.first[diodes]], largest[arrays.second[diodes]])
-            carry |= size[diodes] > self.tolerance * ends
-        return diodes, carry
 
 
 class Deferred:
-    """An attribute computed on first access (`functools.cached_property` without its lock)."""
+    """An attribute computed on first access (`functools.cached_property`, which may not stand for an attribute that a
+    base class assigns)."""
 
     def __init__(self, make: Callable[[Any], Any]) -> None:
         self._make, self._name = make, make.__name__
@@ -220,57 +199,29 @@ class Deferred:
         return found
 
 
-class Part:
-    """An attribute of an operating point; the first access of one takes them all from its ``whole``."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, point: Any, owner: type) -> Any:
-        point.__dict__ = vars(point.whole) | vars(point)
-        return getattr(point, self._name)
-
-
-class DeferredPoint(OperatingPoint):
-    """An operating point whose attributes are computed on first access."""
+class LazyOperatingPoint(OperatingPoint):
+    """An operating point from the kernel's output block; its attributes are computed on first access."""
 
     status = Status.SOLVED
-    more: tuple[str, ...] = ()
-    """Attributes besides the arguments of `OperatingPoint`."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        own, rest = ({name: getattr(self, name) for name in each} for each in (PARTS, self.more))
-        return OperatingPoint, tuple(own.values()), rest
-
-
-class LazyOperatingPoint(DeferredPoint):
-    """An operating point from the kernel's output block."""
 
     def __init__(self, solver: SmallCircuitSolver, out: np.ndarray, drops: np.ndarray | None, worst: float) -> None:
         self._solver, self._out = solver, out
         self.worst, self.iterations = worst, int(out[solver.iterations])
+        self.voltages, self.currents, self.intervals = out[solver.voltages], out[solver.currents], {}
+        self._state = out[solver.iterations + 1 :]
         if drops is not None:
             self.drops = drops + 0.0
 
     def closed(self) -> np.ndarray:
         """Which ideal diodes conduct (d,)."""
-        return self._out[self._solver.iterations + 1 :] != IDLE
+        return self._state != IDLE
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OperatingPoint, tuple(getattr(self, name) for name in PARTS)
 
     @Deferred
     def circuit(self) -> Circuit:
         return self._solver.circuit.with_column(self._out[: self._solver.value.size])
-
-    @Deferred
-    def voltages(self) -> np.ndarray:
-        return self._out[self._solver.voltages]
-
-    @Deferred
-    def currents(self) -> np.ndarray:
-        return self._out[self._solver.currents]
-
-    @Deferred
-    def intervals(self) -> dict[str, tuple[float | None, float | None]]:
-        return {}
 
     @Deferred
     def drops(self) -> np.ndarray:
@@ -280,7 +231,7 @@ class LazyOperatingPoint(DeferredPoint):
         drop = self.voltages[arrays.first] - self.voltages[arrays.second]
         drop = np.where(arrays.kind == RESISTOR, value * self.currents, drop)
         drop = np.where(arrays.kind == VOLTAGE, value, drop) + 0.0
-        conducting, size = self._solver.conducting(self._out), np.abs(drop)
+        conducting, size = self._solver.diode[self.closed()], np.abs(drop)
         blocks = arrays.kind == DIODE
         blocks[conducting] = False
         coarse = np.flatnonzero(
@@ -295,10 +246,15 @@ class LazyOperatingPoint(DeferredPoint):
 
     @Deferred
     def unique(self) -> np.ndarray:
-        unique = np.ones(self._solver.value.size, dtype=bool)
-        diodes, carry = self._solver.loops(self._out)
+        unique, there = np.ones(self._solver.value.size, dtype=bool), self._state >= ON_LOOP
+        diodes = self._solver.diode[there]
         if diodes.size:
-            arrays = self._solver.circuit.arrays()
+            arrays, size = self._solver.circuit.arrays(), np.abs(self.currents)
+            largest = largest_at_nodes(arrays, size)
+            ends = np.minimum(largest[arrays.first[diodes]], largest[arrays.second[diodes]])
+            # Those that carry a current: above rounding on their loop, or above the tolerance times the largest current
+            # at their ends.
+            carry = (self._state[there] == ON_LOOP + CARRIES) | (size[diodes] > self._solver.tolerance * ends)
             unique[diodes] = unchangeable(arrays.n_nodes, arrays.first[diodes], arrays.second[diodes], carry)
         unique.flags.writeable = False
         return unique
@@ -309,7 +265,8 @@ class LazyOperatingPoint(DeferredPoint):
 
     @Deferred
     def solver(self) -> dict[str, object]:
-        return self._solver.info(self._out)
+        why = WHY_LOOPS if (self._state >= ON_LOOP).any() else WHY
+        return {"name": "active-set", "why": why, "iterations": self.iterations}
 
     @Deferred
     def warnings(self) -> tuple[Problem, ...]:

@@ -30,7 +30,7 @@ from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.expanded import PreparedExpanded
 from circuitsim.analysis.newton import Found, Smooth
 from circuitsim.analysis.operating_point import OperatingPoint, Status
-from circuitsim.analysis.small_circuit import Deferred, Part
+from circuitsim.analysis.small_circuit import Deferred
 from circuitsim.analysis.solve import prepared_as_it_is
 from circuitsim.analysis.tangent_newton import MEASURED, Made, StageMatrices
 from circuitsim.certificate import Certificate
@@ -303,6 +303,17 @@ class _Potentials(NamedTuple):
     low: np.ndarray
     currents: np.ndarray
     drops: np.ndarray
+
+
+class Part:
+    """An attribute of an operating point; the first access of one takes them all from its ``whole``."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, point: Any, owner: type) -> Any:
+        point.__dict__ = vars(point.whole) | vars(point)
+        return getattr(point, self._name)
 
 
 class StagePoint(OperatingPoint):
