@@ -28,15 +28,12 @@ from circuitsim.certificate import certify
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import Expansion, same_shape
-from circuitsim.engine.corrections import solve_linear
-from circuitsim.engine.network import Network
 from circuitsim.engine.port_network import PortNetwork, independent_sources
 from circuitsim.engine.small.active_set import respond_samples
 from circuitsim.errors import CircuitError, NoEnergyError, TopologyError, UnboundedError, UsageError, some
 from circuitsim.kernels import keep_memory, kernel
 from circuitsim.newton.steps import OPEN
 from circuitsim.points import processors
-from circuitsim.solvers.linear import Factored
 
 
 def samples_of(
@@ -517,13 +514,15 @@ class BatchSolver:
             give(memory)
 
         def large(begin: int, end: int) -> None:
-            factored, before = None, None
+            linear, before, there = None, closed[:0], kind == kind
             for s in rows[begin:end]:
+                if linear is None or (closed[s] != before).any():
+                    before, there[diodes] = closed[s], closed[s]
+                    linear = prepared(Circuit.from_arrays(kinds[there], first[there], second[there], ohms[there], n))
                 value = np.where(kind == RESISTOR, self._tangent(column, at, s), 0.0)
                 value[value.size - q :] = injected[s]
-                at_hand = ready if self.smooth is None else ready.at(value)
-                factored = factored if at_hand is before else None
-                factored, before = _respond(at_hand, value, closed[s], factored, v[s], current[s]), at_hand
+                point = linear.solve(value[there])
+                v[s], current[s, there] = point.voltages, point.currents
 
         if at is not None and isinstance(ready.small, SmallCircuitSolver):
             into = np.zeros((count, n))
@@ -533,8 +532,10 @@ class BatchSolver:
             take, give, respond = ready.small.take, ready.small.give, kernel(respond_samples, n * count)
             _side_by_side(small, count, n, threads)
         else:
-            kind = ready.circuit.arrays().kind
-            # Consecutive samples with the same conducting diodes share a factor.
+            # Conducting diodes are sources of 0 V; consecutive samples with the same ones are the same linear circuit.
+            kind, first, second, _, _ = ready.circuit.arrays()
+            diodes = np.flatnonzero(kind == DIODE)
+            kinds, ohms = np.where(kind == DIODE, VOLTAGE, kind), np.where(kind == RESISTOR, column, 0.0)
             rows = sorted(range(count), key=lambda s: closed[s].tobytes())
             _side_by_side(large, count, n, threads)
         return v, current
@@ -653,39 +654,6 @@ def _newton(
         worst = proof(found, found.point.circuit.arrays(), smooth, tolerance).worst
     assert found is not None
     return found.point, worst, found.steps, found._replace(steps=0)
-
-
-def _network(ready: Prepared, column: np.ndarray) -> Network:
-    """The network at the values (m,) of all elements, Ω, V, A."""
-    return ready.resistances.network(column, direct=True)
-
-
-def _respond(
-    ready: Prepared,
-    value: np.ndarray,
-    closed: np.ndarray,
-    factored: Factored | None,
-    v: np.ndarray,
-    current: np.ndarray,
-) -> Factored | None:
-    """Fill in the response ``v``, ``current`` to the sources in ``value``; returns the factor for the next one."""
-    structure, net = ready.structure, _network(ready, value)
-    on = structure.diodes[closed]
-    if not (structure.forest.closing.size or structure.references.size):
-        nothing = np.zeros(max(net.first.size, net.n_nodes))
-        point = solve_linear(net, on, nothing[: net.first.size], nothing[: net.n_nodes], factored)
-        if point.converged and point.closed[on].all() and not point.tree.root_of.any():
-            v[:], current[:] = point.v, point.current
-            return point.factored
-    # Loops without resistance, or parts without a path to ground: conducting diodes become sources of 0 V.
-    arrays = structure.arrays
-    kind, there = arrays.kind.copy(), np.ones(value.size, dtype=bool)
-    diode = np.flatnonzero(kind == DIODE)
-    kind[diode], there[diode] = VOLTAGE, closed
-    columns = kind[there], arrays.first[there], arrays.second[there], value[there]
-    found = prepared(Circuit.from_arrays(*columns, net.n_nodes)).solve()
-    v[:], current[there] = found.voltages, found.currents
-    return None
 
 
 def _side_by_side(run: Callable[[int, int], None], count: int, nodes: int, threads: int | None) -> None:
