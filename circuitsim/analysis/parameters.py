@@ -23,12 +23,8 @@ FORWARD = ((0.0, -25.0 / 12.0), (1.0, 4.0), (2.0, -3.0), (3.0, 4.0 / 3.0), (4.0,
 """Steps and weights of fourth-order difference quotients."""
 
 
-class Change(NamedTuple):
-    """A direction of change: of element values (Ω, V, A, gains), and of currents in parallel to elements, A; pairs of
-    an element's position and the amount."""
-
-    values: Sequence[tuple[int, float]] = ()
-    currents: Sequence[tuple[int, float]] = ()
+Pairs = Sequence[tuple[int, float]]
+"""Positions of elements, and amounts."""
 
 
 class DependsOn(NamedTuple):
@@ -40,14 +36,16 @@ class DependsOn(NamedTuple):
         Of an element, or ``D1.vfwd``.
     value : float
     unit : str
-    change : Change
-        Change of the elementary circuit per unit of the parameter.
+    by_value, by_current : sequence of (int, float)
+        Change of the elementary circuit per unit of the parameter: of element values (Ω, V, A, gains), and of currents
+        in parallel to elements, A.
     """
 
     name: str
     value: float
     unit: str
-    change: Change
+    by_value: Pairs = ()
+    by_current: Pairs = ()
 
 
 class Numbers(NamedTuple):
@@ -72,17 +70,16 @@ class Numbers(NamedTuple):
     @classmethod
     def of(cls, rows: Sequence[DependsOn], m: int) -> Numbers:
         """The columns of rows, for ``m`` elementary elements."""
-        changes = [row.change for row in rows]
         return cls(
             tuple(row.name for row in rows),
             np.array([row.value for row in rows]),
             tuple(row.unit for row in rows),
-            _matrix([c.values for c in changes], m),
-            _matrix([c.currents for c in changes], m),
+            _matrix([row.by_value for row in rows], m),
+            _matrix([row.by_current for row in rows], m),
         )
 
 
-def _matrix(rows: Sequence[Sequence[tuple[int, float]]], m: int) -> Any:
+def _matrix(rows: Sequence[Pairs], m: int) -> Any:
     """A sparse array from the pairs of column and value of each row."""
     from scipy.sparse import csr_array
 
@@ -104,55 +101,32 @@ def dependencies(point: OperatingPoint) -> Numbers:
         if k in circuit.devices:
             rows += _of_device(point, k, parts[k])
         elif _VARIES[code]:
-            rows.append(DependsOn(name, number, ELEMENTS[code].unit, Change(((k, 1.0),))))
+            rows.append(DependsOn(name, number, ELEMENTS[code].unit, ((k, 1.0),)))
     return Numbers.of(rows, m)
 
 
 def _of_device(point: OperatingPoint, k: int, parts: Sequence[int]) -> list[DependsOn]:
     """The parameters of one device, except those whose change adds or removes a part of the device."""
-    circuit, found = point.circuit, []
-    for name in circuit.devices[k].parameters():
+    circuit, device, drop, found = point.circuit, point.circuit.devices[k], float(point.drops[k]), []
+    for name in device.parameters():
         own = parameter(circuit, f"{circuit.names[k]}.{name}")
         assert own is not None
-        change = _change(point, k, parts, own.key, own.value)
-        if change is not None:
-            found.append(DependsOn(own.name, own.value, own.unit, change))
+        slopes = quotient(device, own.key, own.value, abs(drop))
+        if slopes is None:
+            continue
+        changes: tuple[Pairs, Pairs] = [(e, slope) for e, slope in zip(parts, slopes) if slope != 0.0], ()
+        if isinstance(device, SmoothDevice):
+            changes = (), [(k, law_slope(device, slopes, drop))]
+        found.append(DependsOn(own.name, own.value, own.unit, *changes))
     return found
 
 
-def _change(point: OperatingPoint, k: int, parts: Sequence[int], name: str, number: float) -> Change | None:
-    device, drop = point.circuit.devices[k], float(point.drops[k])
-    if isinstance(device, SmoothDevice):
-        slope = law_slope(device, name, number, drop)
-        return None if slope is None else Change(currents=((k, slope),))
-    slopes = quotient(device, name, number, abs(drop))
-    if slopes is None:
-        return None
-    return Change(tuple((e, slope) for e, slope in zip(parts, slopes) if slope != 0.0))
-
-
-def law_slope(device: SmoothDevice, name: str, number: float, voltage: float) -> float | None:
+def law_slope(device: SmoothDevice, slopes: Sequence[float], voltage: float) -> float:
     """Derivative of a smooth device's current, A, by a parameter at a voltage of the device, V.
 
-    The derivatives by the entries of its row are exact; these are nearly proportional to the parameter.
-
-    Parameters
-    ----------
-    device : SmoothDevice
-    name : str
-        The parameter.
-    number : float
-        Its value.
-    voltage : float
-        V.
-
-    Returns
-    -------
-    float, or None where no nearby value of the parameter gives a device
+    The derivatives by the entries of its row are exact; those of the entries by the parameter, ``slopes``, are nearly
+    constant.
     """
-    slopes = quotient(device, name, number, abs(voltage))
-    if slopes is None:
-        return None
     row = device.row()
     junction_voltage, current = device.at(voltage)
     by_row, slope = np.zeros(len(row)), type(device).junction(row, junction_voltage)[1]

@@ -24,7 +24,7 @@ import numpy as np
 
 from circuitsim.analysis.collapse import elementary_point
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.parameters import Change, DependsOn, Numbers, dependencies
+from circuitsim.analysis.parameters import DependsOn, Numbers, dependencies
 from circuitsim.analysis.probes import Formula, Probe, parse_probes
 from circuitsim.analysis.solve import linearized_circuit, prepared, solve
 from circuitsim.arguments import QUANTITIES, checked, instance
@@ -624,7 +624,7 @@ def transfer_function(
         tested.current_source(name, probe.first, probe.second or "0", 0.0)
     varied = (k, "V" if held else "A"), (tested.element_index(name), "V" if of_current else "A")
     value, names = tested.arrays().value, tested.names
-    by = [DependsOn(names[at], float(value[at]), unit, Change(((at, 1.0),))) for at, unit in varied]
+    by = [DependsOn(names[at], float(value[at]), unit, ((at, 1.0),)) for at, unit in varied]
     point = solve(tested, tolerance=tolerance)
     numbers = Numbers.of(by, elementary_point(point).circuit.arrays().kind.size)
     found = derivatives(point, [probe, at_input], numbers)
