@@ -17,30 +17,34 @@ from circuitsim.cli.common import ErrorsOnly, choose_format, colour_asked, escap
 from circuitsim.cli.options import Command, add_options, below, meant, moved
 from circuitsim.errors import CircuitError, DeckWarning, NetlistError, ResultWarning, UsageError
 
-# Command → (its module, its line in the help). The module has a `Command` named run_COMMAND.
-COMMANDS: dict[str, tuple[str, str]] = {
-    "run": ("circuitsim.cli.circuits", "every analysis that a deck requests"),
-    "solve": ("circuitsim.cli.circuits", "the certified operating point of a deck"),
-    "check": ("circuitsim.cli.circuits", "all problems of a deck, and its structure"),
-    "graph": ("circuitsim.cli.circuits", "a drawing of the circuit with its voltages and currents"),
-    "report": ("circuitsim.cli.circuits", "one HTML file about a deck or a training run, for a browser"),
-    "convert": ("circuitsim.cli.circuits", "a flat SPICE deck: sub-circuits and parameters expanded"),
-    "sweep": ("circuitsim.cli.analyses", "DC sweeps: .dc, .step or --vary"),
-    "sensitivity": ("circuitsim.cli.analyses", "derivatives by every value (.sens), transfer functions (.tf)"),
-    "curve": ("circuitsim.cli.analyses", "I–V curve of a device or between two nodes"),
-    "montecarlo": ("circuitsim.cli.analyses", "statistics and yield over tolerances"),
-    "worst-case": ("circuitsim.cli.analyses", "proven extremes over tolerances"),
-    "optimise": ("circuitsim.cli.analyses", "element values for targets, rounded to preferred values"),
-    "tran": ("circuitsim.cli.analyses", "transient analysis, or the periodic steady state"),
-    "ac": ("circuitsim.cli.analyses", "AC analysis, and poles"),
-    "examples": ("circuitsim.cli.tools", "the bundled decks: list, show, copy"),
-    "bench": ("circuitsim.cli.tools", "circuitsim beside other solvers, at equal verified error"),
-    "train": ("circuitsim.cli.train", "train a deck or a model"),
-    "predict": ("circuitsim.cli.train", "outputs, classes and errors of samples from a trained model"),
-    "data": ("circuitsim.cli.tools", "list and fetch data sets"),
-    "reproduce": ("circuitsim.cli.reproduce", "run a published experiment and print it beside the paper"),
-    "warm-up": ("circuitsim.cli.tools", "compile kernels ahead of their first use"),
+TABLE = """
+run         circuits  every analysis that a deck requests
+solve       circuits  the certified operating point of a deck
+check       circuits  all problems of a deck, and its structure
+graph       circuits  a drawing of the circuit with its voltages and currents
+report      circuits  one HTML file about a deck or a training run, for a browser
+convert     circuits  a flat SPICE deck: sub-circuits and parameters expanded
+sweep       analyses  DC sweeps: .dc, .step or --vary
+sensitivity analyses  derivatives by every value (.sens), transfer functions (.tf)
+curve       analyses  I–V curve of a device or between two nodes
+montecarlo  analyses  statistics and yield over tolerances
+worst-case  analyses  proven extremes over tolerances
+optimise    analyses  element values for targets, rounded to preferred values
+tran        analyses  transient analysis, or the periodic steady state
+ac          analyses  AC analysis, and poles
+examples    tools     the bundled decks: list, show, copy
+bench       tools     circuitsim beside other solvers, at equal verified error
+train       train     train a deck or a model
+predict     train     outputs, classes and errors of samples from a trained model
+data        tools     list and fetch data sets
+reproduce   reproduce run a published experiment and print it beside the paper
+warm-up     tools     compile kernels ahead of their first use
+"""
+COMMANDS = {
+    name: (f"circuitsim.cli.{module}", line)
+    for name, module, line in (row.split(None, 2) for row in TABLE.strip().splitlines())
 }
+"""Command → its module, which has a `Command` named run_COMMAND, and its line in the help."""
 
 COLLECTED = 50_000
 """Allocations between garbage collections; with Python's default of 700 they take a tenth of a command's time."""

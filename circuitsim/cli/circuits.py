@@ -54,14 +54,18 @@ if TYPE_CHECKING:
     from circuitsim.circuit import Circuit
     from circuitsim.inspection import Report
 
-COMMANDS: dict[str, tuple[str, str, str]] = {
-    "op": ("op", "Operating point", "solve"),
-    "dc": ("dc", "DC sweep", "sweep"),
-    "tran": ("tran", "Transient analysis", "tran"),
-    "four": ("tran", "Fourier series", "tran"),
-    "ac": ("ac", "AC analysis", "ac"),
-    "tf": ("sens", "Transfer functions and sensitivities", "sensitivity"),
-    "sens": ("sens", "Transfer functions and sensitivities", "sensitivity"),
+_TABLE = """
+op    op    solve        Operating point
+dc    dc    sweep        DC sweep
+tran  tran  tran         Transient analysis
+four  tran  tran         Fourier series
+ac    ac    ac           AC analysis
+tf    sens  sensitivity  Transfer functions and sensitivities
+sens  sens  sensitivity  Transfer functions and sensitivities
+"""
+COMMANDS = {
+    card: (name, heading, command)
+    for card, name, command, heading in (row.split(None, 3) for row in _TABLE.strip().splitlines())
 }
 """For each analysis, the name of its files, its heading and its command."""
 

@@ -172,21 +172,21 @@ R2 c 0 1k
 SIDE = 145
 """Nodes along an edge of a mesh that is too large for the kernels of small circuits."""
 
-WARMED = (
-    "solve mesh.cir --format csv",
-    "sweep divider.cir --vary V1=-5:5:0.001 --format csv",
-    "tran rectifier.cir --format csv",
-    "tran ringing.cir --format csv",
-    "solve amplifier.cir --format csv",
-    "tran amplifier.cir --format csv",
-    "solve parallel.cir --format csv",
-    "train circuit divider.cir --data data.csv --epochs 1 --out ideal",
-    "train circuit junction.cir --data data.csv --epochs 1 --out junction",
-    "train drn --preset drn-xs --dataset digits --epochs 1 --input-gain 30 --out drn",
-    "train dhn --preset dhn-1h --dataset digits --epochs 1 --hidden 8 --out dhn",
-    "train ffebm --dataset digits --epochs 1 --out chain",
-    "train rbm --dataset digits --hidden 8 --epochs 1 --out rbm",
-)
+WARMED = """
+solve mesh.cir --format csv
+sweep divider.cir --vary V1=-5:5:0.001 --format csv
+tran rectifier.cir --format csv
+tran ringing.cir --format csv
+solve amplifier.cir --format csv
+tran amplifier.cir --format csv
+solve parallel.cir --format csv
+train circuit divider.cir --data data.csv --epochs 1 --out ideal
+train circuit junction.cir --data data.csv --epochs 1 --out junction
+train drn --preset drn-xs --dataset digits --epochs 1 --input-gain 30 --out drn
+train dhn --preset dhn-1h --dataset digits --epochs 1 --hidden 8 --out dhn
+train ffebm --dataset digits --epochs 1 --out chain
+train rbm --dataset digits --hidden 8 --epochs 1 --out rbm
+""".strip().splitlines()
 """A solve, a batch, waveforms, controlled sources, loops of diodes, a training step of each kind of model."""
 
 

@@ -101,16 +101,17 @@ def _verdict(point: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-LAWS = (
-    ("kcl", "Kirchhoff's current law within", "A"),
-    ("kvl", "Kirchhoff's voltage law within", "V"),
-    ("source", "source voltages within", "V"),
-    ("diode_drop", "forward diode drop at most", "V"),
-    ("diode_reverse", "reverse diode current at most", "A"),
-    ("complementarity", "complementarity within", "W"),
-    ("energy_gap", "energy above the minimum at most", "W"),
-)
-"""Key of a certificate, its description, and the unit of its error."""
+_TABLE = """
+kcl A Kirchhoff's current law within
+kvl V Kirchhoff's voltage law within
+source V source voltages within
+diode_drop V forward diode drop at most
+diode_reverse A reverse diode current at most
+complementarity W complementarity within
+energy_gap W energy above the minimum at most
+"""
+LAWS = [row.split(" ", 2) for row in _TABLE.strip().splitlines()]
+"""Key of a certificate, the unit of its error, and its description."""
 
 
 def laws(certificate: Mapping[str, Any], energy: bool) -> list[list[str]]:
@@ -124,7 +125,7 @@ def laws(certificate: Mapping[str, Any], energy: bool) -> list[list[str]]:
         Whether the circuit has an energy: without controlled sources.
     """
     relative = certificate["relative"]
-    found = [(text, certificate[key], unit, relative[key]) for key, text, unit in LAWS if key != "energy_gap" or energy]
+    found = [(text, certificate[key], unit, relative[key]) for key, unit, text in LAWS if key != "energy_gap" or energy]
     if "devices" in relative:
         found.append(("devices off their curves by at most", certificate["device_gap"], "W", relative["devices"]))
     return [[text, quantity(size, unit), f"{share:.1e}" if share else "0"] for text, size, unit, share in found]

@@ -49,29 +49,8 @@ DEPTH, LONGEST = 32, 400
 Tape = tuple[tuple[int, float], ...]
 """Operations with their numbers (0 if none)."""
 
-NAMES = {
-    ADD: "+",
-    SUBTRACT: "-",
-    MULTIPLY: "*",
-    DIVIDE: "/",
-    MINIMUM: "min",
-    MAXIMUM: "max",
-    NEGATE: "-x",
-    EXP: "exp",
-    LOG: "ln",
-    SQRT: "sqrt",
-    SIN: "sin",
-    COS: "cos",
-    ATAN: "atan",
-    SINH: "sinh",
-    COSH: "cosh",
-    TANH: "tanh",
-    ASINH: "asinh",
-    ABSOLUTE: "abs",
-    SIGN: "sgn",
-    STEP: "u",
-    REACHED: "x>=0",
-}
+_NAMES = "+ - * / min max", "-x exp ln sqrt sin cos atan sinh cosh tanh asinh abs sgn u x>=0"
+NAMES = {first + k: name for first, names in zip((ADD, NEGATE), _NAMES) for k, name in enumerate(names.split())}
 """Their names in expressions (`circuitsim.netlist.functions`)."""
 
 _TEXTS = {

@@ -76,10 +76,9 @@ def load(
     UsageError
         The file does not exist or is not a regular file.
     """
-    from circuitsim.netlist.loading import Reading, deck_of_file
+    from circuitsim.netlist.loading import deck_of_file
 
-    reading = Reading(title, tuple(libraries), tuple(search), ideal_diodes, tuple(allow_include))
-    return _warned(deck_of_file(os.fspath(path), reading))
+    return _warned(deck_of_file(os.fspath(path), allow_include, search, title, libraries, ideal_diodes))
 
 
 @checked(text=instance("the text of a deck (circuitsim.load reads files)", str))
@@ -122,13 +121,15 @@ def loads(
     UsageError
         No text, or the name of a file.
     """
-    from circuitsim.netlist.loading import Reading, deck_of_text
+    from circuitsim.netlist.cards import Files, Source, plain_text
+    from circuitsim.netlist.loading import deck_of
 
     named = (".cir", ".net", ".sp", ".ckt", ".asc")
     if text.endswith(named) and "\n" not in text:
         raise UsageError(f"{text[:60]!r} is not the text of a deck; circuitsim.load reads files")
-    reading = Reading(title, tuple(libraries), tuple(search), ideal_diodes, tuple(allow_include))
-    return _warned(deck_of_text(text, file, folder, reading))
+    source = Source(file, "", plain_text(text, file, "a NUL character: a deck is text", "remove it"))
+    files = Files(folder, allow_include, search)
+    return _warned(deck_of(source, files, None, title, libraries, ideal_diodes))
 
 
 def _warned(deck: Deck) -> Deck:

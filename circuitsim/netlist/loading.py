@@ -12,9 +12,9 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from circuitsim.circuit import Circuit
 from circuitsim.errors import AmplifierError, Location, NetlistError, Problem, UsageError
@@ -32,7 +32,6 @@ from circuitsim.netlist.cards import (
     decode,
     fatal,
     given,
-    plain_text,
     read_bytes,
     tokens,
     uncommented,
@@ -48,31 +47,6 @@ from circuitsim.netlist.physical import ABSOLUTE_ZERO, Temperatures, checked_tem
 from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.scope import Scope, value_of
 from circuitsim.units import exact, rkm, short
-
-
-class Reading(NamedTuple):
-    """Options of reading a deck.
-
-    Attributes
-    ----------
-    titled : bool
-        The first line is the title.
-    libraries : tuple of str or path-like
-        Files with definitions for names that the deck does not define.
-    search : tuple of str or path-like
-        Folders to search for included files by base name.
-    ideal_diodes : bool
-        Junction diodes are ideal.
-    allowed : tuple of str or path-like
-        Further folders from which it may include files.
-    """
-
-    titled: bool = True
-    libraries: tuple[PathName, ...] = ()
-    search: tuple[PathName, ...] = ()
-    ideal_diodes: bool = False
-    allowed: tuple[PathName, ...] = ()
-
 
 LONGEST_TITLE = 1000
 """Maximum number of characters of a title that are examined."""
@@ -113,25 +87,26 @@ def is_element(card: Card, top: Scope) -> bool:
     )
 
 
-def deck_of_file(path: str, reading: Reading) -> Deck:
-    """The deck in the file ``path``."""
+def deck_of_file(path: str, allowed: Iterable[PathName], search: Iterable[PathName], *how: Any) -> Deck:
+    """The deck in the file ``path``; see `deck_of`."""
     data = netlist(path, given(path))
     name = "<stdin>" if path == "-" else path
     text, warning = decode(data, name)
     del data  # half a gigabyte at most
     real = "" if path == "-" else os.path.realpath(path)
     root = os.path.dirname(real) if real else None
-    return _deck(Source(name, real, text), Files(root, reading.allowed, reading.search), warning, reading)
+    return deck_of(Source(name, real, text), Files(root, allowed, search), warning, *how)
 
 
-def deck_of_text(text: str, file: str, folder: PathName | None, reading: Reading) -> Deck:
-    """The deck that ``text`` is."""
-    text = plain_text(text, file, "a NUL character: a deck is text", "remove it")
-    return _deck(Source(file, "", text), Files(folder, reading.allowed, reading.search), None, reading)
-
-
-def _deck(source: Source, files: Files, warning: Problem | None, reading: Reading) -> Deck:
-    titled = reading.titled
+def deck_of(
+    source: Source,
+    files: Files,
+    warning: Problem | None,
+    titled: bool,
+    libraries: Iterable[PathName],
+    ideal_diodes: bool,
+) -> Deck:
+    """The deck of a source, with the options of `circuitsim.load`; ``warning`` is about its encoding."""
     title = source.text.partition("\n")[0].strip() if titled else ""
     reader = DeckReader(files)
     reporter = reader.reporter
@@ -141,7 +116,7 @@ def _deck(source: Source, files: Files, warning: Problem | None, reading: Readin
         reader.open_files.append(source.path)
     reader.read(source, 2 if titled else 1)
     reader.close()
-    reader.read_libraries(reading.libraries)
+    reader.read_libraries(libraries)
     for token in reader.top.readings:
         reporter.gather(
             "assumed",
@@ -154,7 +129,7 @@ def _deck(source: Source, files: Files, warning: Problem | None, reading: Readin
     if lost is not None:
         reporter.add(lost)
     try:
-        return _linked(reader, title, source, reading.ideal_diodes)
+        return _linked(reader, title, source, ideal_diodes)
     except NetlistError as error:
         raise error if lost is None else NetlistError([lost, *error.problems]) from None
 
