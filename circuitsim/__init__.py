@@ -19,85 +19,40 @@ from typing import Any
 from circuitsim._moved import at_first_use
 from circuitsim._version import __version__
 
-# Name → module that defines it. Loaded on first use, so that `import circuitsim` and the command line start fast.
+_TABLE = """
+analyses                  run
+analysis                  OperatingPoint prepared solve sweep
+analysis.batched          batched
+analysis.curve            curve
+analysis.ir_drop          ir_drop
+analysis.operating_point  Uniqueness
+blocks.circuit            CircuitBlock
+circuit                   Circuit
+circuit.source            draw
+effective                 CrossbarLayer EffectiveMatrix effective_matrix
+errors                    CircuitError ConvergenceError DeckWarning InfeasibleError NetlistError
+errors                    TopologyError UnboundedError UsageError
+learning.function         circuit_block
+netlist                   dump dumps load loads
+netlist.deck              Deck
+small_signal              ac poles
+small_signal.sensitivity  sensitivity transfer_function
+time_domain               measure steady_state transient waveform_gradient
+tolerance                 montecarlo worst_case
+tolerance.design          optimise
+"""
 _HOMES = {
-    "Circuit": "circuitsim.circuit",
-    "CircuitError": "circuitsim.errors",
-    "ConvergenceError": "circuitsim.errors",
-    "Deck": "circuitsim.netlist.deck",
-    "DeckWarning": "circuitsim.errors",
-    "InfeasibleError": "circuitsim.errors",
-    "NetlistError": "circuitsim.errors",
-    "OperatingPoint": "circuitsim.analysis",
-    "TopologyError": "circuitsim.errors",
-    "UnboundedError": "circuitsim.errors",
-    "UsageError": "circuitsim.errors",
-    "ac": "circuitsim.small_signal",
-    "batched": "circuitsim.analysis.batched",
-    "circuit_block": "circuitsim.learning.function",
-    "CircuitBlock": "circuitsim.blocks.circuit",
-    "CrossbarLayer": "circuitsim.effective",
-    "EffectiveMatrix": "circuitsim.effective",
-    "curve": "circuitsim.analysis.curve",
-    "draw": "circuitsim.circuit.source",
-    "dump": "circuitsim.netlist",
-    "dumps": "circuitsim.netlist",
-    "effective_matrix": "circuitsim.effective",
-    "ir_drop": "circuitsim.analysis.ir_drop",
-    "load": "circuitsim.netlist",
-    "loads": "circuitsim.netlist",
-    "measure": "circuitsim.time_domain",
-    "montecarlo": "circuitsim.tolerance",
-    "optimise": "circuitsim.tolerance.design",
-    "poles": "circuitsim.small_signal",
-    "prepared": "circuitsim.analysis",
-    "run": "circuitsim.analyses",
-    "sensitivity": "circuitsim.small_signal.sensitivity",
-    "solve": "circuitsim.analysis",
-    "sweep": "circuitsim.analysis",
-    "steady_state": "circuitsim.time_domain",
-    "transfer_function": "circuitsim.small_signal.sensitivity",
-    "transient": "circuitsim.time_domain",
-    "Uniqueness": "circuitsim.analysis.operating_point",
-    "waveform_gradient": "circuitsim.time_domain",
-    "worst_case": "circuitsim.tolerance",
+    name: f"circuitsim.{module}" for module, *names in map(str.split, _TABLE.strip().splitlines()) for name in names
 }
+"""Name → module that defines it. Loaded on first use, so that `import circuitsim` and the command line start fast."""
 
-# Packages and modules, also imported on first use.
-_PARTS = frozenset(
-    {
-        "analysis",
-        "blocks",
-        "boltzmann",
-        "certificate",
-        "controlled",
-        "datasets",
-        "effective",
-        "elements",
-        "errors",
-        "examples",
-        "experiments",
-        "families",
-        "ffebm",
-        "fitting",
-        "hopfield",
-        "jax",
-        "layered",
-        "learning",
-        "models",
-        "netlist",
-        "plotting",
-        "report",
-        "roles",
-        "small_signal",
-        "time_domain",
-        "tolerance",
-        "torch",
-        "trained",
-        "training",
-        "units",
-    }
-)
+_MODULES = """
+analysis blocks boltzmann certificate controlled datasets effective elements errors examples experiments families
+ffebm fitting hopfield jax layered learning models netlist plotting report roles small_signal time_domain tolerance
+torch trained training units
+"""
+_PARTS = frozenset(_MODULES.split())
+"""Packages and modules, also imported on first use."""
 
 __all__ = [*sorted(_HOMES), "__version__"]
 
