@@ -41,7 +41,7 @@ from circuitsim.netlist.cards import (
     order,
     uncommented,
 )
-from circuitsim.netlist.expression import Function
+from circuitsim.netlist.functions import Row
 from circuitsim.netlist.parts import Reader, flaw
 from circuitsim.netlist.scope import Model, Scope, constant, formula, value_of
 from circuitsim.units import NumberError, short
@@ -114,7 +114,7 @@ def definition(reader: Reader, card: Card, found: re.Match[str]) -> int:
             at,
             "remove the other definition",
         )
-    known[word] = Function(len(names), body) if function else constant(body)
+    known[word] = Row(body, len(names)) if function else constant(body)
     return body.end
 
 

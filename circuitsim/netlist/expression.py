@@ -340,18 +340,6 @@ def unknown_function(name: str) -> tuple[str, str]:
     return f"no function is called {short(name)!r}", "define it with .func, or see docs/netlist.md for those built in"
 
 
-class Function(NamedTuple):
-    """A ``.func``: its number of arguments and its body."""
-
-    least: int
-    body: Code
-    most: int = 0
-
-    def takes(self, values: Sequence[Any]) -> bool:
-        """Whether this is its number of arguments."""
-        return len(values) == self.least
-
-
 def outwards(here: Any) -> Iterator[Any]:
     """A scope, a call or its parameters, and the enclosing ones."""
     while here is not None:
@@ -665,10 +653,10 @@ class Evaluator:
     def call(self, name: str, values: Sequence[Any], at: int, call: Call) -> Any:
         """``name(values)``: a function of the deck, or one built in."""
         code, domain = call.code, call.domain
-        row: Function | Row | None = (code.scope and code.scope.found("functions", name)) or FUNCTIONS.get(name)
-        fits = row is not None and row.takes(values)
+        row: Row | None = (code.scope and code.scope.found("functions", name)) or FUNCTIONS.get(name)
+        fits, own = row is not None and row.takes(values), row is not None and isinstance(row.value, Code)
         symbolic = domain is not None and any(isinstance(one, domain.symbols) for one in values)
-        if name in FORMS and self.draws is not None and not (fits or symbolic or isinstance(row, Function)):
+        if name in FORMS and self.draws is not None and not (fits or symbolic or own):
             draws = self.draws
             return self.apply(name, values, function=lambda *x: draws.draw(name, x, code.card.at(at)))
         if row is None:
@@ -677,10 +665,10 @@ class Evaluator:
         if not fits:
             takes = "at least " * bool(row.most) + f"{row.least} argument" + "s" * (row.least != 1)
             raise ExpressionError(f"{name}() takes {takes}, not {len(values)}", kind="function")
-        if isinstance(row, Row):
+        if not own:
             return self.apply(name, values, domain)
         self.deeper()
-        result = self.run(row.body.tree, call._replace(code=row.body, arguments=values))
+        result = self.run(row.value.tree, call._replace(code=row.value, arguments=values))
         self.depth -= 1
         return result
 

@@ -146,8 +146,8 @@ class Row(NamedTuple):
 
     Attributes
     ----------
-    value : callable
-        For numbers.
+    value : callable or Code
+        For numbers; of a function of a deck (``.func``) its body.
     least : int
         Minimum number of arguments; ``most`` is the maximum, if larger.
     way : callable, optional
@@ -158,7 +158,7 @@ class Row(NamedTuple):
         The first of its names.
     """
 
-    value: Callable[..., Any]
+    value: Any
     least: int = 1
     way: Callable[..., Any] | None = None
     composed: Callable[..., Any] | None = None

@@ -20,11 +20,11 @@ from circuitsim.netlist.expression import (
     Code,
     Environment,
     ExpressionError,
-    Function,
     outwards,
     parse,
     read_rkm,
 )
+from circuitsim.netlist.functions import Row
 from circuitsim.netlist.waveform import Waveform
 from circuitsim.units import NumberError, short
 from circuitsim.units import parse as parse_number
@@ -269,7 +269,7 @@ class Scope(Columns):
         self.calls: list[Call] = []
         self.defaults: dict[str, Any] = {}
         self.parameters: dict[str, Any] = {}
-        self.functions: dict[str, Function] = {}
+        self.functions: dict[str, Row] = {}
         self.models: dict[str, Model] = {}
         self.subcircuits: dict[str, Scope] = {}
         self.modelled: dict[str, array[int]] = {}
