@@ -245,6 +245,3 @@ def _read(path: Path) -> Any:
         return json.loads(path.read_bytes())
     except ValueError:
         raise UsageError(f"{path} is damaged; remove the folder, or name a new one") from None
-
-
-__all__ = ["Journal", "cluster", "computed", "digest", "processors"]

@@ -124,7 +124,7 @@ def output(card: Card, word: str, at: int) -> Output:
     return Output(word[1:], analysis, tuple(requests), card.place())
 
 
-TRANSIENT_FLAGS = frozenset(("uic", "noop", "startup", "steady", "nodiscard", "step"))
+TRANSIENT_FLAGS = dialect.words("uic noop startup steady nodiscard step")
 """Words of a ``.tran`` card besides its numbers."""
 INITIAL = ".ic v(out)=2 v(x1.a)=0.5 i(L1)=1m"
 

@@ -9,21 +9,22 @@ from __future__ import annotations
 import re
 
 from circuitsim.circuit.elements import ELEMENTS
+from circuitsim.netlist import dialect
 from circuitsim.netlist.cards import WORD, Card, CardError, Piece, Token
 from circuitsim.netlist.expression import Environment, Evaluator
 from circuitsim.netlist.parts import Reader
 from circuitsim.netlist.scope import ElementCard, Scope, formula
 from circuitsim.units import exact, short
 
-CARDS = frozenset(("op", "dc", "tran", "ac"))
+CARDS = dialect.words("op dc tran ac")
 """Commands equivalent to the card of that name."""
 
-ANALYSES = CARDS | {"run", "noise", "tf", "disto", "pz", "sens", "sp", "pss"}
+ANALYSES = CARDS | dialect.words("run noise tf disto pz sens sp pss")
 """Commands that solve the circuit; later changes are not applied."""
 
-OUTPUTS = frozenset(("print", "plot"))
-LOOPS = frozenset(("foreach", "while", "dowhile", "repeat", "if"))
-CHANGES = frozenset(("alter", "altermod", "alterparam", "reset", "source"))
+OUTPUTS = dialect.words("print plot")
+LOOPS = dialect.words("foreach while dowhile repeat if")
+CHANGES = dialect.words("alter altermod alterparam reset source")
 """Commands that change the circuit."""
 
 QUANTITY = re.compile(r"[vip]\([^()]+\)|@[^\s\[\]]+\[\w+\]|[^\s#]+#branch|all", re.IGNORECASE)

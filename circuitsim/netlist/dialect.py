@@ -4,7 +4,8 @@ effect."""
 from __future__ import annotations
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
+    """The words of a text."""
     return frozenset(text.split())
 
 
@@ -62,25 +63,25 @@ CARDS = _advised("""
 .alter    a deck is one circuit; use .step param, or a deck for each
 """)
 
-OVER_TIME = _words(".ic .meas .measure .four .fourier")
+OVER_TIME = words(".ic .meas .measure .four .fourier")
 """Cards that affect transient analysis but not the operating point."""
 
-OTHER_MEASUREMENTS = _words("op tf noise sp pz fft hb")
+OTHER_MEASUREMENTS = words("op tf noise sp pz fft hb")
 """Analyses whose measurements are not supported."""
 
-NO_EFFECT = OVER_TIME | _words(
+NO_EFFECT = OVER_TIME | words(
     """.nodeset .width .probe .probe64 .csparam .backanno .title .protect .unprotect .prot .unprot .graph .savebias
     .loadbias .wave .net .watch .autoconverge .text .stmlib .dcvolt .result .preprocess"""
 )
 """Cards without effect on the operating point."""
 
-OPTIONS = _words(".option .options .opt")
+OPTIONS = words(".option .options .opt")
 """Spellings of the options card."""
 
-BARE = _words(".else .endif .control .endc .end .enddata")
+BARE = words(".else .endif .control .endc .end .enddata")
 """Cards of one word."""
 
-ANALYSES = _words(".op .dc .step .tran .ac .temp .print .plot .save .tf .sens")
+ANALYSES = words(".op .dc .step .tran .ac .temp .print .plot .save .tf .sens")
 """Cards of analyses and of outputs."""
 
 OTHER_ANALYSES = _rows("""
@@ -104,16 +105,16 @@ ADVICE = _rows("""
 """)
 """Commands for some of these."""
 
-PRINTED = _words("dc op tran ac noise disto tf pz sp hb sens es pce homotopy ac_ic")
+PRINTED = words("dc op tran ac noise disto tf pz sp hb sens es pce homotopy ac_ic")
 """Words after ``.print`` that name its analysis."""
 
-INSTANCE = _words("pj off ic scale ac noisy noiseless nt bv_max")
+INSTANCE = words("pj off ic scale ac noisy noiseless nt bv_max")
 """Words on an element's card without effect on the operating point of an ideal circuit."""
 
-RATINGS = _words("pwr irms vrms ipk mfg type pn cpar lser rlshunt load")
+RATINGS = words("pwr irms vrms ipk mfg type pn cpar lser rlshunt load")
 """Attributes of R, L, C, V and I without effect (LTspice)."""
 
-MODELS_IDLE = _words("kf af lf wf ef bv_max noise level temp")
+MODELS_IDLE = words("kf af lf wf ef bv_max noise level temp")
 """Parameters of the models of R, L, C, S and W without effect on any steady state."""
 
 FORMULAS = _advised("""

@@ -92,7 +92,6 @@ _TRAINED = (
 
 _OUTPUT = re.compile(r"v\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)|[^\s,]+", re.IGNORECASE)
 _WORD = re.compile(r"[^\s,=]+(?:\s*=\s*[^\s,]+)?")
-_PLURAL = {"inputs": "input", "outputs": "output", "trainables": "trainable"}
 
 
 class Adjustable(NamedTuple):
@@ -247,7 +246,7 @@ class _Collected:
             "output": self._outputs,
             "trainable": self._trainable,
         }
-        kind = _PLURAL.get(word.lower(), word.lower())
+        kind = word.lower().removesuffix("s")
         if kind not in known:
             hint = similar(kind, known, "use input, output or trainable")
             raise _Wrong(f"{short(word)!r} is not a directive; the line is ignored", "", hint)

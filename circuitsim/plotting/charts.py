@@ -338,14 +338,12 @@ def plot_montecarlo(found: Any) -> Figure:
     """One row per quantity: histogram with nominal value and limits, and contributions to the variance."""
     quantities = found.quantities[:GROUPS]
     figure = new_figure(9.5, 0.6 + 3.0 * len(quantities))
-    for row, quantity in enumerate(quantities):
-        left = figure.add_subplot(len(quantities), 2, 2 * row + 1)
+    rows = figure.subplots(len(quantities), 2, squeeze=False)
+    for quantity, (left, right) in zip(quantities, rows):
         _histogram(left, quantity, _limits_of(found, quantity.name))
-        right = figure.add_subplot(len(quantities), 2, 2 * row + 2)
         largest = [(name, 100.0 * share) for name, share in quantity.contributions[:10]]
         bars(right, [*largest, ("rest", 100.0 * quantity.unexplained)], f"share of the variance of {quantity.name}, %")
-        if row == 0:
-            title(left, found.nominal.circuit.title)
+    title(rows[0, 0], found.nominal.circuit.title)
     figure.tight_layout()
     return figure
 

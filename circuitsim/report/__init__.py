@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from circuitsim.formats.result import Result
     from circuitsim.training.history import History
 
-__all__ = ["analysis", "drawing", "failure", "history", "measurements", "operating_point", "page"]
-
 ROWS = 500
 """Maximum number of rows of a table of an analysis; longer ones are for ``circuitsim run --output``."""
 
