@@ -52,14 +52,15 @@ def levels(
     """
     if circuit.amplified:
         return {}
-    groups = nx.condensation(nx.from_dict_of_lists(_dependences(circuit, dynamics, formulas, steady), nx.DiGraph))
-    height, found = dict[int, int](), dict[int, int]()
-    for group in reversed([*nx.topological_sort(groups)]):
-        members = groups.nodes[group]["members"]
-        own = [k for what, k in members if what == "f"]
-        height[group] = max((height[other] for other in groups.successors(group)), default=0) + bool(own)
-        if len(members) == 1:
-            found |= dict.fromkeys(own, height[group])
+    uses = _dependences(circuit, dynamics, formulas, steady)
+    height, found = dict[Used, int](), dict[int, int]()
+    # Tarjan's algorithm gives each component after those that it depends on.
+    for group in nx.strongly_connected_components(nx.from_dict_of_lists(uses, nx.DiGraph)):
+        own = [k for what, k in group if what == "f"]
+        below = max((height.get(used, 0) for one in group for used in uses.get(one, ())), default=0)
+        height |= dict.fromkeys(group, below + bool(own))
+        if len(group) == 1:
+            found |= dict.fromkeys(own, below + 1)
     return found
 
 

@@ -180,7 +180,8 @@ def _over_time(name: str) -> Row:
 
 
 MANY = 10**9
-_PLAIN = "sqrt, exp, sin, cos, asin arcsin, acos arccos, atan arctan, sinh, cosh, tanh, asinh, acosh, atanh"
+_PLAIN = """sqrt, cbrt, exp, log10, sin, cos, tan, asin arcsin, acos arccos, atan arctan, sinh, cosh, tanh, asinh, acosh, \
+atanh"""
 """Functions of the module math."""
 _ROWS = {
     NEGATE: Row(operator.neg),
@@ -204,8 +205,6 @@ _ROWS = {
     "sqr": Row(lambda x: x * x),
     "abs": Row(abs, 1, _sign),
     "ln log": Row(math.log),
-    "log10": Row(math.log10),
-    "tan": Row(math.tan),
     "atan2": Row(math.atan2, 2),
     "hypot": Row(math.hypot, 2),
     "pow": Row(math.pow, 2),
@@ -215,7 +214,6 @@ _ROWS = {
     "max": Row(lambda *x: max(x), 1, lambda *x: x.index(max(x)), most=MANY),
     "sgn": Row(with_sign, 1, _sign),
     "sign": Row(with_sign, composed=lambda do, x, *y: None if y else do("sgn", x), most=2),
-    "cbrt": Row(math.cbrt),
     "u stp buf": Row(lambda x: x > 0, 1, _sign),
     "inv": Row(lambda x: x <= 0, 1, _sign, lambda do, x: do(NOT, do("u", x))),
     "uramp": Row(lambda x: max(0.0, x), 1, _sign, lambda do, x: do("max", x, 0.0)),
