@@ -180,8 +180,8 @@ def _over_time(name: str) -> Row:
 
 
 MANY = 10**9
-_PLAIN = """sqrt, cbrt, exp, log10, sin, cos, tan, asin arcsin, acos arccos, atan arctan, sinh, cosh, tanh, asinh, acosh, \
-atanh"""
+_PLAIN = """sqrt, cbrt, exp, log10, sin, cos, tan, asin arcsin, acos arccos, atan arctan, sinh, cosh, tanh, asinh, \
+acosh, atanh"""
 """Functions of the module math."""
 _ROWS = {
     NEGATE: Row(operator.neg),
