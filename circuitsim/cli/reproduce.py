@@ -454,26 +454,17 @@ def _cut(args: Namespace, key: Key) -> Values:
 
     if args.size == "paper":
         return _published(args, key, "l{layer}-bs{block}".format(**key))
-    layers, block, digits = key["layer"], key["block"], args.dataset == "digits"
-    width = args.width or (64 if digits else 100)
-    network = LayerSizes(
-        dense=[width] * layers,
-        activation="laborieux",
-        spread=0.6,
-        readout_norm=True,
-        free=12,
-        nudged=8,
-        batch_norm="first" if layers == 6 else "all",
-    )
+    layers, block, small = key["layer"], key["block"], FIGURES["split"]
+    own = small[args.dataset]
+    dense, norm = [args.width or own["width"]] * layers, "first" if layers == 6 else "all"
+    network = LayerSizes(dense=dense, batch_norm=norm, **small["layers"])
     return {
         "model": "ffebm",
-        "elements": network.cut((64 if digits else 784,), [block] * (layers // block), 10),
+        "elements": network.cut((own["inputs"],), [block] * (layers // block), 10),
         "dataset": args.dataset,
-        "batch": 32 if digits else 128,
-        "lr": 1e-3,
-        "epochs": 12 if digits else 5,
         "method": key["method"],
         "data_dir": args.data_dir,
+        **own["run"],
     }
 
 
