@@ -3,10 +3,11 @@ points, with a verdict on uniqueness."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -67,7 +68,7 @@ KEPT = 8
 
 
 class Roles(NamedTuple):
-    """Positions of elements (k,); ``transfer`` and ``owners`` are positions of equations.
+    """Positions of elements (k,); ``transfer`` are positions of equations.
 
     Attributes
     ----------
@@ -79,8 +80,6 @@ class Roles(NamedTuple):
         Voltage sources; current sources.
     transfer : int array
         Equations of voltages controlled by currents alone.
-    owners : int array
-        The equation of each controlling current.
     """
 
     inside: np.ndarray
@@ -89,7 +88,6 @@ class Roles(NamedTuple):
     held: np.ndarray
     given: np.ndarray
     transfer: np.ndarray
-    owners: np.ndarray
 
 
 class ControlledSystem:
@@ -106,7 +104,7 @@ class ControlledSystem:
         self.sources: RightSide = right_side(arrays, laws, self.eq)
         self._exact: dict[tuple[int, Read], RationalBlock] = {}
         self._orders: dict[tuple[Read | None, bool], list[Block]] = {}
-        self.factors: dict[tuple[bytes, bool, bool], Factor] = {}
+        self.factors: dict[tuple[bytes, bool, str], Factor] = {}
 
     @cached_property
     def roles(self) -> Roles:
@@ -120,7 +118,6 @@ class ControlledSystem:
             places(kind == VOLTAGE),
             places(kind == CURRENT),
             places(self.laws.of_currents()),
-            self.laws.owners(),
         )
 
     @cached_property
@@ -217,27 +214,23 @@ class ControlledSystem:
 
     def factor(self, conducting: np.ndarray | None, quick: bool = False) -> Factor:
         """Factors of the matrix for these diodes, cached; see `Factor`."""
-        return self._kept(conducting, quick, False)
+        return self._kept(self.pattern.terms, conducting, quick)
 
     def tied(self, conducting: np.ndarray, quick: bool = False) -> Factor:
         """`factor`, with what these diodes leave indeterminate resolved; see `circuitsim.controlled.ties`."""
-        return self._kept(conducting, quick, self.ties.terms(conducting) is not None)
+        return self._kept(self.tied_terms if self.ties.terms(conducting) else self.pattern.terms, conducting, quick)
 
     def tied_terms(self, conducting: np.ndarray, values: np.ndarray | None = None) -> Terms:
         """The terms of that matrix; see `Pattern.terms`."""
         terms, more = self.pattern.terms(conducting, values), self.ties.terms(conducting)
-        if more is None:
-            return terms
-        unit = float(np.exp2(np.round(np.log2(self.eq.load.mean()))))
-        return terms.plus(more.row, more.column, more.sign * np.where(more.current, unit, 1.0 / unit))
+        return terms if more is None else terms.plus(*more)
 
-    def _kept(self, conducting: np.ndarray | None, quick: bool, tied: bool) -> Factor:
-        key = b"" if conducting is None else conducting.tobytes(), quick, tied
+    def _kept(self, terms: Callable[[Any], Terms], conducting: np.ndarray | None, quick: bool) -> Factor:
+        key = b"" if conducting is None else conducting.tobytes(), quick, terms.__name__
         if key not in self.factors:
             if len(self.factors) >= KEPT:
                 self.factors.pop(next(iter(self.factors)))
-            terms = self.tied_terms(conducting) if conducting is not None and tied else self.pattern.terms(conducting)
-            self.factors[key] = Factor(terms, quick)
+            self.factors[key] = Factor(terms(conducting), quick)
         return self.factors[key]
 
     def singular(self, rows: np.ndarray) -> NoOperatingPointError:
@@ -276,7 +269,7 @@ class ControlledSystem:
 
     def given(self, block: Block) -> str:
         """List the potentials and currents that a block takes from others."""
-        outside = np.setdiff1d(self.pattern.matrix(None)[block.rows].indices, block.columns)
+        outside = np.setdiff1d(self.pattern.terms(None).matrix()[block.rows].indices, block.columns)
         n, own = self.arrays.n_nodes, self.carriers
         names = [
             f"v({self.circuit.node_names[u + 1]})" if u < n - 1 else f"i({self.circuit.names[own[u]]})"
@@ -347,7 +340,7 @@ def branches(
         currents[(size < least) | (size < noise * reach * own).all()] = 0.0
     drops[roles.ohmic] = value[roles.ohmic] * currents[roles.ohmic]
     if roles.transfer.size:
-        demanded = demanded_of_currents(system.laws, roles.owners, value, currents)
+        demanded = demanded_of_currents(system.laws, value, currents)
         drops[system.laws.element[roles.transfer]] = demanded[roles.transfer]
     return voltages, low, currents, drops
 
@@ -779,7 +772,7 @@ def _none(system: ControlledSystem, outcome: Outcome) -> NoOperatingPointError:
     block = outcome.failed
     assert block is not None
     elements, nodes = system.members(block.rows, block.columns)
-    diodes = [system.circuit.names[system.eq.diode[k]] for k in block.diodes.tolist()]
+    diodes = _diodes(system, (block,))
     if outcome.proven:
         text = f"no operating point exists: every state of {some(diodes)} contradicts the equations of"
     else:

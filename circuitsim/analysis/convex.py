@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint, Values, check_start, open_ended
-from circuitsim.analysis.small_circuit import LARGEST, TOO_DENSE, SmallCircuitSolver, small_circuit_solver
+from circuitsim.analysis.small_circuit import SmallCircuitSolver, small_circuit_solver
 from circuitsim.analysis.solution_warnings import nonunique_potentials, solution_warnings
 from circuitsim.certificate import Certificate, certify
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import DIODE, RESISTOR
 from circuitsim.circuit.table import checked_value
 from circuitsim.engine.network import Resistances
-from circuitsim.engine.small.elimination import FASTER, UPDATES
 from circuitsim.engine.steady_state import SteadyState, steady_state
 from circuitsim.errors import ConvergenceError
 from circuitsim.kernels import MANY, keep_memory
@@ -26,10 +25,6 @@ from circuitsim.solvers import Solution, Solver, choose
 
 SMALL = ("auto", "active-set")
 """Solvers that may use the small driver."""
-
-FORESEEN = 4_000
-"""Number of nodes above which the cost of one elimination is predicted by the analysis for the large driver, which most
-circuits of this size need anyway, before the small driver makes a plan."""
 
 ITERATIONS = 400
 """Maximum number of linear circuits of the active-set engine."""
@@ -158,20 +153,8 @@ class Prepared:
 
 def prepared_convex(circuit: Circuit, solver: str, tolerance: float) -> Prepared:
     """Analyse a circuit of two-terminal elements without devices."""
-    made = Prepared(circuit, solver, tolerance, TOO_DENSE if solver in SMALL else "asked for by name")
-    if solver in SMALL and not _dense(made):
-        made = replace(made, small=small_circuit_solver(circuit, tolerance))
-    return made
-
-
-def _dense(prepared: Prepared) -> bool:
-    """Whether the analysis for the large driver predicts that one elimination takes more than `UPDATES` updates."""
-    if not FORESEEN < prepared.circuit.arrays().n_nodes <= LARGEST or not prepared.structure.n:
-        return False
-    if not prepared.resistances.solver.direct:
-        return True
-    count = prepared.structure.pattern.symbolic.count
-    return bool(count @ count > FASTER * UPDATES)
+    small = small_circuit_solver(circuit, tolerance) if solver in SMALL else "asked for by name"
+    return Prepared(circuit, solver, tolerance, small)
 
 
 def _operating_point(

@@ -79,10 +79,10 @@ class LawArrays(NamedTuple):
         return ~self.current & ~self.nullor & (np.diff(self.voltage_ends) == 0)
 
 
-def demanded_of_currents(laws: LawArrays, owners: np.ndarray, value: np.ndarray, currents: np.ndarray) -> np.ndarray:
+def demanded_of_currents(laws: LawArrays, value: np.ndarray, currents: np.ndarray) -> np.ndarray:
     """The voltage, V, or current, A, (l,) that each equation prescribes for the currents (m,), constant included;
-    ``value`` (m,) holds the gains, ``owners`` are those of the equations."""
-    of, gain = owners, value[laws.element]
+    ``value`` (m,) holds the gains."""
+    of, gain = laws.owners(), value[laws.element]
     terms = np.where(np.isnan(gain), 1.0, gain)[of] * laws.current_share * currents[laws.control]
     return np.asarray(laws.constant + np.bincount(of, terms, laws.element.size))
 

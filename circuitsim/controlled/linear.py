@@ -102,12 +102,9 @@ class Pattern:
         self._row, self._column, self._d = row[self._order], column[self._order], d
         self._ends = np.searchsorted(self._row, np.arange(eq.size + 1))
 
-    def matrix(self, conducting: np.ndarray | None) -> csr_matrix:
-        """The matrix for diodes that conduct (d,) or block; for ``None`` all are loaded."""
-        return self.terms(conducting).matrix()
-
     def terms(self, conducting: np.ndarray | None, values: np.ndarray | None = None) -> Terms:
-        """The terms of its rows; ``values`` (nnz,) in place of those of the equations."""
+        """The terms of its rows for diodes that conduct (d,) or block; for ``None`` all are loaded. ``values`` (nnz,)
+        are in place of those of the equations."""
         eq, d = self.eq, self._d
         v = np.ones(d) if conducting is None else conducting.astype(float)
         i = -eq.load if conducting is None else np.where(conducting, 0.0, 1.0)

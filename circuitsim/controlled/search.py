@@ -247,7 +247,7 @@ def blocks(eq: Equations, pattern: Pattern) -> list[RawBlock]:
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
 
-    matrix = pattern.matrix(None)
+    matrix = pattern.terms(None).matrix()
     column_of = np.asarray(maximum_bipartite_matching(matrix, perm_type="column"))
     if (column_of < 0).any():
         raise StructureError(np.flatnonzero(column_of < 0))

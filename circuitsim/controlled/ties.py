@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,21 +26,10 @@ KEPT = 64
 """Maximum number of sets of conducting diodes whose terms are kept."""
 
 
-class MoreTerms(NamedTuple):
-    """Additional terms of a matrix.
+MoreTerms = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Rows, columns and values (k,) of additional terms of a matrix, S or Ω."""
 
-    Attributes
-    ----------
-    row, column : (k,) int arrays
-    sign : (k,) float array
-        For ``current`` of a resistance, otherwise of a conductance.
-    current : (k,) bool array
-    """
-
-    row: np.ndarray
-    column: np.ndarray
-    sign: np.ndarray
-    current: np.ndarray
+Triplet = tuple[int, int, float]
 
 
 class Ties:
@@ -72,6 +60,7 @@ class Ties:
             np.concatenate([self.first[driven], laws.plus]),
             np.concatenate([self.second[driven], laws.minus]),
         )
+        self._unit = float(np.exp2(np.round(np.log2(eq.load.mean())))) if eq.load.size else 1.0
         self._known = lru_cache(KEPT)(self._terms)
 
     @property
@@ -90,8 +79,8 @@ class Ties:
         found = [*self._of_parts(conducting), *self._of_loops(conducting)]
         if not found:
             return None
-        row, column, sign, current = (np.array(part) for part in zip(*found))
-        return MoreTerms(row, column, sign.astype(float), current)
+        row, column, value = (np.array(part) for part in zip(*found))
+        return row, column, value
 
     def wires(self, drops: np.ndarray) -> np.ndarray:
         """Shorts, voltage sources and the diodes of 0 V among branch voltages (m,) that control nothing."""
@@ -108,7 +97,7 @@ class Ties:
         unique[edges] = unchangeable(self.n, self.first[edges], self.second[edges], falling)
         return unique
 
-    def _of_parts(self, conducting: np.ndarray) -> list[tuple[int, int, float, bool]]:
+    def _of_parts(self, conducting: np.ndarray) -> list[Triplet]:
         """The terms of parts behind blocking diodes."""
         from circuitsim.program.components import component_labels
 
@@ -119,22 +108,22 @@ class Ties:
         label = component_labels(self.n, *(np.concatenate(pair) for pair in zip(ends, (eq.pinned, held))))
         one, other = (label[end] for end in self._between)
         fixed = {int(label[GROUND]), *one[one != other].tolist(), *other[one != other].tolist()}
-        found = list[tuple[int, int, float, bool]]()
+        found, siemens = list[Triplet](), 1.0 / self._unit
         for k in eq.diode[~conducting].tolist():
             a, b = int(self.first[k]), int(self.second[k])
             parts = int(label[a]), int(label[b])
             if parts[0] == parts[1]:
                 continue
-            for part, sign in zip(parts, (1.0, -1.0)):
+            for part, own in zip(parts, (siemens, -siemens)):
                 if part not in fixed:
-                    found += [(part - 1, end - 1, own, False) for end, own in ((a, sign), (b, -sign)) if end != GROUND]
+                    found += [(part - 1, end - 1, value) for end, value in ((a, own), (b, -own)) if end != GROUND]
         return found
 
-    def _of_loops(self, conducting: np.ndarray) -> list[tuple[int, int, float, bool]]:
+    def _of_loops(self, conducting: np.ndarray) -> list[Triplet]:
         """The terms of loops of conducting diodes, shorts and voltage sources."""
         eq, leader = self.eq, list(range(self.n))
         forest: defaultdict[int, dict[int, tuple[int, int]]] = defaultdict(dict)
-        found, diodes = list[tuple[int, int, float, bool]](), eq.diode[conducting & ~self._controls].tolist()
+        found, diodes = list[Triplet](), eq.diode[conducting & ~self._controls].tolist()
         own = set(diodes)
         for k in [*self._shorts, *diodes]:
             a, b = int(self.first[k]), int(self.second[k])
@@ -142,7 +131,7 @@ class Ties:
                 forest[a][b], forest[b][a] = (k, 1), (k, -1)
             elif k in own:
                 loop = [(k, 1), *(forest[u][v] for u, v in pairwise(path_between(forest, b, a)))]
-                found += [(int(eq.own[k]), int(eq.own[e]), -float(sign), True) for e, sign in loop if e in own]
+                found += [(int(eq.own[k]), int(eq.own[e]), -sign * self._unit) for e, sign in loop if e in own]
         return found
 
 
