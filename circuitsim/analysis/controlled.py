@@ -360,13 +360,17 @@ def largest_voltage(arrays: CircuitArrays, value: np.ndarray, voltages: np.ndarr
 
 
 def measured(
-    system: ControlledSystem, circuit: Circuit, x: Pair, conducting: np.ndarray, limits: tuple[float, float]
+    system: ControlledSystem, circuit: Circuit, x: Pair, conducting: np.ndarray, tolerance: float, noise: float = 0.0
 ) -> OperatingPoint:
-    """The operating point with its certificate; ``limits`` are its tolerance and the fraction of noise."""
-    tolerance, noise = limits
-    voltages, low, currents, drops = branches(system, circuit.arrays().value, x, conducting, noise)
-    certificate = certify_controlled(circuit.arrays(), system.laws, voltages, currents, drops, tolerance, low)
-    return point_of(system, circuit, (voltages, low, currents, drops), certificate)
+    """The operating point of unknowns, with its certificate; voltages and currents below the fraction ``noise`` of the
+    largest are zero, or below `NOISE` where only that passes a certificate."""
+    for share in (noise, NOISE):
+        found = branches(system, circuit.arrays().value, x, conducting, share)
+        voltages, low, currents, drops = found
+        certificate = certify_controlled(circuit.arrays(), system.laws, voltages, currents, drops, tolerance, low)
+        if certificate.certified:
+            break
+    return point_of(system, circuit, found, certificate)
 
 
 def point_of(system: ControlledSystem, circuit: Circuit, found: Branches, certificate: Certificate) -> OperatingPoint:
@@ -607,19 +611,10 @@ class _Values(NamedTuple):
         if choice.x.dtype == object:
             high = choice.x.astype(float)
             low = np.array([float(x - Fraction(h)) for x, h in zip(choice.x.tolist(), high.tolist())])
-            point = self.measured(Pair(high, low), choice.conducting)
+            point = measured(self.system, self.circuit, Pair(high, low), choice.conducting, self.tolerance)
             if point.certificate.certified:
                 return point
         return self.certified(choice.conducting, quick)
-
-    def measured(self, x: Pair, conducting: np.ndarray, noise: float = 0.0) -> OperatingPoint:
-        """The operating point of unknowns; voltages and currents below the fraction ``noise`` of the largest are zero,
-        or below `NOISE` where only that passes a certificate."""
-        for share in (noise, NOISE):
-            point = measured(self.system, self.circuit, x, conducting, (self.tolerance, share))
-            if point.certificate.certified:
-                break
-        return point
 
     def certified(self, conducting: np.ndarray, quick: bool = True) -> OperatingPoint | None:
         """The result of `changed` if it is certified."""
@@ -654,7 +649,7 @@ class _Values(NamedTuple):
                 v = np.abs(port_values(eq, every, x.high)[0])
                 if (v[conducting] > SHORTED * np.abs(x.high[:inner]).max()).any():
                     return None  # a voltage source shorted by conducting diodes
-                point = self.measured(x, conducting, noise)
+                point = measured(system, self.circuit, x, conducting, self.tolerance, noise)
                 if point.certificate.certified or not wrong.any():
                     return point
             conducting = conducting ^ wrong

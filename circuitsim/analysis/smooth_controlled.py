@@ -234,7 +234,9 @@ class SmoothControlled:
         if start is None:
             point, jumped = self.first(column, None), False
         else:
-            point, jumped = self.followed(_values(start, column), column, start, HALVINGS)
+            inner = self._inner(start)
+            before = column if inner is None else inner.circuit.arrays().value
+            point, jumped = self.followed(before, column, start, HALVINGS)
         other = point.other
         if other is None:
             other = self.second(column, point, STARTS if start is None else FEW)
@@ -278,7 +280,7 @@ class SmoothControlled:
 
         def point(z: np.ndarray, conducting: np.ndarray) -> OperatingPoint:
             x = response @ np.append(1.0, z)
-            return measured(system, made, Pair(x, np.zeros(x.size)), conducting, (self.tolerance, 0.0))
+            return measured(system, made, Pair(x, np.zeros(x.size)), conducting, self.tolerance)
 
         v, i = port_values(eq, np.arange(eq.diode.size), response)
         device = np.array([place.get(int(k), -1) for k in eq.diode])
@@ -409,12 +411,14 @@ class SmoothControlled:
             return []
         return [] if other is None else [self.smooth.start_at(other)]
 
+    def _inner(self, point: OperatingPoint) -> OperatingPoint | None:
+        """An operating point of the elementary elements; None where devices of other parameters have other parts."""
+        inner = point.elementary
+        return inner if inner is not None and len(inner.circuit) == len(self.expansion.circuit) else None
+
     def _start(self, point: OperatingPoint) -> Found:
         """Newton's start at an operating point."""
-        elementary = point.elementary
-        if elementary is not None and len(elementary.circuit) != len(self.expansion.circuit):
-            elementary = None  # with other parameters its devices have other parts
-        return self.smooth.start(point, elementary)
+        return self.smooth.start(point, self._inner(point))
 
     def _starts(self, column: np.ndarray, count: int = STARTS) -> Iterator[Found]:
         """Solutions at the ports; none where these are singular or too many."""
@@ -490,13 +494,6 @@ def _with_diodes(elementary: Circuit, smooth: Smooth, value: np.ndarray) -> Circ
     kind[smooth.slope], kind[smooth.touch] = DIODE, RESISTOR
     columns = kind, first, second, value, n
     return Circuit.from_arrays(*columns, "", elementary.names, elementary.node_names, elementary.laws)
-
-
-def _values(start: OperatingPoint, column: np.ndarray) -> np.ndarray:
-    """Values of the elementary elements at an initial guess; those of now where they are unknown."""
-    if start.elementary is None or len(start.elementary.circuit) != column.size:
-        return column
-    return start.elementary.circuit.arrays().value
 
 
 def _jump(circuit: Circuit, smooth: Smooth) -> Problem:
