@@ -245,27 +245,24 @@ def tangent_newton(made, laws, column, right, same, start, tolerance, own, branc
 
 def put_right_side(made, column, right, side):
     """The right-hand side with the companion models' sources."""
-    for k in range(side.size):
-        side[k] = right[k]
-    for d in range(made.places.shape[1]):
-        rest = made.places[2, d]
-        side[made.eq.own[made.places[1, d]]] = column[made.places[1, d]]
-        if made.arrays.first[rest] > 0:
-            side[made.arrays.first[rest] - 1] -= column[rest]
-        if made.arrays.second[rest] > 0:
-            side[made.arrays.second[rest] - 1] += column[rest]
-    for k in range(made.eq.pinned.size):
-        side[made.eq.pinned[k] - 1] = 0.0
+    first, second = made.arrays.first, made.arrays.second
+    side[:] = right
+    for touch in made.places[1]:
+        side[made.eq.own[touch]] = column[touch]
+    for rest in made.places[2]:
+        if first[rest] > 0:
+            side[first[rest] - 1] -= column[rest]
+        if second[rest] > 0:
+            side[second[rest] - 1] += column[rest]
+    for node in made.eq.pinned:
+        side[node - 1] = 0.0
 
 
 def put_factor(made, column, value, lu, scale, pivot):
     """Factors of the scaled matrix with the tangents' resistances, transposed so that its columns are contiguous;
     returns False if it is singular."""
     size = scale.size
-    for b in range(size):
-        scale[b] = made.right[b]
-        for a in range(size):
-            lu[b, a] = made.matrix[a, b]
+    scale[:], lu[:] = made.right, made.matrix.T
     for d in range(made.places.shape[1]):
         own, ohms = made.eq.own[made.places[0, d]], column[made.places[0, d]]
         value[made.place[d]] = -ohms
@@ -322,13 +319,12 @@ def put_rough(made, lu, scale, pivot, x):
 
 def put_solution(made, value, lu, scale, pivot, side, high, low, change, residual):
     """The refined solution; returns False if the matrix is singular to working precision. See `Factor.solve`."""
-    for k in range(side.size):
-        high[k], low[k], change[k] = 0.0, 0.0, side[k]
+    high[:], low[:], change[:] = 0.0, 0.0, side
     put_rough(made, lu, scale, pivot, change)
     first = before = np.inf
     for turn in range(CORRECTIONS + 1):
-        for k in range(change.size):
-            if not abs(change[k]) < np.inf:
+        for x in change:
+            if not abs(x) < np.inf:
                 return False
         share, largest, most = corrected(value, made.terms.column, made.terms.ends, side, change, high, low, residual)
         if turn == 1:
@@ -338,57 +334,52 @@ def put_solution(made, value, lu, scale, pivot, side, high, low, change, residua
         if turn > 0 and (share <= FINE or share * first <= FINE or (turn > 4 and share >= before)):
             return True
         before = share if turn > 0 else np.inf
-        for k in range(change.size):
-            change[k] = residual[k]
+        change[:] = residual
         put_rough(made, lu, scale, pivot, change)
     return True
 
 
 def put_branches(made, laws, column, same, high, low, branch, node):
     """See `circuitsim.analysis.controlled.branches`."""
-    n = same.size
-    for k in range(n):
+    roles, current, drop = made.roles, branch[0], branch[1]
+    for k in range(same.size):
         lowest = same[k]
         node[0, k] = high[lowest - 1] if lowest > 0 else 0.0
         node[1, k] = low[lowest - 1] if lowest > 0 else 0.0
     for e in range(column.size):
         a, b = made.arrays.first[e], made.arrays.second[e]
-        branch[1, e] = (node[0, a] - node[0, b]) + (node[1, a] - node[1, b])
+        drop[e] = (node[0, a] - node[0, b]) + (node[1, a] - node[1, b])
         unknown = made.eq.own[e]
-        branch[0, e] = high[unknown] if unknown >= 0 else 0.0
-    for k in range(made.roles.nodal.size):
-        e = made.roles.nodal[k]
-        branch[0, e] = branch[1, e] / column[e]
-    for k in range(made.roles.given.size):
-        branch[0, made.roles.given[k]] = column[made.roles.given[k]]
-    for k in range(made.roles.held.size):
-        branch[1, made.roles.held[k]] = column[made.roles.held[k]]
+        current[e] = high[unknown] if unknown >= 0 else 0.0
+    for e in roles.nodal:
+        current[e] = drop[e] / column[e]
+    for e in roles.given:
+        current[e] = column[e]
+    for e in roles.held:
+        drop[e] = column[e]
     for d in range(made.eq.diode.size):
         branch[1 if made.conducting[d] else 0, made.eq.diode[d]] = 0.0
-    for k in range(made.roles.ohmic.size):
-        e = made.roles.ohmic[k]
-        branch[1, e] = column[e] * branch[0, e]
-    for k in range(made.roles.transfer.size):
-        law = made.roles.transfer[k]
+    for e in roles.ohmic:
+        drop[e] = column[e] * current[e]
+    for law in roles.transfer:
         at, demanded = laws.element[law], 0.0
         gain = column[at] if column[at] == column[at] else 1.0
         for c in range(laws.current_ends[law], laws.current_ends[law + 1]):
-            demanded += gain * laws.current_share[c] * branch[0, laws.control[c]]
-        branch[1, at] = laws.constant[law] + demanded
+            demanded += gain * laws.current_share[c] * current[laws.control[c]]
+        drop[at] = laws.constant[law] + demanded
 
 
 def put_port_resistances(made, lu, scale, pivot, x, conductance, resistance):
     """Driving-point resistances of the rest of the circuit at the devices."""
     for d in range(made.places.shape[1]):
-        for k in range(x.size):
-            x[k] = 0.0
+        x[:] = 0.0
         plus, minus = made.arrays.first[made.places[2, d]] - 1, made.arrays.second[made.places[2, d]] - 1
         if plus >= 0:
             x[plus] += 1.0
         if minus >= 0:
             x[minus] -= 1.0
-        for k in range(made.eq.pinned.size):
-            x[made.eq.pinned[k] - 1] = 0.0
+        for node in made.eq.pinned:
+            x[node - 1] = 0.0
         put_rough(made, lu, scale, pivot, x)
         total = (x[plus] if plus >= 0 else 0.0) - (x[minus] if minus >= 0 else 0.0)
         own = conductance[d]
@@ -409,8 +400,7 @@ of a device from its curve, and the sum of products of these distances, W."""
 
 def put_sources(made, column, right):
     """Fill in the right-hand side without the companion models (size,); see `circuitsim.controlled.equations`."""
-    for k in range(right.size):
-        right[k] = made.sources.constant[k]
+    right[:] = made.sources.constant
     for t in range(made.sources.row.size):
         term = made.sources.share[t] * column[made.sources.source[t]]
         if made.sources.gain[t] >= 0:
@@ -420,15 +410,16 @@ def put_sources(made, column, right):
 
 def put_lowest(made, column, same):
     """Fill in for each node the lowest node of equal potential; see `circuitsim.controlled.ties.lowest_nodes`."""
+    (kind, first, second, _, _), diode = made.arrays, made.eq.diode
     for k in range(same.size):
         same[k] = k
     for e in range(column.size):
-        source = made.arrays.kind[e] == VOLTAGE or made.arrays.kind[e] == RESISTOR
+        source = kind[e] == VOLTAGE or kind[e] == RESISTOR
         if source and column[e] == 0.0 and made.role[e] == NO_DEVICE:
-            unite(same, made.arrays.first[e], made.arrays.second[e])
-    for d in range(made.eq.diode.size):
+            unite(same, first[e], second[e])
+    for d in range(diode.size):
         if made.conducting[d]:
-            unite(same, made.arrays.first[made.eq.diode[d]], made.arrays.second[made.eq.diode[d]])
+            unite(same, first[diode[d]], second[diode[d]])
     for k in range(same.size):
         same[k] = same[same[k]]
 
@@ -485,11 +476,9 @@ def put_certificate(made, laws, column, branch, node, device, tolerance, found):
     ):
         return False
     good = farthest <= tolerance
-    for k in range(7):
-        good = good and relative[k] <= tolerance
+    for off in relative:
+        good = good and off <= tolerance
     worst[0], relative[0] = max(worst[0], held[1, 0]), max(relative[0], held[1, 1])
     worst[2], relative[2] = max(worst[2], held[0, 0]), max(relative[2], held[0, 1])
-    for k in range(7):
-        found[k], found[7 + k] = worst[k], relative[k]
-    found[14], found[15] = farthest, gap
+    found[:7], found[7:14], found[14], found[15] = worst, relative, farthest, gap
     return good and relative[0] <= tolerance and relative[2] <= tolerance
