@@ -37,9 +37,9 @@ def choose_forest(n, first, second, edges, kept):
     leader, count = np.empty(n, np.int64), 0
     for k in range(n):
         leader[k] = k
-    for k in range(edges.size):
-        if unite(leader, first[edges[k]], second[edges[k]]):
-            kept[count] = edges[k]
+    for e in edges:
+        if unite(leader, first[e], second[e]):
+            kept[count] = e
             count += 1
     return count
 
@@ -47,8 +47,7 @@ def choose_forest(n, first, second, edges, kept):
 def incident(n, m, first, second, tracks):
     """Fill in, for the first m edges, pointers and edge numbers at each of n nodes, in ascending order."""
     ptr, put, edge = tracks.ptr, tracks.put, tracks.edge
-    for k in range(n + 1):
-        ptr[k] = 0
+    ptr[: n + 1] = 0
     for e in range(m):
         ptr[first[e] + 1] += 1
         ptr[second[e] + 1] += 1
@@ -85,8 +84,7 @@ def grow_forest(n, m, first, second, start, strength, tracks, node, parent, edge
             root[k] = k
         return 0
     incident(n, m, first, second, tracks)
-    for k in range(n):
-        root[k] = -1
+    root[:n] = -1
     queue = tracks.queue
     found = 0
     for step in range(n):

@@ -279,14 +279,13 @@ def _begin(plan, injected, offset, state, tail, head, diodes, elimination, on, v
     ones)."""
     kept = np.empty(min(plan.n, diodes.size), np.int64)
     count = choose_forest(plan.n + 1, tail, head, diodes, kept)
-    for d in range(on.size):
-        on[d] = False
-    for k in range(count):
-        on[kept[k]] = True
+    on[:] = False
+    for d in kept[:count]:
+        on[d] = True
     start(plan, injected, offset, state, on, v)
     # The potential of a group is that of the coordinate eliminated last, which has the smallest rounding error.
     last, root = state.forest.last, state.root
-    for k in range(elimination.size):
-        last[root[elimination[k]]] = elimination[k]
+    for k in elimination:
+        last[root[k]] = k
     for k in range(plan.n + 1):
         last[k] = last[root[k]]

@@ -107,8 +107,7 @@ def _missing(net: Network, point: LinearPoint, elements: np.ndarray) -> tuple[np
 def _gather(elements, first, second, current, current_low, scale, high, low, largest):
     """Accumulate the currents of ``elements`` into each node, A, in pairs of doubles, and the ``largest`` of their
     scales."""
-    for k in range(elements.size):
-        e = elements[k]
+    for e in elements:
         a, b, size = first[e], second[e], scale[e]
         high[a], low[a] = add(high[a], low[a], -current[e], -current_low[e])
         high[b], low[b] = add(high[b], low[b], current[e], current_low[e])

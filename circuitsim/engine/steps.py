@@ -180,8 +180,7 @@ def contract_diodes(plan, space, closed):
     for k in range(found):
         edge[k] = some[edge[k]]
         closed[edge[k]] = True
-    for e in range(closed.size):
-        space.spanned[e] = closed[e]
+    space.spanned[:] = closed
     space.grown[0] = found + 1
     return Forest(node[:found], parent[:found], edge[:found], last)
 

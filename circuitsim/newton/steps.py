@@ -552,8 +552,8 @@ def distances(first, second, value, places, role, rows, own, v, share, current, 
     largest in the circuit: whichever has the smaller rounding.
     """
     floor = 0.0
-    for k in range(v.size):
-        floor = max(floor, share * abs(v[k]))
+    for potential in v:
+        floor = max(floor, share * abs(potential))
     for d in range(places.shape[1]):
         own[CURRENT, d] = value[places[2, d]] + current[places[0, d]]
     largest = at_node[1]

@@ -278,8 +278,7 @@ def refactor(plan, space, closed):
                 dirty[lower(plan, e)] = True
     else:
         dirty[:] = True
-    for e in range(closed.size):
-        factored[e] = closed[e]
+    factored[:] = closed
     stamp[oldest] = 0
     if not factorise(
         plan, space.base, closed, dirty, space.weight[oldest], space.multiplier[oldest], space.pivot[oldest], space.work
@@ -368,8 +367,8 @@ def solve_active_set(plan, injected, offset, max_iterations, space, closed, v, f
         copy(space.wanted, closed)
     if max_iterations > 0:
         stray = wrong
-        for k in range(space.driven.size):
-            stray = stray or space.driven[k] != 0.0
+        for net in space.driven:
+            stray = stray or net != 0.0
         if stray:
             return Outcome.MAX_ITERATIONS, count
     return Outcome.CONVERGED, count
@@ -457,8 +456,8 @@ def uniqueness(plan, v, flow, closed, space):
 def reach_of(offset):
     """The largest |offset|, V: the scale of sums of voltage sources."""
     most = 0.0
-    for k in range(offset.size):
-        most = max(most, abs(offset[k]))
+    for own in offset:
+        most = max(most, abs(own))
     return most
 
 
@@ -509,8 +508,8 @@ def solve_sample(plan, max_iterations, space, closed, v, merged):
         An `Outcome`; the linear circuits solved.
     """
     last, status, count, started = False, Outcome.MAX_ITERATIONS, 0, False
-    for d in range(closed.size):
-        started = started or closed[d]
+    for conducts in closed:
+        started = started or conducts
     if not started and max_iterations > 0 and closed.size >= MANY:
         guess_diodes(plan, space.injected, space.offset, space, closed, v)
         started, count = True, 1
@@ -575,8 +574,7 @@ def signed_currents(plan, value, v, injected, flow, current):
     """Branch currents of a linear response: zero sources, diode currents of either sign, external currents."""
     need, first, second = injected.copy(), plan.first, plan.second
     current[:] = 0.0
-    for r in range(plan.resistor.size):
-        e = plan.resistor[r]
+    for e in plan.resistor:
         current[e] = (v[first[e]] - v[second[e]]) / value[e]
     for d in range(flow.size):
         current[plan.diode[d]] = flow[d]

@@ -50,13 +50,13 @@ class Spanned(NamedTuple):
 def by_magnitude(elements, value):
     """Elements ordered by the binary exponents of their values, ascending."""
     start, order = np.zeros(HIGHEST - LOWEST + 1, np.int64), np.empty_like(elements)
-    for k in range(elements.size):
-        start[math.frexp(value[elements[k]])[1] - LOWEST + 1] += 1
+    for e in elements:
+        start[math.frexp(value[e])[1] - LOWEST + 1] += 1
     for k in range(HIGHEST - LOWEST):
         start[k + 1] += start[k]
-    for k in range(elements.size):
-        at = math.frexp(value[elements[k]])[1] - LOWEST
-        order[start[at]] = elements[k]
+    for e in elements:
+        at = math.frexp(value[e])[1] - LOWEST
+        order[start[at]] = e
         start[at] += 1
     return order
 
@@ -65,14 +65,13 @@ def candidates(plan, value, closed):
     """Candidate elements of the tree, in order of preference."""
     ascending, fixed, count = by_magnitude(plan.resistor, value), plan.tree_edge, plan.tree_edge.size
     edges = np.empty(count + closed.size + ascending.size, np.int64)
-    for k in range(count):
-        edges[k] = fixed[k]
+    edges[:count] = fixed
     for d in range(closed.size):
         if closed[d]:
             edges[count] = plan.diode[d]
             count += 1
-    for k in range(ascending.size):
-        edges[count] = ascending[k]
+    for e in ascending:
+        edges[count] = e
         count += 1
     return edges[:count]
 
@@ -133,8 +132,7 @@ def carry(plan, value, v, chords, current, carriers):
     """
     current[:] = 0.0
     count, most = 0, 0.0
-    for k in range(chords.size):
-        e = chords[k]
+    for e in chords:
         carriers[count] = e
         current[e] = (v[plan.first[e]] - v[plan.second[e]]) / value[e]
         most = max(most, abs(current[e]))

@@ -37,8 +37,7 @@ def neighbours(plan, closed, leader, count, total, squares):
     for d in range(closed.size):
         if closed[d]:
             unite(leader, plan.anode[d], plan.cathode[d])
-    for k in range(plan.tree_edge.size):
-        e = plan.tree_edge[k]
+    for e in plan.tree_edge:
         if kind[e] != VOLTAGE:
             unite(leader, first[e], second[e])
     for k in range(leader.size):  # a leader is never above its class
@@ -74,8 +73,7 @@ def find_pendant(plan, space, closed):
     leader, count, total, squares = pendant.work[0], pendant.work[1], pendant.work[2], pendant.work[3]
     pendant.work[:] = 0
     neighbours(plan, closed, leader, count, total, squares)
-    for k in range(n):
-        member[k] = False
+    member[:] = False
     for k in range(n):
         u = k
         while count[u] > 0 and total[u] * total[u] == count[u] * squares[u]:
@@ -97,8 +95,7 @@ def pendant_nodes(pendant, closed):
     """Whether each node (n,) is pendant, by `find_pendant`; all false where it has not run for these diodes."""
     if pendant.found[0] == 0 or not same(pendant.closed, closed):
         pendant.found[0] = 0
-        for k in range(pendant.member.size):
-            pendant.member[k] = False
+        pendant.member[:] = False
     return pendant.member
 
 
@@ -240,8 +237,8 @@ def reach(plan, space, closed):
     elif not space.reached[factor]:
         change = space.change
         change[:] = 0.0
-        for k in range(plan.coordinate.size):
-            change[plan.coordinate[k]] += 1.0
+        for k in plan.coordinate:
+            change[k] += 1.0
         change[plan.n] = 0.0
         substitute(plan, space.multiplier[factor], space.pivot[factor], change, space.floating_current)
         for k in range(found.size):

@@ -89,8 +89,7 @@ def add_pass(ends, one_way, need, found, carried, rest):
     m, most, through, left = one_way.size, 0.0, np.zeros(need.size), False
     for e in range(m):
         most = max(most, abs(found[e]))
-    for k in range(need.size):
-        rest[k] = need[k]
+    rest[:] = need
     for e in range(m):
         a, b = ends[e], ends[m + e]
         if abs(found[e]) > NOISE * most:

@@ -223,8 +223,8 @@ def share(plan, space, current):
     factor = refactor(plan, space, space.carries)
     if factor < 0 or not space.held[factor]:  # some potentials may be free
         return False
-    for k in range(plan.tree_edge.size):
-        current[plan.tree_edge[k]] = 0.0
+    for e in plan.tree_edge:
+        current[e] = 0.0
     space.need[:] = 0.0
     constraint_currents(plan, space.need, current)
     return True
