@@ -19,9 +19,8 @@ import numpy as np
 
 from circuitsim.analysis.collapse import proof
 from circuitsim.analysis.controlled import PreparedControlled, prepared_controlled
-from circuitsim.analysis.convex import Prepared
+from circuitsim.analysis.convex import LazyOperatingPoint, Prepared, SmallCircuitSolver
 from circuitsim.analysis.newton import Found, SmallNewton, Smooth, iterate, smooth_devices
-from circuitsim.analysis.small_circuit import LazyOperatingPoint, SmallCircuitSolver
 from circuitsim.analysis.smooth_controlled import SmoothControlled
 from circuitsim.analysis.solve import prepared
 from circuitsim.certificate import certify

@@ -14,10 +14,9 @@ import numpy as np
 
 from circuitsim.analysis.amplified import PreparedAmplified, prepared_elementary
 from circuitsim.analysis.collapse import assembled, collapsed, proof, unsolved, valued, with_devices
-from circuitsim.analysis.convex import Prepared
+from circuitsim.analysis.convex import Prepared, SmallCircuitSolver
 from circuitsim.analysis.newton import Found, SmallNewton, Smooth, iterate, smooth_devices
 from circuitsim.analysis.operating_point import OperatingPoint, Values, check_start, open_ended
-from circuitsim.analysis.small_circuit import SmallCircuitSolver
 from circuitsim.analysis.solution_warnings import Level, nonunique_potential, released_potentials
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from circuitsim.analysis.small_circuit import LazyOperatingPoint, SmallCircuitSolver
+from circuitsim.analysis.convex import LazyOperatingPoint, SmallCircuitSolver
 from circuitsim.certificate import RESOLUTION
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR

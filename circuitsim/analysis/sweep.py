@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -470,7 +470,7 @@ class Rows:
         self._job = job
         self._fixed = [k for k, axis in enumerate(job.axes) if axis.sort in (Sort.PARAMETER, Sort.TEMPERATURE)]
         self._formulas = any(isinstance(probe, Formula) for probe in job.probes)
-        self._at: _Prepared | None = None
+        self._prepared = lru_cache(1)(self._made)
 
     def solve(self, block: tuple[int, np.ndarray], progress: Callable[[int], None] | None = None) -> Solved:
         """Solve the rows of a block, each from the row before; ``progress`` is called with the rows done."""
@@ -481,42 +481,31 @@ class Rows:
         warnings: dict[str, Problem] = {}
         branch = Branch()
         for row, setting in enumerate(varied.T.tolist()):
-            at = self._prepared(tuple(setting[k] for k in self._fixed))
-            values = values_at(axes, setting, at.following)
+            following, ready, reader = self._prepared(tuple(setting[k] for k in self._fixed))
+            values = values_at(axes, setting, following)
             try:
-                point = at.ready.solve(values, branch.last)
+                point = ready.solve(values, branch.last)
             except (NoSteadyStateError, ConvergenceError) as error:
                 failures.append(Failure(first + row, error))
             else:
-                table[:, row] = at.reader.read(point)
+                table[:, row] = reader.read(point)
                 for warning in branch.take(dict(zip((axis.label for axis in axes), setting)), point):
                     warnings.setdefault(str(warning), warning)
             if progress is not None:
                 progress(first + row + 1)
         return Solved(table, failures, [*warnings.values(), *branch.warnings()])
 
-    def _prepared(self, setting: tuple[float, ...]) -> _Prepared:
-        """The circuit of a setting of parameters and temperature."""
-        at, job = self._at, self._job
-        if at is None or at.setting != setting:
-            varied = [axis.name for axis in job.axes if axis.sort is Sort.VALUE]
-            circuit, following = elaborated(job.source, [job.axes[k] for k in self._fixed], setting, varied)
-            names = following.names() if following is not None and self._formulas else {}
-            ready = prepared_switched(
-                circuit, circuit.dynamics if following is None else following, job.solver, job.tolerance
-            )
-            reader = Reader(job.probes, circuit, names)
-            at = self._at = _Prepared(setting, following, ready, reader)
-        return at
-
-
-class _Prepared(NamedTuple):
-    """A setting, its dependent sources, the prepared circuit, and the reader of the columns."""
-
-    setting: tuple[float, ...]
-    following: FollowingSources | None
-    ready: Ready
-    reader: Reader
+    def _made(self, setting: tuple[float, ...]) -> tuple[FollowingSources | None, Ready, Reader]:
+        """For a setting of parameters and temperature the dependent sources, the prepared circuit, and the reader of
+        the columns."""
+        job = self._job
+        varied = [axis.name for axis in job.axes if axis.sort is Sort.VALUE]
+        circuit, following = elaborated(job.source, [job.axes[k] for k in self._fixed], setting, varied)
+        names = following.names() if following is not None and self._formulas else {}
+        ready = prepared_switched(
+            circuit, circuit.dynamics if following is None else following, job.solver, job.tolerance
+        )
+        return following, ready, Reader(job.probes, circuit, names)
 
 
 def solve_block(job: Job, block: tuple[int, np.ndarray]) -> Solved:

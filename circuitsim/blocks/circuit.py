@@ -76,7 +76,7 @@ class LawParameters(NamedTuple):
 
     def coordinates(self, values: np.ndarray) -> np.ndarray:
         """Of values in their units."""
-        return np.where(self.logarithmic, np.log(np.where(self.logarithmic, values, 1.0)), values)
+        return np.log(values, out=values.copy(), where=self.logarithmic)
 
     def start(self) -> np.ndarray:
         """Coordinates of the circuit's own values."""
@@ -84,7 +84,7 @@ class LawParameters(NamedTuple):
 
     def numbers(self, coordinates: np.ndarray) -> list[float]:
         """Values in their units, within their bounds to the last bit."""
-        values = np.where(self.logarithmic, np.exp(np.where(self.logarithmic, coordinates, 0.0)), coordinates)
+        values = np.exp(coordinates, out=coordinates.copy(), where=self.logarithmic)
         found: list[float] = np.clip(values, self.low, self.high).tolist()
         return found
 

@@ -261,18 +261,8 @@ def blocks(eq: Equations, pattern: Pattern) -> list[RawBlock]:
     order = ordered(count, label[rows], label[row_of[matrix.indices]])
     members = np.argsort(label, kind="stable")
     ends = np.searchsorted(label[members], np.arange(count + 1))
-    owner = label[eq.own[eq.diode]]
-    groups: list[list[int]] = [[] for _ in range(count)]
-    for k, block in enumerate(owner.tolist()):
-        groups[block].append(k)
-    return [
-        RawBlock(
-            members[ends[b] : ends[b + 1]],
-            column_of[members[ends[b] : ends[b + 1]]],
-            np.array(groups[b], dtype=np.int64),
-        )
-        for b in order
-    ]
+    own, of_diode = np.split(members, ends[1:-1]), label[eq.own[eq.diode]]
+    return [RawBlock(own[b], column_of[own[b]], np.flatnonzero(of_diode == b)) for b in order]
 
 
 def ordered(count: int, user: np.ndarray, used: np.ndarray) -> Sequence[int]:

@@ -26,11 +26,10 @@ import numpy as np
 
 from circuitsim.analysis.collapse import assembled, proof
 from circuitsim.analysis.controlled import NOISE, branches, point_of
-from circuitsim.analysis.convex import Prepared
+from circuitsim.analysis.convex import Deferred, Prepared
 from circuitsim.analysis.expanded import PreparedExpanded
 from circuitsim.analysis.newton import Found, Smooth
 from circuitsim.analysis.operating_point import OperatingPoint, Status
-from circuitsim.analysis.small_circuit import Deferred
 from circuitsim.analysis.solve import prepared_as_it_is
 from circuitsim.analysis.tangent_newton import MEASURED, Made, StageMatrices
 from circuitsim.certificate import Certificate

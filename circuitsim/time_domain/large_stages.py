@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.convex import Prepared
+from circuitsim.analysis.convex import Deferred, Prepared
 from circuitsim.analysis.operating_point import OperatingPoint, Status, Values
-from circuitsim.analysis.small_circuit import Deferred
 from circuitsim.certificate import Certificate, certify
 from circuitsim.circuit.elements import VOLTAGE
 from circuitsim.engine.tree import Tree, spanning_forest

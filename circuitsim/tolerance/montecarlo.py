@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.convex import Prepared
+from circuitsim.analysis.convex import Prepared, SmallCircuitSolver
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.probes import Formula, Probe, Reader, parse_probes
-from circuitsim.analysis.small_circuit import SmallCircuitSolver
 from circuitsim.analysis.solve import prepared
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
