@@ -349,12 +349,6 @@ class _Sines(Waveform):
         self.row, self.system = np.append(1.0, np.tile([1.0, 0.0], n)), np.zeros((1 + 2 * n, 1 + 2 * n))
         self.system[1:, 1:] = np.kron(np.diag(self._rate.imag), [[0.0, -1.0], [1.0, 0.0]]) - damping * np.eye(2 * n)
 
-    def _angles(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Which times (n,), s, are before the delay or after the end; complex exponents of the lines at others."""
-        outside = (times < self.delay) | (times >= self.end)
-        since = np.where(outside, 0.0, times - self.delay)
-        return outside, np.multiply.outer(since, self._rate) + 1j * self._phase
-
     def breakpoints(self, after: float, until: float, most: int) -> np.ndarray:
         """The delay and the end; the arguments are those of `Waveform.breakpoints`."""
         return _within(np.array([self.delay, self.end]), after, until, most)
@@ -370,14 +364,11 @@ class _Sines(Waveform):
         """The periods of the fastest line; see `Waveform.cycles`."""
         return self._fastest * max(min(self.end, until) - self.delay, 0.0)
 
-    def at(self, times: np.ndarray) -> np.ndarray:
-        """The values at times (n,), V or A."""
-        outside, angles = self._angles(times)
-        return np.where(outside, self._rest, self._level + np.exp(angles).imag @ self._size)
-
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The level, sine and negative cosine of each line."""
-        outside, angles = self._angles(times)
+        outside = (times < self.delay) | (times >= self.end)
+        since = np.where(outside, 0.0, times - self.delay)
+        angles = np.multiply.outer(since, self._rate) + 1j * self._phase
         line, level = self._size * np.exp(angles), np.full((times.size, 1), self._level)
         state = np.hstack([level, (-1j * line).view(float)])
         sizes = np.abs(np.hstack([level, np.repeat(line, 2, axis=1)]))
