@@ -161,27 +161,15 @@ def batched(
     whole = expansion.circuit
     if whole.amplified and not whole.laws:
         raise TopologyError("batches need a circuit without amplifiers: see circuit.amplifiers.without_amplifiers")
-    made = BatchSolver(whole, float(tolerance), *places_of(whole, inputs, outputs), whole.arrays().value.copy())
+    kind, _, _, value, _ = whole.arrays()
+    chosen = np.array([whole.element_index(name) for name in inputs], dtype=np.int64)
+    for k in chosen.tolist():
+        if kind[k] not in (VOLTAGE, CURRENT):
+            raise TopologyError(f"{whole.names[k]} is not a source: inputs are voltage or current sources")
+    pairs = [[whole.node_index(p), whole.node_index(q)] for p, q in outputs]
+    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    made = BatchSolver(whole, float(tolerance), chosen, ends, value.copy())
     made = sectioned_batch(made) if whole.laws else made
     if not circuit.devices:
         return made
     return made.with_devices(circuit, expansion, smooth_devices(circuit, expansion), False)
-
-
-def places_of(
-    circuit: Circuit, inputs: Sequence[str], outputs: Sequence[tuple[str, str]]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Elements of the inputs (k,) and nodes of the outputs (q, 2).
-
-    Raises
-    ------
-    TopologyError
-        Unknown names; inputs that are not independent sources.
-    """
-    kind = circuit.arrays().kind
-    chosen = np.array([circuit.element_index(name) for name in inputs], dtype=np.int64)
-    for k in chosen.tolist():
-        if kind[k] not in (VOLTAGE, CURRENT):
-            raise TopologyError(f"{circuit.names[k]} is not a source: inputs are voltage or current sources")
-    pairs = [[circuit.node_index(p), circuit.node_index(q)] for p, q in outputs]
-    return chosen, np.array(pairs, dtype=np.int64).reshape(-1, 2)

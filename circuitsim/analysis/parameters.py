@@ -136,13 +136,9 @@ def law_slope(device: SmoothDevice, slopes: Sequence[float], voltage: float) -> 
     return float(by_row[changed] @ np.array(slopes)[changed]) / (1.0 + row[0] * slope)
 
 
-def numbers_of(device: Device) -> tuple[float, ...]:
-    """What the law of a device is made of: the row of a smooth one, the values of another's parts."""
-    return device.row() if isinstance(device, SmoothDevice) else tuple(p.value or 0.0 for p in device.expand())
-
-
 def quotient(device: Device, name: str, number: float, scale: float) -> tuple[float, ...] | None:
-    """Derivatives of the numbers of a device (`numbers_of`) by a parameter.
+    """Derivatives of the numbers of a device by a parameter: of the row of a smooth one, of the values of another's
+    parts.
 
     Parameters
     ----------
@@ -167,7 +163,7 @@ def quotient(device: Device, name: str, number: float, scale: float) -> tuple[fl
             continue  # out of range on that side
         if any([p[:4] for p in d.expand()] != shape for d in near):
             continue
-        rows = [numbers_of(d) for d in near]
+        rows = [d.row() if isinstance(d, SmoothDevice) else [p.value or 0.0 for p in d.expand()] for d in near]
         weights = [weight for _, weight in rule]
         return tuple(_weighted(weights, column) / step for column in zip(*rows))
     return None

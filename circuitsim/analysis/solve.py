@@ -219,7 +219,10 @@ def _with_states(
         if not followed:
             following.check_changes(changed)
         circuit = circuit.carrying(None)
-    circuit = with_switches_set(circuit, following, tolerance)
+    if following.switches:
+        ready = prepared_switched(circuit, following, "auto", tolerance)
+        value = ready.solve().circuit.arrays().value
+        circuit = ready.circuit.with_values({circuit.names[k]: float(value[k]) for k in following.switches})
     if not isinstance(following, FollowingSources):
         return circuit, None
     following.check_frozen(changed)
@@ -250,15 +253,6 @@ def at_frequencies(
     dynamics = circuit.dynamics
     joined = couplings if dynamics is None else dynamics.coupled(couplings)
     return linearized_circuit(circuit), joined
-
-
-def with_switches_set(circuit: Circuit, following: Dynamics, tolerance: float = TOLERANCE) -> Circuit:
-    """The circuit with its switches as resistors in the states of its operating point."""
-    if not following.switches:
-        return circuit
-    ready = prepared_switched(circuit, following, "auto", tolerance)
-    value = ready.solve().circuit.arrays().value
-    return ready.circuit.with_values({circuit.names[k]: float(value[k]) for k in following.switches})
 
 
 @dataclass(frozen=True, eq=False)

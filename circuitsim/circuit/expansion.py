@@ -112,8 +112,7 @@ def elementary(circuit: Circuit) -> Circuit:
     """
     from circuitsim.circuit.amplifiers import without_amplifiers
 
-    if circuit.devices:
-        circuit = expanded(circuit).circuit
+    circuit = expanded(circuit).circuit
     return without_amplifiers(circuit).circuit if circuit.amplified else circuit
 
 

@@ -7,6 +7,7 @@ number, z ≤ 0 for a blocking diode (`circuitsim.controlled.states`).
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
@@ -102,7 +103,7 @@ class RationalBlock:
         self._port_rows = [place[own_row] for _, _, own_row in self.ends]
         unit = [[Fraction(int(k == r)) for k in range(len(self.rows))] for r in self._port_rows]
         responses = [_solved(self._steps, wanted) for wanted in unit]
-        pairs = [self.ports(response) for response in responses]
+        pairs = [self.ports(defaultdict(Fraction, response)) for response in responses]
         self.p = [[pair[0][k] for pair in pairs] for k in range(len(self.ends))]
         self.q = [[pair[1][k] for pair in pairs] for k in range(len(self.ends))]
 
@@ -117,12 +118,10 @@ class RationalBlock:
         return _solved(self._steps, wanted)
 
     def ports(self, known: np.ndarray | dict[int, Fraction]) -> tuple[Vector, Vector]:
-        """Voltages of its diodes, and currents times ρ, from unknowns; unknowns missing in a mapping are zero."""
+        """Voltages of its diodes, and currents times ρ, from unknowns."""
 
         def at(unknown: int) -> Fraction:
-            if unknown < 0 or (isinstance(known, dict) and unknown not in known):
-                return ZERO
-            return known[unknown]
+            return ZERO if unknown < 0 else known[unknown]
 
         volts = [at(plus) - at(minus) for plus, minus, _ in self.ends]
         return volts, [load * at(own) for load, (_, _, own) in zip(self.loads, self.ends)]

@@ -579,7 +579,7 @@ def _two_solves(circuit: Circuit, spread: Spread, rising: np.ndarray, probe: Pro
 
 def _searched(circuit: Circuit, spread: Spread, probes: Sequence[Probe], gap: float | None, budget: int) -> list[Range]:
     """The extremes by branch and bound."""
-    elementary = expanded(circuit).circuit if circuit.devices else circuit
+    elementary = expanded(circuit).circuit
     places = np.array([circuit.element_index(name) for name in spread.names], dtype=np.int64)
     kind, value = elementary.arrays().kind, elementary.arrays().value
     ohmic = kind[places] == RESISTOR
