@@ -56,17 +56,20 @@ class Parting(NamedTuple):
         The residual where the terms of a sum cancel is set to zero: the error bounds of the parts exclude it, so the
         sign of a diode's current would be that of rounding.
         """
-        c, s = self.rate.size, self.along.shape[1]
-        weights = np.block([[np.eye(s), self.along.T], [np.zeros((c, s)), self.shape.T]])
+        s = self.along.shape[1]
+        weights = np.eye(s + self.rate.size, len(rows))
+        weights[:s, s:], weights[s:, s:] = self.along.T, self.shape.T
         return without_rounding(weights, rows)
 
-    def whole(self, row: np.ndarray, over: np.ndarray) -> np.ndarray | None:
-        """A sum over w and the parts whose terms of the sources are exact, from one over the states (s + k,) and one
-        over the changes (s + c,); None where it depends on other states."""
+    def alone(self, rows: np.ndarray, over: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sums over w and the parts from the same over the states (s + k, r) and over the changes (s + c, r): the terms
+        of the sources become exact; and which do not depend on other states (r,), the others being as they were."""
         s = self.along.shape[1]
-        left, size = row - over[s:] @ self.start, np.abs(row) + np.abs(over[s:]) @ np.abs(self.start)
+        left, size = rows - self.start.T @ over[s:], np.abs(rows) + np.abs(self.start.T) @ np.abs(over[s:])
         left = np.where(np.abs(left) > ROUNDING * size, left, 0.0)
-        return None if left[s:].any() else np.append(left[:s], over[s:])
+        found, alone = over.copy(), np.asarray(~left[s:].any(axis=0))
+        found[:s, alone] = left[:s, alone]
+        return found, alone
 
 
 def parts_of_capacitors(mode: Mode, value: np.ndarray, storing: np.ndarray, sources: np.ndarray) -> Parting:
@@ -94,7 +97,7 @@ def parts_of_capacitors(mode: Mode, value: np.ndarray, storing: np.ndarray, sour
     slope -= (farads * over[:, s:]).T @ (over[:, :s] @ generator)
     left, size, right = _singular(_solved(energy, flow[:, s:].T).T)
     slope, many = _solved(energy, slope), size.size
-    force, shape, slope = right @ slope, _solved(energy, right.T, "T"), _solved(energy, slope, "T")
+    force, shape, slope = right @ slope, _solved(energy, right.T, True), _solved(energy, slope, True)
     # What affects states without any resistor: charges of current sources, capacitors in loops with sources.
     rest_of_slope = _without(shape, force, slope)
     loose = rest_of_slope.any(axis=0)
@@ -108,7 +111,7 @@ def parts_of_capacitors(mode: Mode, value: np.ndarray, storing: np.ndarray, sour
     flows[:, :s], flows[:, s : s + many] = _without(left * size, start[:many, :s], flow[:, :s]), left * size
     along, drive = -shape @ start[:, :s], force + start[:, :s] @ generator
     current = np.zeros((role.size, s + rate.size))
-    current[own] = _solved(root, flows, "T")
+    current[own] = _solved(root, flows, True)
     given = sources[role[sources] == Role.CURRENT]
     current[given, :s] = mode.current[given, :s]
     # The other currents: of capacitors in loops, of the tree, of conducting diodes.
@@ -135,11 +138,11 @@ def _link_flows(mode: Mode, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return _solved(root, drops), root
 
 
-def _solved(root: np.ndarray, columns: np.ndarray, trans: str = "N") -> np.ndarray:
-    """L⁻¹ or, with ``T``, L⁻ᵀ times columns."""
-    from scipy.linalg import solve_triangular
+def _solved(root: np.ndarray, columns: np.ndarray, transposed: bool = False) -> np.ndarray:
+    """L⁻¹ or, ``transposed``, L⁻ᵀ times columns."""
+    from scipy.linalg.lapack import dtrtrs
 
-    return np.asarray(solve_triangular(root, columns, trans, lower=True))
+    return np.asarray(dtrtrs(root, columns, lower=1, trans=transposed)[0] if columns.size else columns)
 
 
 def _singular(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -154,7 +157,12 @@ def _singular(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     size *= work[0] / work[1]
     own = size > RANK * max(r, k) * size[0]
     left, right = (left, right) if r >= k else (right, left)
-    return left[:, own], size[own], right[:, own].T
+    left, size, right = left[:, own], size[own], right[:, own].T
+    # What a small row or column says of a vector keeps the digits of that row or column.
+    rows, columns = (np.linalg.norm(matrix, axis=axis) for axis in (1, 0))
+    left = np.where(rows[:, None] < size, matrix @ right.T / size, left)
+    right = np.where(columns < size[:, None], left.T @ matrix / size[:, None], right)
+    return left, size, right
 
 
 def _without(matrix: np.ndarray, rows: np.ndarray, given: np.ndarray) -> np.ndarray:

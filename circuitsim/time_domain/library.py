@@ -199,16 +199,13 @@ class Library:
         decays.start[at, :c, :n], decays.lift[at, :c, parts.resistors] = parts.start, parts.lift.T
         decays.weight[at, parts.resistors] = parts.weight
         decays.states[at, :s, : n - s], decays.states[at, s : s + c, : n - s] = parts.along.T, parts.shape.T
-        voltage, over = parts.over(mode.voltage.T), parts.over(self.modes.switching[at, :n])
+        voltage, rows = parts.over(mode.voltage.T), self.modes.switching[at, :n]
         voltage[:, problem.resistors] = parts.current[problem.resistors].T * value[problem.resistors]
-        by_current, _ = problem.watched(conducting)
+        (by_current, _), (over, alone) = problem.watched(conducting), parts.alone(rows, parts.over(rows))
         own = problem.switching_functions(conducting, parts.current, parts.current, thresholds)
-        for j in range(conducting.size):
-            found = own[j] if by_current[j] else parts.whole(self.modes.switching[at, :n, j], over[:, j])
-            self.modes.switching_whole[at, j] = found is not None
-            over[:, j] = over[:, j] if found is None else found
+        self.modes.switching_whole[at] = by_current | alone
         decays.voltage[at, : s + c], decays.current[at, : s + c] = voltage, parts.current.T
-        decays.switching[at, : s + c] = over
+        decays.switching[at, : s + c] = np.where(by_current, own.T, over)
 
     def add_window(self, mode: int, halvings: int) -> None:
         """Compute the series of one window of a mode; with decaying parts, of the sources in all modes."""

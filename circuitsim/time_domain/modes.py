@@ -286,6 +286,8 @@ def _solution(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 def _refined(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     """The solution for a well-conditioned matrix, with one step of refinement."""
+    if not right.any():
+        return np.zeros(right.shape)
     found = np.linalg.solve(matrix, right)
     return np.asarray(found + np.linalg.solve(matrix, right - matrix @ found))
 
