@@ -15,7 +15,7 @@ from circuitsim.circuit.waveforms import Waveform
 from circuitsim.engine.small.pointers import Pinned
 from circuitsim.errors import ConvergenceError, InfeasibleError, NoOperatingPointError, UnboundedError
 from circuitsim.kernels import LOADING, PRODUCT, count, kernel
-from circuitsim.time_domain.beginning import Start, start
+from circuitsim.time_domain.beginning import start
 from circuitsim.time_domain.jumps import jump
 from circuitsim.time_domain.library import Library
 from circuitsim.time_domain.loop import (
@@ -37,7 +37,7 @@ from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.part_states import STATE, nothing_carried
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.proof import RESIDUE
-from circuitsim.time_domain.result import Changes, Energies, Jump, Origin, Segments
+from circuitsim.time_domain.result import Changes, Energies, Jump, Segments
 from circuitsim.time_domain.roots import ORDERS, POINTS
 from circuitsim.time_domain.run_state import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, TRIES, WANTED, Record, Run
 from circuitsim.time_domain.scales import sizes
@@ -115,8 +115,6 @@ class ExactRun:
     problem : Problem
     stop : float
         s.
-    library : Library, optional
-        Of an earlier run of this problem.
 
     Attributes
     ----------
@@ -124,14 +122,13 @@ class ExactRun:
         The jumps, for their derivatives.
     """
 
-    def __init__(self, problem: Problem, stop: float, library: Library | None = None) -> None:
+    def __init__(self, problem: Problem, stop: float) -> None:
         self.jumps: list[Jump] = []
-        self.began = Start(None, np.zeros(0, dtype=bool), {}, np.zeros(0))
         self.problem, self.stop = problem, stop
         s, q, d = problem.system.shape[0], problem.storing.size, problem.diodes.size + problem.switched.size
         elements = problem.parts.role.size
         self.fixed = problem.fixed()
-        self.library = library or Library(problem, stop)
+        self.library = Library(problem, stop)
         sets = np.zeros((3, d), dtype=bool)
         self.state = Run(
             np.zeros(10),
@@ -157,7 +154,7 @@ class ExactRun:
     # ------------------------------------------------------------------ beginning
     def begin(self, initial: Mapping[str, float] | None, held: Mapping[str, float]) -> None:
         """The state and the mode at time 0."""
-        problem = self.problem
+        problem, state = self.problem, self.state
         role, waves = problem.parts.role, dict(zip(problem.sources.tolist(), problem.waveforms))
         stores = (role == Role.CAPACITOR) | (role == Role.INDUCTOR) | (role == Role.WINDING)
         self.began = start(problem.circuit, waves, problem.switching, stores, initial, held)
@@ -166,20 +163,14 @@ class ExactRun:
         if point is not None:
             diodes = point.currents[problem.diodes] > 0.0
         x = problem.states_of(level)[problem.storing]
-        self.set_out(x, np.concatenate([diodes, self.began.closed]), point is not None)
-
-    def set_out(self, x: np.ndarray, conducting: np.ndarray, solved: bool = False) -> None:
-        """Start from capacitor voltages and inductor currents (q,), stated or ``solved`` for, and an initial set (d,)
-        to try."""
-        problem, state = self.problem, self.state
-        state.x[:], state.conducting[:] = x, conducting
+        state.x[:], state.conducting[:] = x, np.concatenate([diodes, self.began.closed])
         state.w[:], state.w_size[:] = problem.states(0.0)
         state.number[VOLTAGE], state.number[CURRENT] = problem.largest(state.w_size)
         state.number[SMALLEST], state.number[LARGEST] = problem.resistances()
         state.mark[NOW] = state.mark[BEFORE] = -1
         state.mark[ENTER] = 1
         state.parts.holds[0] = False
-        state.parts.x_error[:] = STATE * (np.abs(x).max(initial=0.0) if solved else np.abs(x))
+        state.parts.x_error[:] = STATE * (np.abs(x) if point is None else np.abs(x).max(initial=0.0))
         state.parts.energy[0] = self.fixed.storage @ state.parts.x_error**2
         self.x0 = state.x.copy()
         self.schedule = Pinned(schedule(problem.waveforms, 0.0, self.stop))
@@ -309,10 +300,6 @@ class ExactRun:
         # Switches keep their states through the jump: their controls are only known after it.
         d = problem.diodes.size
         state.conducting[:d] = state.found[:d]
-
-    def origin(self) -> Origin:
-        """Data for derivatives of the run."""
-        return Origin(self.problem, self.began, tuple(self.jumps))
 
     def _sources(self) -> None:
         """Report which sources contradict each other, through conducting diodes or across blocking ones."""

@@ -9,7 +9,7 @@ Values of ``.meas`` are weighted functionals.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -26,13 +26,10 @@ from circuitsim.time_domain.functionals import (
     Value,
     own_weights,
 )
-from circuitsim.time_domain.implicit_result import ImplicitResult
-from circuitsim.time_domain.implicit_sensitivities import implicit_sensitivities
 from circuitsim.time_domain.measure import OverTime
 from circuitsim.time_domain.result import RESULT, TransientResult
-from circuitsim.time_domain.sensitivities import exact_sensitivities
 from circuitsim.time_domain.signals import Signal
-from circuitsim.time_domain.steady import ONCE, PeriodicResult, states_of
+from circuitsim.time_domain.steady import ONCE, PeriodicResult, sensitivities, states_of
 
 
 class WaveformGradient(NamedTuple):
@@ -108,12 +105,11 @@ def _sensitivities(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Values of functionals (f,), and their derivatives by numbers (f, n), through the periodic state x = x(T; x) where
     the run is one."""
-    of: Callable[..., Any] = implicit_sensitivities if isinstance(result, ImplicitResult) else exact_sensitivities
     if not isinstance(result, PeriodicResult):
-        return of(result, functionals, names)
+        return sensitivities(result, functionals, names)
     f, n, (_, states, quantities) = len(functionals), len(names), states_of(result.circuit)
     ends = [Value(quantity, result.stop) for quantity in quantities]
-    values, by = of(result, [*functionals, *ends], [*names, *(f"{state}.ic" for state in states)])
+    values, by = sensitivities(result, [*functionals, *ends], [*names, *(f"{state}.ic" for state in states)])
     monodromy = by[f:, n:]
     through = np.linalg.lstsq(np.eye(len(states)) - monodromy.T, by[:f, n:].T, rcond=ONCE)[0]
     return values[:f], by[:f, :n] + through.T @ by[f:, :n]

@@ -144,7 +144,7 @@ class ImplicitResult(TransientResult):
         self.events, self.energies, self.certificate = tuple(run.events), run.ledger.energies(), certificate
         self.accuracy, self.steps = run.accuracy, len(run.step_starts)
         self.run, self.begun, self._resolution = run, begun, BALANCE * run.accuracy
-        self._changing = (*run.companion.diode_names, *run.switching.names)
+        self.changing = (*run.companion.diode_names, *run.switching.names)
         self._starts = np.array([step.time for step in run.step_starts if step.time < self.stop])
         self._begins = self._starts + [2.0 * run.step_starts[n].instant for n in range(self._starts.size)]
         self.difference = self._error()
@@ -241,7 +241,7 @@ class ImplicitResult(TransientResult):
         """Start times of intervals in which all waveforms are smooth (n,), s; 0 is the first."""
         return self._starts
 
-    def _states(self) -> tuple[np.ndarray, np.ndarray]:
+    def states(self) -> tuple[np.ndarray, np.ndarray]:
         changes = [step for step in self.run.step_starts if step.fresh]
         sets = [np.concatenate(step.conduction) for step in changes]
-        return np.array([step.time for step in changes]), np.array(sets).reshape(len(sets), len(self._changing))
+        return np.array([step.time for step in changes]), np.array(sets).reshape(len(sets), len(self.changing))

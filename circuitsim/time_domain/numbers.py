@@ -19,7 +19,7 @@ from circuitsim.circuit.waveforms import Constant, Waveform
 from circuitsim.errors import UsageError
 from circuitsim.time_domain.beginning import Start
 from circuitsim.time_domain.formula_sources import check_gradient
-from circuitsim.time_domain.result import Origin
+from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.tangents import Changes, change_at_rest
 
 STEP = 1e-30
@@ -218,16 +218,15 @@ class ExactDirections(Directions):
         Whether it has one: initial values have none.
     """
 
-    def __init__(self, origin: Origin, names: Sequence[str]) -> None:
-        problem = self.problem = origin.problem
-        circuit = problem.terminals.circuit
+    def __init__(self, problem: Problem, start: Start, names: Sequence[str]) -> None:
+        self.problem, circuit = problem, problem.terminals.circuit
         waves = {k: w for k, w in zip(problem.sources.tolist(), problem.waveforms) if not isinstance(w, Constant)}
         windings, p = windings_of(problem.circuit, problem.couplings), max(len(names), 1)
         for name in names:
             number = parameter(circuit, name)
             if number is not None and number.key == "" and problem.ideally_coupled[list(number.elements)].any():
                 raise refused(name, "is of ideally coupled inductors, by which only implicit runs have gradients")
-        super().__init__(circuit, origin.start, problem.switched, waves, windings, names, p)
+        super().__init__(circuit, start, problem.switched, waves, windings, names, p)
         self.elementary = np.zeros((problem.parts.value.size, p))
         self.elementary[: len(circuit)] = self.value
         for j, k, slopes in self.devices:

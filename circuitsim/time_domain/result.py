@@ -221,13 +221,11 @@ class Origin(NamedTuple):
     Attributes
     ----------
     problem : Problem
-    start : Start
     jumps : tuple of Jump
         The jumps, in their order.
     """
 
     problem: Problem
-    start: Start
     jumps: tuple[Jump, ...]
 
 
@@ -243,7 +241,10 @@ class TransientResult(Result):
     certificate : TransientCertificate
     stop : float
         End of the run, s.
+    changing : tuple of str
+        Diodes and switches.
     origin : Origin
+    begun : Start
     difference : float or None
     errors : (2, m) float array, or None
         Of implicit runs; see `circuitsim.time_domain.ImplicitResult`.
@@ -277,16 +278,17 @@ class TransientResult(Result):
         waves: tuple[np.ndarray, np.ndarray],
         changing: Sequence[str],
         origin: Origin,
+        begun: Start,
     ) -> None:
         self.circuit, self.times, self.energies = terminals.circuit, times, energies
-        self._terminals, self.origin = terminals, origin
+        self._terminals, self.origin, self.begun = terminals, origin, begun
         self.stop, self.certificate = stop, certificate
-        self._segments, self._changes, self._waves, self._changing = segments, changes, waves, tuple(changing)
+        self._segments, self._changes, self._waves, self.changing = segments, changes, waves, tuple(changing)
 
     @cached_property
     def events(self) -> tuple[Event, ...]:
         """The events of the run, ascending in time."""
-        return self._changes.named(self._segments.modes.conducting, self._changing)
+        return self._changes.named(self._segments.modes.conducting, self.changing)
 
     def at(self, times: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Branch voltages (n, m), V, and currents (n, m), A, at any times of the run: no interpolation.
@@ -379,15 +381,15 @@ class TransientResult(Result):
     def conduction(self) -> list[tuple[str, list[tuple[float, float]]]]:
         """For each diode and switch, except `inner_parts`, its name and the intervals of time, s, in which it
         conducts, if longer than the rounding of event times."""
-        starts, sets = self._states()
+        starts, sets = self.states()
         step = np.diff(sets.astype(np.int8), axis=0, prepend=0, append=0).T
         ends, least = np.append(starts, self.stop), 4.0 * np.spacing(self.stop)
         spans = [zip(ends[own > 0].tolist(), ends[own < 0].tolist()) for own in step]
         hidden = {self.circuit.names[k] for k in inner_parts(self.circuit)[1].nonzero()[0].tolist()}
-        shown = [pair for pair in zip(self._changing, spans) if pair[0] not in hidden]
+        shown = [pair for pair in zip(self.changing, spans) if pair[0] not in hidden]
         return [(name, [s for s in own if s[1] - s[0] > least]) for name, own in shown]
 
-    def _states(self) -> tuple[np.ndarray, np.ndarray]:
+    def states(self) -> tuple[np.ndarray, np.ndarray]:
         """Times (n,), s, and which diodes and switches conduct from then on (n, d)."""
         start = self._segments.start
         return start, self._segments.conducting(np.arange(start.size))

@@ -29,7 +29,7 @@ from circuitsim.time_domain.implicit import Implicit
 from circuitsim.time_domain.implicit_result import implicit_run
 from circuitsim.time_domain.problem import STATES, Problem
 from circuitsim.time_domain.proof import SHORTER, Waves, certify, intervals, shortened
-from circuitsim.time_domain.result import Segments, TransientResult, evaluate, up_to_end
+from circuitsim.time_domain.result import Origin, Segments, TransientResult, evaluate, up_to_end
 
 POINTS, LARGEST_POINTS = 1001, 1_000_000
 """Default and maximum number of output times."""
@@ -294,5 +294,6 @@ def finished(run: ExactRun, times: np.ndarray, tolerance: float) -> TransientRes
         found,
         waves,
         [problem.circuit.names[k] for k in (*problem.diodes, *problem.switched)],
-        run.origin(),
+        Origin(problem, tuple(run.jumps)),
+        run.began,
     )

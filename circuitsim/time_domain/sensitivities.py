@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -67,7 +66,6 @@ class Sensitivities:
     stop : float
         s.
     steps : sequence of Stepped
-        Without any, only the initial states have steps.
     functionals : sequence of Functional
     weights : mapping of str to tuple of two (m,) float arrays
         Of branch voltages and currents in their quantities.
@@ -85,13 +83,13 @@ class Sensitivities:
         origin: Origin,
         segments: Segments,
         stop: float,
-        steps: Sequence[Stepped] = (),
-        functionals: Sequence[Functional] = (),
-        weights: Mapping[str, tuple[np.ndarray, np.ndarray]] = MappingProxyType({}),
-        strict: bool = False,
+        steps: Sequence[Stepped],
+        functionals: Sequence[Functional],
+        weights: Mapping[str, tuple[np.ndarray, np.ndarray]],
+        strict: bool,
     ) -> None:
         self.problem, self.segments, self.stop, self.strict = origin.problem, segments, stop, strict
-        self.steps, self.functionals = steps or ExactDirections(origin, ()).steps, functionals
+        self.steps, self.functionals = steps, functionals
         self.names, self.weights = [*weights], [*weights.values()]
         self.modes = segments.modes
         self.q, self.s = self.modes.storing.shape[2], len(self.problem.system)
@@ -293,21 +291,15 @@ def interval(
     return z + _applied(e, z), gram
 
 
-def monodromy(origin: Origin, segments: Segments, stop: float) -> np.ndarray:
-    """∂x(stop)/∂x(0) (q, q) of capacitor voltages and inductor currents."""
-    run = Sensitivities(origin, segments, stop)
-    return np.asarray(run.run(STEP * np.eye(run.q)).imag.T / STEP)
-
-
 def exact_sensitivities(
-    result: TransientResult, functionals: Sequence[Functional], names: Sequence[str]
+    result: TransientResult, functionals: Sequence[Functional], names: Sequence[str], strict: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Values of functionals (f,), and their derivatives by numbers (f, n); see
-    `circuitsim.time_domain.waveform_gradient`."""
+    `circuitsim.time_domain.steady.sensitivities`."""
     for functional in functionals:
         check(result, functional)
     origin, segments = result.origin, result.segments
-    of, before = ExactDirections(origin, names), np.zeros(len(origin.problem.circuit), dtype=bool)
+    of, before = ExactDirections(origin.problem, result.begun, names), np.zeros(len(origin.problem.circuit), dtype=bool)
     before[origin.problem.diodes] = segments.conducting(np.array([0]))[0, : origin.problem.diodes.size]
     initial = STEP * of.states(before)
     timed = [own for own in functionals if not isinstance(own, EventTime)]
@@ -319,7 +311,7 @@ def exact_sensitivities(
         # Numbers that move nothing but initial states share their matrices.
         steps = [of.steps[j] for j in own.tolist() if of.moves[j] or j == own[0]]
         if steps:
-            run = Sensitivities(origin, segments, result.stop, steps, functionals, quantities, strict=True)
+            run = Sensitivities(origin, segments, result.stop, steps, functionals, quantities, strict)
             run.run(initial[own])
             found[:, own] = run.values
     return found[:, 0].real.copy(), found[:, : len(names)].imag / STEP

@@ -25,16 +25,12 @@ from circuitsim.circuit.waveforms import Waveform
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.netlist.deck import Deck
 from circuitsim.time_domain.deck import stated, steady_grid, steady_setting
-from circuitsim.time_domain.exact_run import ExactRun
-from circuitsim.time_domain.functionals import Value
+from circuitsim.time_domain.functionals import Functional, Value
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.implicit_sensitivities import implicit_sensitivities
-from circuitsim.time_domain.library import Library
-from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.result import TransientResult
-from circuitsim.time_domain.run import ACCURACY, finished, needs_implicit, output_times, transient, waves
-from circuitsim.time_domain.sensitivities import monodromy
-from circuitsim.time_domain.windows import CURRENT, VOLTAGE
+from circuitsim.time_domain.run import ACCURACY, needs_implicit, transient, waves
+from circuitsim.time_domain.sensitivities import exact_sensitivities
 
 MOST = 100
 """Maximum number of periods."""
@@ -301,17 +297,7 @@ class PeriodicResult(TransientResult):
 
 
 class ImplicitPeriodicResult(PeriodicResult, ImplicitResult):
-    """One period of the periodic steady state by the implicit method; ``difference`` includes the error of the state.
-
-    Attributes
-    ----------
-    monodromy : (q, q) float array
-        Derivative of the final states by the initial ones.
-    """
-
-    def __init__(self, run: TransientResult, shooting: Shooting, monodromy: np.ndarray) -> None:
-        super().__init__(run, shooting)
-        self.monodromy = monodromy
+    """One period of the steady state by the implicit method; ``difference`` includes the error of the state."""
 
 
 def states_of(circuit: Circuit) -> tuple[list[int], list[str], list[str]]:
@@ -384,51 +370,27 @@ def steady_state(
         if circuit.dynamics is not None:
             circuit, waveforms, switches, couplings = stated(circuit, grid, waveforms, switches, couplings, False)
     length, waves = periodic(dict(waveforms), period)
-    if reason := needs_implicit(circuit, waves):
-        run = partial(transient, circuit, length, waves, points=points, tolerance=tolerance, couplings=couplings)
-        periods = _ImplicitPeriods(circuit, partial(run, method="implicit"), initial, switches, accuracy)
-        found, shooting = shoot(periods, periods.energy, length, progress)
-        result = ImplicitPeriodicResult(found.run, shooting, found.derivative)
-        result.accuracy, result.reason = accuracy, reason
-        if result.difference is not None and result.errors is not None:
-            more = 1.0 + periods.gain(found.derivative, found.size)
-            result.difference, result.errors = more * result.difference, more * result.errors
-        return result
-    exact = _ExactPeriods(Problem(circuit, waves, switches, couplings), length, initial, tolerance)
-    found, shooting = shoot(exact, exact.energy, length, progress)
-    return PeriodicResult(finished(found.run, output_times(0.0, length, points), tolerance), shooting)
+    reason = needs_implicit(circuit, waves)
+    run = partial(transient, circuit, length, waves, points=points, tolerance=tolerance, couplings=couplings)
+    run = partial(run, method="implicit" if reason else "exact")
+    within = accuracy if reason else SHARE * tolerance
+    periods = _Periods(circuit, run, initial, switches, accuracy, within)
+    found, shooting = shoot(periods, periods.energy, length, progress)
+    if not reason:
+        return PeriodicResult(found.run, shooting)
+    result = ImplicitPeriodicResult(found.run, shooting)
+    result.accuracy, result.reason = accuracy, reason
+    if result.difference is not None and result.errors is not None:
+        more = 1.0 + periods.gain(found.derivative, found.size)
+        result.difference, result.errors = more * result.difference, more * result.errors
+    return result
 
 
-class _ExactPeriods:
-    """Periods of the exact method."""
+class _Periods:
+    """Periods from states at their beginning.
 
-    def __init__(self, problem: Problem, length: float, initial: Mapping[str, float] | None, tolerance: float) -> None:
-        self.problem, self.length, self.within, self.initial = problem, length, SHARE * tolerance, initial
-        self.energy, self.library = np.sqrt(problem.parts.value[problem.storing]), Library(problem, length)
-        self.last = np.zeros(0, dtype=bool)
-
-    def __call__(self, x: np.ndarray | None) -> Period:
-        run, d = ExactRun(self.problem, self.length, self.library), self.problem.diodes.size
-        if x is None:
-            run.begin(self.initial, {})
-            run.began = run.began._replace(point=None)  # derivatives are by the states
-        else:
-            run.set_out(x, self.last)
-        x = run.x0
-        run.go(None)
-        segments, gap = run.segments(), run.state.x - x
-        first, self.last = segments.conducting(np.array([0, -1]))
-        derivative = monodromy(run.origin(), segments, self.length)
-        largest = run.state.number[np.where(run.fixed.capacitor, VOLTAGE, CURRENT)]
-        size, same = np.where(largest > 0.0, largest, 1.0), bool((self.last[d:] == first[d:]).all())
-        return Period(run, x, gap, derivative, size, self.within, same)
-
-
-class _ImplicitPeriods:
-    """Periods of the implicit method.
-
-    An error within a period changes the periodic state by (1 − M)⁻¹ times it, so the periods are that much more
-    accurate.
+    An error within a period changes the periodic state by (1 − M)⁻¹ times it, so periods of the implicit method are
+    that much more accurate.
     """
 
     def __init__(
@@ -438,8 +400,10 @@ class _ImplicitPeriods:
         initial: Mapping[str, float] | None,
         switches: Mapping[str, Switch],
         accuracy: float,
+        within: float,
     ) -> None:
-        self.run, self.initial, self.switches = run, initial, dict(switches)
+        self.run, self.initial, self.within = run, initial, within
+        self.switches = {circuit.names[circuit.element_index(name)]: own for name, own in switches.items()}
         self.accuracy = self.fine = accuracy
         self.places, self.names, self.quantities = states_of(circuit)
         kind, _, _, value, _ = circuit.arrays()
@@ -449,27 +413,25 @@ class _ImplicitPeriods:
         while True:
             begin = self.initial if x is None else dict(zip(self.names, x.tolist()))
             run = self.run(initial=begin, switches=self.switches, accuracy=self.fine)
-            assert isinstance(run, ImplicitResult)
             run.begun = run.begun._replace(point=None)  # derivatives are by the states
             begun, derivative = run.begun.level[self.places], self.derivative(run)
             finer = max(self.accuracy / (1.0 + self.gain(derivative, self._sizes(run))), FINEST)
-            if finer > 0.5 * self.fine:
+            if finer > 0.5 * self.fine or not isinstance(run, ImplicitResult):
                 break
             self.fine = finer
         voltage, current = (own[0, self.places] for own in run.at([run.stop]))
-        first, last = (run.run.step_starts[k].conduction[1] for k in (0, -1))
-        names = run.run.switching.names
-        self.switches |= {n: self.switches[n]._replace(closed=bool(own)) for n, own in zip(names, last)}
-        same = bool((np.asarray(first) == np.asarray(last)).all())
+        first, last = (dict(zip(run.changing, own)) for own in run.states()[1][[0, -1]].tolist())
+        same = all(first[name] == last[name] for name in self.switches)
+        self.switches = {name: own._replace(closed=last[name]) for name, own in self.switches.items()}
         gap = np.where(self.capacitor, voltage, current) - begun
-        return Period(run, begun, gap, derivative, self._sizes(run), self.accuracy, same)
+        return Period(run, begun, gap, derivative, self._sizes(run), self.within, same)
 
-    def derivative(self, run: ImplicitResult) -> np.ndarray:
+    def derivative(self, run: TransientResult) -> np.ndarray:
         """Of the final states by the initial ones (q, q)."""
         ends = [Value(quantity, run.stop) for quantity in self.quantities]
-        return implicit_sensitivities(run, ends, [f"{name}.ic" for name in self.names])[1]
+        return sensitivities(run, ends, [f"{name}.ic" for name in self.names], strict=False)[1]
 
-    def _sizes(self, run: ImplicitResult) -> np.ndarray:
+    def _sizes(self, run: TransientResult) -> np.ndarray:
         """Largest voltage and current of the run, for each capacitor and inductor."""
         largest = [float(np.abs(own).max(initial=0.0)) or 1.0 for own in run.at(run.times)]
         return np.where(self.capacitor, *largest)
@@ -478,3 +440,15 @@ class _ImplicitPeriods:
         """Amplification of an error within the period to that of the periodic state."""
         inverse = np.linalg.pinv(np.eye(size.size) - derivative, rcond=ONCE)
         return float((np.abs(inverse) @ size / size).max(initial=0.0))
+
+
+def sensitivities(
+    result: TransientResult, functionals: Sequence[Functional], names: Sequence[str], strict: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values of functionals (f,), and their derivatives by numbers (f, n), of a run from its beginning.
+
+    ``strict``: refuse events and jumps of exact runs without a derivative, which otherwise contribute nothing.
+    """
+    if isinstance(result, ImplicitResult):
+        return implicit_sensitivities(result, functionals, names)
+    return exact_sensitivities(result, functionals, names, strict)
