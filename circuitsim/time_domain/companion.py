@@ -55,7 +55,9 @@ from circuitsim.errors import UsageError
 from circuitsim.kernels import UNKNOWN, kernel
 from circuitsim.models.junction_diode import BASE, CJO, RATE, TT, charge, junction
 from circuitsim.models.smooth import SmoothDevice
+from circuitsim.newton.steps import CURRENT as AMPERES
 from circuitsim.newton.steps import KEPT
+from circuitsim.newton.steps import VOLTAGE as VOLTS
 from circuitsim.time_domain.large_stages import LargeStages
 from circuitsim.time_domain.stages_kernel import solve_stages
 
@@ -71,17 +73,13 @@ _NONE_SMOOTH = Smooth(_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE, np.zeros((0, BASE 
 
 
 class StatePlaces(NamedTuple):
-    """Positions of states in the circuit of elementary elements; see `Companion`. ``device``: smooth devices;
-    ``charged``: those with a charge; ``inductors``, ``series`` and ``inverse``: of coupled inductors."""
+    """Positions of states in the circuit of elementary elements; see `Companion`. ``charged``: smooth devices with a
+    charge."""
 
     base: np.ndarray
     storing: np.ndarray
     capacitor: np.ndarray
-    device: np.ndarray
     charged: np.ndarray
-    inductors: np.ndarray
-    series: np.ndarray
-    inverse: np.ndarray
 
 
 class Tangents(NamedTuple):
@@ -156,29 +154,14 @@ class StagesAtOnce:
     def __init__(self, companion: Companion, ready: PreparedExpanded, laws: LawArrays, smooth: Smooth) -> None:
         self.companion, self.ready, self.laws, self.smooth = companion, ready, laws, smooth
         self.tolerance = float(ready.tolerance)
-        elementary, windings = ready.expansion.circuit, companion.windings
+        elementary = ready.expansion.circuit
         self._row, self._share = elementary.arrays().value.copy(), math.nan
         self._given = ~np.isnan(ready.circuit.arrays().value)
         gains = companion.series[companion.series >= 0]
         self._matrices = StageMatrices(elementary, laws, smooth, companion.storing, gains)
         self._laws = Pinned(LawArrays(*map(np.array, laws)))
-        self._states = Pinned(
-            StatePlaces(
-                *map(
-                    np.array,
-                    (
-                        companion.base,
-                        companion.storing,
-                        companion.capacitor,
-                        smooth.elements,
-                        companion.charged,
-                        windings.inductors,
-                        companion.series[: companion.place.size],
-                        windings.inverse,
-                    ),
-                )
-            )
-        )
+        places = companion.base, companion.storing, companion.capacitor, companion.charged
+        self._states = Pinned(StatePlaces(*map(np.array, places)))
         self.smooth_alone = smooth.elements.size == len(ready.circuit.devices)
         self.outer = len(companion.circuit.node_names)
 
@@ -261,22 +244,29 @@ class StagesAtOnce:
         else:
             if follow:
                 raise BranchEnds
-        x, wave = out[3:5]
         points = [StagePoint(self, made, (column, *out), k) for k in range(first, done + solved)]
         if solved and not points[-1].held_again():
             points.pop()
         if not points:
             return None
         known = slice(first, first + len(points))
+        x, wave = out[3][known], self._waves(points, out[0][known], out[1][known])
+        return Solved(x, slopes[first + 1 : first + 1 + len(points)], self.companion.waves(*wave, x), points)
+
+    def _waves(
+        self, points: Sequence[OperatingPoint], device: np.ndarray, branch: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Voltages and currents of the companion circuit's elements in stages (k, n), V, A."""
         if not self.smooth_alone:
-            for k, point in enumerate(points, first):
-                wave[k] = self.companion.waves(point, x[k])
-        return Solved(x[known], slopes[first + 1 : first + 1 + len(points)], wave[known], points)
+            return np.array([point.drops for point in points]), np.array([point.currents for point in points])
+        currents, drops = branch[:, 0].copy(), branch[:, 1].copy()
+        drops[:, self.smooth.elements], currents[:, self.smooth.elements] = device[:, VOLTS], device[:, AMPERES]
+        return drops, currents
 
     def _filled(self, count: int) -> tuple[np.ndarray, ...]:
         """Output arrays of the kernel for a number of stages, in the order of its arguments."""
         m, n = self._row.size, self.ready.expansion.circuit.arrays().n_nodes
-        shapes = (KEPT, self.smooth.slope.size), (2, m), (2, n), self.companion.size.shape, (2, len(self.companion.own))
+        shapes = (KEPT, self.smooth.slope.size), (2, m), (2, n), self.companion.size.shape
         return tuple(np.empty((count, *shape)) for shape in (*shapes, (MEASURED,)))
 
     def _start(self, near: OperatingPoint) -> tuple[np.ndarray, np.ndarray] | None:
@@ -342,7 +332,7 @@ class StagePoint(OperatingPoint):
     @Deferred
     def certificate(self) -> Certificate:
         """The certificate from the kernel's residuals."""
-        *measured, farthest, gap = self._filled[6][self._place].tolist()
+        *measured, farthest, gap = self._filled[5][self._place].tolist()
         made = Certificate.of(measured, self._stages.tolerance)
         return made._replace(relative={**made.relative, "devices": farthest}, device_gap=gap)
 
@@ -524,7 +514,7 @@ class Companion:
         solved = self.solve(begin.share, base, places, values, near)
         change = np.append(self.state(solved), self.charges(solved) - base[self.storing.size :])
         x = base + change
-        return Solved(x[None], change[None] / begin.share, np.array([self.waves(solved, x)]), [solved])
+        return Solved(x[None], change[None] / begin.share, self.waves(solved.drops, solved.currents, x)[None], [solved])
 
     def column(self, length: float) -> np.ndarray:
         """Values of all elements in a stage with zero base and the circuit's own sources; see `solve`."""
@@ -562,15 +552,15 @@ class Companion:
         found[self.of_capacitors], found[self.of_coils] = point.drops[self._capacitors], point.currents[self._coils]
         return found
 
-    def waves(self, point: OperatingPoint, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Branch voltages and currents (m,) of the circuit's own elements in a stage with states x (q,), V, A."""
-        m = len(self.own)
-        v, i = point.drops[:m].copy(), point.currents[:m].copy()
-        v[self._capacitors], i[self._coils] = x[self.of_capacitors], x[self.of_coils]
+    def waves(self, drops: np.ndarray, currents: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Branch voltages and currents (…, 2, m) of the circuit's own elements in stages with states x (…, q), V, A,
+        from those of the companion circuit's."""
+        v, i = drops[..., : len(self.own)].copy(), currents[..., : len(self.own)].copy()
+        v[..., self._capacitors], i[..., self._coils] = x[..., self.of_capacitors], x[..., self.of_coils]
         own, r = self.windings.inductors, self.windings.independent
-        i[own] = self.windings.inverse @ i[own]
-        v[own[:r]] += np.where(self.series[:r] >= 0, point.drops[self.series[:r]], 0.0)
-        return v, i
+        i[..., own] = i[..., own] @ self.windings.inverse.T
+        v[..., own[:r]] += np.where(self.series[:r] >= 0, drops[..., self.series[:r]], 0.0)
+        return np.stack([v, i], axis=-2)
 
     def states(self, level: np.ndarray) -> np.ndarray:
         """States (q,) for these capacitor voltages and inductor currents (m,), V, A."""

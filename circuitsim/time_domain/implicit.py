@@ -34,7 +34,7 @@ from circuitsim.time_domain.implicit_step import (
     Moving,
     Point,
     Step,
-    euler_step,
+    first_steps,
     residual,
     runge_kutta_step,
     with_inside,
@@ -170,9 +170,8 @@ class CarriedError:
     def jump(self, moving: Moving, time: float, instant: float, near: OperatingPoint) -> None:
         """Take the two short steps after a discontinuity, of the same length, s."""
         try:
-            for k in (1.0, 2.0):
-                end = euler_step(self.companion, moving, time + k * instant, self._x, instant, near).end
-                self._x, self._slope = end.x, end.slope
+            end = first_steps(self.companion, moving, time, self._x, instant, near)[1].end
+            self._x, self._slope = end.x, end.slope
         except CircuitError:
             self.known = False
 
@@ -590,10 +589,8 @@ class Implicit:
         """Both steps and their length, s: short enough for the accuracy, except where states jump at any length."""
         missed, found = math.inf, None
         while True:
-            # The sources take the states' time: otherwise these move away from them, which may decide diode states.
             try:
-                jump = euler_step(self.companion, moving, time + instant, x, instant, near)
-                step = euler_step(self.companion, moving, time + 2.0 * instant, jump.end.x, instant, jump.end.solved)
+                jump, step = first_steps(self.companion, moving, time, x, instant, near)
             except ConvergenceError:  # next to jumping states, sources that have just started may be below rounding
                 if found is None:
                     raise

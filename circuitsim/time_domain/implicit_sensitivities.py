@@ -37,7 +37,7 @@ from circuitsim.time_domain.implicit_step import (
     Step,
     dense,
     dense_slopes,
-    euler_step,
+    first_steps,
     runge_kutta_step,
 )
 from circuitsim.time_domain.numbers import Directions
@@ -142,10 +142,8 @@ class ImplicitSensitivities:
         own, companion = self.starts[n], self.companion
         for x, switches in own.jumps:
             moving, instant, now = self.run.moving(switches), own.instant, own.conduction._replace(switches=switches)
-            jump = euler_step(companion, moving, own.time + instant, x, instant, near)
-            step = euler_step(companion, moving, own.time + 2.0 * instant, jump.end.x, instant, jump.end.solved)
-            for each in (jump, step):
-                at = self._stage(each.end, instant, now, at.x, np.zeros(self.p), at.time)
+            for step in first_steps(companion, moving, own.time, x, instant, near):
+                at = self._stage(step.end, instant, now, at.x, np.zeros(self.p), at.time)
             near = step.end.solved
         self._at_event(n, step.end, at, after=True)
         return at, step.end

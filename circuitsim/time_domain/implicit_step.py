@@ -180,6 +180,16 @@ def euler_step(
     return Step(length, (end,), end.x - x, states, waves)
 
 
+def first_steps(
+    companion: Companion, moving: Moving, time: float, x: np.ndarray, length: float, near: OperatingPoint | None
+) -> tuple[Step, Step]:
+    """Two backward Euler steps of this length, s, after a discontinuity at ``time``: the first lets states x (q,) jump,
+    the second has their derivatives. The sources take the states' time: otherwise these move away from them, which may
+    decide diode states."""
+    jump = euler_step(companion, moving, time + length, x, length, near)
+    return jump, euler_step(companion, moving, time + 2.0 * length, jump.end.x, length, jump.end.solved)
+
+
 def runge_kutta_step(
     companion: Companion,
     moving: Moving,

@@ -7,7 +7,7 @@ import numpy as np
 from circuitsim.analysis.tangent_newton import put_certificate, put_lowest, put_sources, tangent_newton
 from circuitsim.engine.small.pointers import pointer
 from circuitsim.models.junction_diode import BASE, RATE, charge, junction
-from circuitsim.newton.steps import CURRENT, NEAR, VOLTAGE
+from circuitsim.newton.steps import NEAR
 
 ROUNDING = 1e-14
 """Fraction of the largest voltage or current below which a base counts as zero; see `Companion.solve`."""
@@ -32,7 +32,6 @@ def solve_stages(
     branch,
     node,
     state,
-    wave,
     found,
 ):
     """Solve successive stages while ideal diodes keep their states and all equations hold.
@@ -68,8 +67,6 @@ def solve_stages(
         Overwritten for each stage: see `tangent_newton` and `put_certificate`.
     state : (k, q) float array
         Overwritten.
-    wave : (k, 2, n) float array
-        Overwritten by voltages, V, and currents, A, of the circuit's own elements.
 
     Returns
     -------
@@ -95,20 +92,15 @@ def solve_stages(
         put_lowest(made, column, same)
         if not tangent_newton(made, laws, column, right, same, start, tolerance, device[k], branch[k], node[k]):
             return k, 0
-        put_waves(made, states, base, share, device[k], branch[k], state[k], slopes[k + 1], wave[k])
+        put_states(made, states, base, share, device[k], branch[k], state[k], slopes[k + 1])
         if not put_certificate(made, laws, column, branch[k], node[k], device[k], tolerance, found[k]):
             return k, 1
         start = device[k]
     return columns.shape[0], 0
 
 
-def put_waves(made, states, base, share, device, branch, x, slope, wave):
-    """Fill in states, their derivatives, voltages and currents; see `Companion.waves`."""
-    v, i = wave[0], wave[1]
-    for e in range(v.size):
-        v[e], i[e] = branch[1, e], branch[0, e]
-    for d in range(states.device.size):
-        v[states.device[d]], i[states.device[d]] = device[VOLTAGE, d], device[CURRENT, d]
+def put_states(made, states, base, share, device, branch, x, slope):
+    """Fill in states and their derivatives."""
     for c in range(states.charged.size):
         row, u = made.rows[states.charged[c]], device[NEAR, states.charged[c]]
         row[RATE] = 0.0
@@ -120,18 +112,3 @@ def put_waves(made, states, base, share, device, branch, x, slope, wave):
         e = states.storing[j]
         change = branch[1, e] if states.capacitor[j] else branch[0, e]
         x[j], slope[j] = base[j] + change, change / share
-        if states.capacitor[j]:
-            v[e] = x[j]
-        else:
-            i[e] = x[j]
-    own = np.empty(states.inductors.size)
-    for a in range(own.size):
-        own[a] = i[states.inductors[a]]
-    for a in range(own.size):
-        total = 0.0
-        for b in range(own.size):
-            total += states.inverse[a, b] * own[b]
-        i[states.inductors[a]] = total
-    for a in range(states.series.size):
-        if states.series[a] >= 0:
-            v[states.inductors[a]] += branch[1, states.series[a]]
