@@ -21,6 +21,7 @@ from circuitsim.time_domain.part_states import (
     begun,
     part_signs,
     settled,
+    signs_of_derivatives,
     stays_zero,
     summed_up,
 )
@@ -98,17 +99,6 @@ def shared(rows, missed):
     solved(np.eye(rows.shape[0]) + times(rows, rows.T), missed)
 
 
-def differentiate(system, state, error):
-    """The next derivative of a state, and the propagated errors."""
-    n = state.size
-    slope, wrong = np.zeros(n), np.zeros(n)
-    for i in range(n):
-        for j in range(n):
-            slope[i] += system[i, j] * state[j]
-            wrong[i] += abs(system[i, j]) * (error[j] + STATE * abs(state[j]))
-    return slope, wrong
-
-
 def signs(system, rows, state, size, zero, noise, order, sign):
     """Fill in the first nonzero derivatives of rowsᵀ state where ``sign`` (d,) is still zero.
 
@@ -125,15 +115,10 @@ def signs(system, rows, state, size, zero, noise, order, sign):
     order, sign : (d,) arrays
         Order of the first nonzero derivative and its sign; `ORDERS` + 1 and 0 where all are zero.
     """
-    error, found, magnitude = np.empty(size.size), np.empty(sign.size), np.empty(sign.size)
-    for i in range(size.size):
-        error[i] = STATE * size[i]
-    for k in range(ORDERS + 1):
-        summed_up(rows, state.size, state, error, found, magnitude)
-        share = noise / STATE if k == 0 else DERIVATIVE
-        if settled(k, found, magnitude, share, zero, order, sign) or k == ORDERS:
-            return
-        state, error = differentiate(system, state, error)
+    error, found, magnitude = STATE * size, np.empty(sign.size), np.empty(sign.size)
+    summed_up(rows, state.size, state, error, found, magnitude)
+    if not settled(0, found, magnitude, noise / STATE, zero, order, sign):
+        signs_of_derivatives(system, np.abs(system), rows, state, error, DERIVATIVE, order, sign)
 
 
 def leading_terms(modes, decays, parts, m, known, diodes, run, state, tied, noise):

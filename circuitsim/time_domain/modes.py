@@ -365,7 +365,7 @@ def sums_of_currents(
     count = coils.stop - coils.start
     onto, back, free = np.eye(count), np.eye(count), np.ones(count, dtype=bool)
     of_sources, back_of_sources = np.zeros((2, count, given.shape[1]))
-    for t in range(net.tree[L] - 1, net.tree[R] - 1, -1):
+    for t in range(net.tree[L] - 1, net.tree[R] - 1, -1) if count else ():
         # The cut over the states so far: all entries are −1, 0 or 1, as those of the cut-set matrix, or turns ratios.
         cut = net.cut[t, coils]
         row = without_rounding(cut[None], onto)[0]

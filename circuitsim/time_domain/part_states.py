@@ -233,43 +233,60 @@ def currents_of(decays, m, w, w_size, before, missed):
 
 def part_signs(decays, modes, m, z, z_size, s, y, error, zero, noise, order, sign):
     """As `circuitsim.time_domain.mode_selection.signs`, from the decaying parts, one derivative at a time."""
-    many, system, n = decays.size[m], modes.system[m], s + decays.size[m]
-    change, wrong = with_sources(z[:s], z_size[:s], y[:many], error[:many])
-    reach = np.zeros(s)
-    for p in range(many):
-        for j in range(s):
-            reach[j] = max(reach[j], abs(decays.drive[m, p, j]) * math.sqrt(decays.rate[m, p]))
+    many, n = decays.size[m], s + decays.size[m]
+    state, wrong = with_sources(z[:s], z_size[:s], y[:many], error[:many])
     sums = np.zeros((4, sign.size))
     found, magnitude, value, size = sums[0], sums[1], sums[2], sums[3]
-    for k in range(ORDERS + 1):
-        summed_up(decays.switching[m], n, change, wrong, found, magnitude)
-        if k == 0:
-            summed_up(modes.switching[m], z.size, z, z_size, value, size)
-            for d in range(sign.size):
-                if not modes.switching_whole[m, d]:
-                    found[d], magnitude[d] = value[d], STATE * size[d]
-        share = noise / STATE if k == 0 else DERIVATIVE * max(1.0, noise / VALUE)
-        if settled(k, found, magnitude, share, zero, order, sign) or k == ORDERS:
+    summed_up(decays.switching[m], n, state, wrong, found, magnitude)
+    summed_up(modes.switching[m], z.size, z, z_size, value, size)
+    for d in range(sign.size):
+        if not modes.switching_whole[m, d]:
+            found[d], magnitude[d] = value[d], STATE * size[d]
+    if settled(0, found, magnitude, noise / STATE, zero, order, sign):
+        return
+    system, reach = np.zeros((n, n)), np.zeros(s)
+    system[:s, :s] = modes.system[m, :s, :s]
+    for p in range(many):
+        system[s + p, s + p] = -decays.rate[m, p]
+        for j in range(s):
+            system[s + p, j] = decays.drive[m, p, j]
+            reach[j] = max(reach[j], abs(decays.drive[m, p, j]) * math.sqrt(decays.rate[m, p]))
+    rounding = np.abs(system)
+    for p in range(many):
+        for j in range(s):
+            # The drive of a part is a fraction of that of all: their relative errors are equal.
+            if decays.rate[m, p] > 0.0:
+                rounding[s + p, j] += reach[j] / math.sqrt(decays.rate[m, p])
+    share = DERIVATIVE * max(1.0, noise / VALUE)
+    signs_of_derivatives(system, rounding, decays.switching[m], state, wrong, share, order, sign)
+
+
+def signs_of_derivatives(system, rounding, rows, state, error, share, order, sign):
+    """Fill in the first nonzero derivatives of rowsᵀ state, without the value, where ``sign`` (d,) is still zero.
+
+    Parameters
+    ----------
+    system, rounding : (n, n) float arrays
+        The state's derivative over it, and that derivative's rounding over the state's.
+    rows : float array
+        The first d columns of the first n rows are used.
+    state, error : (n,) float arrays
+    share : float
+        Fraction of the magnitudes in a derivative that counts as zero.
+    order, sign : (d,) arrays
+        See `circuitsim.time_domain.mode_selection.signs`.
+    """
+    n, found, magnitude, free = state.size, np.empty(sign.size), np.empty(sign.size), np.zeros(sign.size, np.bool_)
+    for k in range(1, ORDERS + 1):
+        later, wrong = np.zeros(n), np.zeros(n)
+        for i in range(n):
+            for j in range(n):
+                later[i] += system[i, j] * state[j]
+                wrong[i] += abs(system[i, j]) * error[j] + rounding[i, j] * STATE * abs(state[j])
+        state, error = later, wrong
+        summed_up(rows, n, state, error, found, magnitude)
+        if settled(k, found, magnitude, share, free, order, sign):
             return
-        if k == 0 and constant(decays.switching[m], n, sign):
-            return
-        later, off = np.zeros(n), np.zeros(n)
-        for j in range(n):
-            wrong[j] += STATE * abs(change[j])
-        for i in range(s):
-            for j in range(s):
-                later[i] += system[i, j] * change[j]
-                off[i] += abs(system[i, j]) * wrong[j]
-        for p in range(many):
-            later[s + p] = -decays.rate[m, p] * change[s + p]
-            off[s + p] = decays.rate[m, p] * wrong[s + p]
-            for j in range(s):
-                later[s + p] += decays.drive[m, p, j] * change[j]
-                off[s + p] += abs(decays.drive[m, p, j]) * wrong[j]
-                # The drive of a part is a fraction of that of all: their relative errors are equal.
-                if decays.rate[m, p] > 0.0:
-                    off[s + p] += reach[j] / math.sqrt(decays.rate[m, p]) * STATE * abs(change[j])
-        change, wrong = later, off
 
 
 def summed_up(rows, n, state, error, found, magnitude):
@@ -281,16 +298,6 @@ def summed_up(rows, n, state, error, found, magnitude):
         for d in range(found.size):
             found[d] += rows[j, d] * state[j]
             magnitude[d] += abs(rows[j, d]) * error[j]
-
-
-def constant(rows, n, sign):
-    """Whether no undecided sign depends on any of the first ``n`` rows, so that no derivative decides it."""
-    still = True
-    for d in range(sign.size):
-        if sign[d] == 0.0:
-            for j in range(n):
-                still &= rows[j, d] == 0.0
-    return still
 
 
 def settled(k, found, magnitude, share, zero, order, sign):
