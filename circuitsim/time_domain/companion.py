@@ -245,12 +245,13 @@ class StagesAtOnce:
             if follow:
                 raise BranchEnds
         points = [StagePoint(self, made, (column, *out), k) for k in range(first, done + solved)]
+        branch = out[1].copy()  # as computed: `held_again` removes its noise
         if solved and not points[-1].held_again():
             points.pop()
         if not points:
             return None
         known = slice(first, first + len(points))
-        x, wave = out[3][known], self._waves(points, out[0][known], out[1][known])
+        x, wave = out[3][known], self._waves(points, out[0][known], branch[known])
         return Solved(x, slopes[first + 1 : first + 1 + len(points)], self.companion.waves(*wave, x), points)
 
     def _waves(
@@ -259,7 +260,7 @@ class StagesAtOnce:
         """Voltages and currents of the companion circuit's elements in stages (k, n), V, A."""
         if not self.smooth_alone:
             return np.array([point.drops for point in points]), np.array([point.currents for point in points])
-        currents, drops = branch[:, 0].copy(), branch[:, 1].copy()
+        currents, drops = branch[:, 0], branch[:, 1]
         drops[:, self.smooth.elements], currents[:, self.smooth.elements] = device[:, VOLTS], device[:, AMPERES]
         return drops, currents
 
