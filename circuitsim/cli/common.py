@@ -562,7 +562,7 @@ def elsewhere(note: Problem) -> bool:
     from circuitsim.netlist.dialect import OVER_TIME
 
     no_effect = note.kind == "no-effect" and any(name in OVER_TIME for name in note.names)
-    return no_effect or note.kind in ("coupled", "tran", "ac", "amplitude")
+    return no_effect or note.kind in ("coupled", "tran", "ac", "amplitude", "time")
 
 
 def check_folders(folders: Iterable[str], option: str = "--allow-include") -> None:
