@@ -9,7 +9,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.time_domain.modes import FREE, ROUNDING, C, L, Mode, R, Role, loops_of_diodes, without_rounding
+from circuitsim.time_domain.modes import (
+    FREE,
+    ROUNDING,
+    C,
+    L,
+    Mode,
+    R,
+    Role,
+    difference,
+    loops_of_diodes,
+    without_rounding,
+)
 
 RANK = 1e-15
 """Singular values below this fraction of the largest, times their number, are zero."""
@@ -99,7 +110,7 @@ def parts_of_capacitors(mode: Mode, value: np.ndarray, storing: np.ndarray, sour
     slope, many = _solved(energy, slope), size.size
     force, shape, slope = right @ slope, _solved(energy, right.T, True), _solved(energy, slope, True)
     # What affects states without any resistor: charges of current sources, capacitors in loops with sources.
-    rest_of_slope = _without(shape, force, slope)
+    rest_of_slope = difference(slope, shape, force, UNDRIVEN)
     loose = rest_of_slope.any(axis=0)
     shape, force = np.hstack([shape, rest_of_slope[:, loose]]), np.vstack([force, np.eye(s)[loose]])
     rate = np.append(size**2, np.zeros(int(loose.sum())))
@@ -108,7 +119,7 @@ def parts_of_capacitors(mode: Mode, value: np.ndarray, storing: np.ndarray, sour
     start, lift, flows = np.zeros((rate.size, n)), np.zeros((rate.size, own.size)), np.zeros((own.size, s + rate.size))
     start[:many, :s], start[:many, s:] = (left / size).T @ flow[:, :s], right @ energy.T
     lift[:many] = (left / size).T @ root.T
-    flows[:, :s], flows[:, s : s + many] = _without(left * size, start[:many, :s], flow[:, :s]), left * size
+    flows[:, :s], flows[:, s : s + many] = difference(flow[:, :s], left * size, start[:many, :s], UNDRIVEN), left * size
     along, drive = -shape @ start[:, :s], force + start[:, :s] @ generator
     current = np.zeros((role.size, s + rate.size))
     current[own] = _solved(root, flows, True)
@@ -140,19 +151,21 @@ def _link_flows(mode: Mode, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _solved(root: np.ndarray, columns: np.ndarray, transposed: bool = False) -> np.ndarray:
     """L⁻¹ or, ``transposed``, L⁻ᵀ times columns."""
-    from scipy.linalg.lapack import dtrtrs
-
-    return np.asarray(dtrtrs(root, columns, lower=1, trans=transposed)[0] if columns.size else columns)
+    found, n = columns.copy(), len(root)
+    for i in range(n - 1, -1, -1) if transposed else range(n):
+        known = root[i + 1 :, i] @ found[i + 1 :] if transposed else root[i, :i] @ found[:i]
+        found[i] = (found[i] - known) / root[i, i]
+    return found
 
 
 def _singular(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The singular value decomposition of a matrix: U (r, c), the nonzero singular values (c,) in descending order, and
     Vᵀ (c, k), by one-sided Jacobi rotations (Drmač & Veselić 2008)."""
-    from scipy.linalg.lapack import dgejsv
-
     r, k = matrix.shape
     if not matrix.any():
         return np.zeros((r, 0)), np.zeros(0), np.zeros((0, k))
+    from scipy.linalg.lapack import dgejsv
+
     size, left, right, work, _, _ = dgejsv(matrix if r >= k else matrix.T, joba=BOTH_SCALED, jobr=0)
     size *= work[0] / work[1]
     own = size > RANK * max(r, k) * size[0]
@@ -163,9 +176,3 @@ def _singular(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     left = np.where(rows[:, None] < size, matrix @ right.T / size, left)
     right = np.where(columns < size[:, None], left.T @ matrix / size[:, None], right)
     return left, size, right
-
-
-def _without(matrix: np.ndarray, rows: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """What a product leaves of given numbers, zero where the rest is rounding."""
-    found, size = given - matrix @ rows, np.abs(given) + np.abs(matrix) @ np.abs(rows)
-    return np.asarray(np.where(np.abs(found) > UNDRIVEN * size, found, 0.0))

@@ -174,7 +174,7 @@ def with_transformers(net: Wiring, role: np.ndarray, turns: np.ndarray) -> Wirin
     over[np.arange(net.twigs.size), net.twigs] = 1.0
     over[:, net.links] = net.cut
     # Each winding's equation v_w − Tᵀ v = 0 over the voltages of the tree.
-    moved = _without_rounding(over[:, windings], over @ turns.T, np.abs(over) @ np.abs(turns.T))
+    moved = difference(over[:, windings], over, turns.T)
     elements = np.concatenate([net.twigs, net.links])
     kind = np.searchsorted(FIRST_ROLE, role[elements], side="right") - 1
     order = elements[np.argsort(kind, kind="stable")][: m - windings.size]
@@ -201,15 +201,14 @@ def _echelon(rows: np.ndarray) -> dict[int, int]:
             found[column], free[p] = p, False
             rows[p] /= rows[p, column]
             share = np.where(np.arange(len(rows)) == p, 0.0, rows[:, column])
-            taken = np.outer(share, rows[p])
-            rows[:] = _without_rounding(rows, taken, np.abs(taken))
+            rows[:] = difference(rows, share[:, None], rows[p : p + 1])
     return found
 
 
-def _without_rounding(given: np.ndarray, taken: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """A difference of terms of these sizes, zero where it is rounding."""
-    found = given - taken
-    return np.where(np.abs(found) > CANCELLED * (np.abs(given) + size), found, 0.0)
+def difference(given: np.ndarray, matrix: np.ndarray, rows: np.ndarray, least: float = CANCELLED) -> np.ndarray:
+    """Given numbers less a product of matrices, zero where that is below a fraction of the terms' sizes."""
+    found, size = given - matrix @ rows, np.abs(given) + np.abs(matrix) @ np.abs(rows)
+    return np.where(np.abs(found) > least * size, found, 0.0)
 
 
 def mode_of(
