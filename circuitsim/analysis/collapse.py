@@ -11,7 +11,7 @@ import numpy as np
 
 from circuitsim._graphs import least_at_nodes
 from circuitsim.analysis.amplified import certify_amplified, prepared_elementary
-from circuitsim.analysis.controlled import NOISE
+from circuitsim.analysis.controlled import NEGLIGIBLE, NOISE
 from circuitsim.analysis.newton import Found, Smooth, project, smooth_devices
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solution_warnings import BY_KIND, IMPLAUSIBLE, implausible_currents
@@ -144,9 +144,6 @@ def _original(warning: Problem, expansion: Expansion) -> Problem:
 
 VALUES = [VOLTAGE, CURRENT]
 """Rows of the devices' voltages and currents."""
-
-NEGLIGIBLE = 1e-75
-"""Voltages below it, V, count as zero: `NOTHING` times 1e15 Ω."""
 
 
 def proof(

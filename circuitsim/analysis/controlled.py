@@ -295,6 +295,9 @@ class ControlledSystem:
         return [self.circuit.names[k] for k in sorted(elements)], [self.circuit.node_names[k] for k in nodes]
 
 
+NEGLIGIBLE = 1e-75
+"""Voltages below it, V, count as zero: `circuitsim.newton.steps.NOTHING` times 1e15 Ω."""
+
 NOISE = 2.0**-80
 """Fraction of the largest current or voltage below which others are zero where noise would be their scale."""
 
@@ -307,7 +310,7 @@ def branches(
 ) -> Branches:
     """Branch quantities from the unknowns, for the values (m,) of all elements.
 
-    Zero are voltages below the fraction ``noise`` of the largest, and currents below it of the largest current or of
+    Zero are voltages below `NEGLIGIBLE` or the fraction ``noise`` of the largest, and currents below it of the largest current or of
     that which the largest voltage drives through the largest resistance; and all currents, if each is below it of what
     this voltage drives through the element itself, if that is no resistor through the smallest one at its ends.
     """
@@ -320,6 +323,8 @@ def branches(
         grid = noise * np.exp2(np.ceil(np.log2(max(reach, 1e-200))))
         low = np.round(low / grid) * grid
         voltages[np.abs(voltages) < grid] = 0.0
+    nothing = np.abs(voltages) < NEGLIGIBLE
+    voltages[nothing] = low[nothing] = 0.0
     on = eq.diode[conducting]
     same = lowest_nodes(arrays, value, on)
     voltages, low = voltages[same], low[same]
