@@ -17,7 +17,8 @@ import numpy as np
 
 from circuitsim.controlled.states import lemke
 from circuitsim.errors import InfeasibleError, UnboundedError
-from circuitsim.time_domain.modes import FIXED, FREE, C, L, Parts, R, Role, mode_of, normal_tree
+from circuitsim.time_domain.mode_kernels import FIXED, FREE, C, L, R
+from circuitsim.time_domain.modes import Parts, Role, mode_of, normal_tree
 from circuitsim.time_domain.problem import Problem
 
 

@@ -15,12 +15,13 @@ import numpy as np
 
 from circuitsim.engine.small.pointers import Pinned
 from circuitsim.errors import ConvergenceError
-from circuitsim.kernels import SHORT, keep_memory, kernel
-from circuitsim.time_domain.decaying_parts import parts_of_capacitors
+from circuitsim.kernels import PRODUCT, SHORT, keep_memory, kernel
 from circuitsim.time_domain.decays import Decays, window_series
 from circuitsim.time_domain.exponentials import PRODUCTS as EXPONENTIAL
 from circuitsim.time_domain.exponentials import STEPS, TERMS
-from circuitsim.time_domain.modes import FIRST_ROLE, C, L, Mode, R, mode_of, normal_tree
+from circuitsim.time_domain.mode_kernels import FIRST_ROLE, Wiring
+from circuitsim.time_domain.mode_rows import entered
+from circuitsim.time_domain.modes import UNCOUPLED, Role, normal_tree, shared_of
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.roots import POINTS
 from circuitsim.time_domain.windows import LENGTHS
@@ -29,6 +30,11 @@ OSCILLATION = 8.0
 """Longest window times the largest imaginary part of an eigenvalue, so that no oscillation is missed."""
 OVERDAMPED = 0.05
 """Imaginary parts below this fraction of the eigenvalue are rounding, or decay within a window."""
+WORK = 8
+"""Products of two numbers per mode, relative to its elements times its states."""
+ROTATIONS = 10
+"""Products of two numbers for decaying parts, relative to the cube of the number of states: six sweeps of rotations of
+all pairs of rows."""
 ROOM, LEAST_ROOM = 64, 8
 """Initial room for modes: within half of their memory limit, and the minimum."""
 MEMORY = 256_000_000
@@ -37,6 +43,13 @@ FEW = 8
 """Initial room for windows."""
 LARGEST = 2_000_000_000
 """Maximum size of all modes, bytes, which the waveforms of a result need."""
+
+
+NOTHING = UNCOUPLED, UNCOUPLED
+"""No matrices of least squares (`circuitsim.time_domain.mode_equations.equations`)."""
+NO_BRANCHES = np.zeros(0, np.int64)
+UNWIRED = Wiring(NO_BRANCHES, NO_BRANCHES, UNCOUPLED, NO_BRANCHES, NO_BRANCHES, UNCOUPLED)
+"""No normal tree: `entered` computes it."""
 
 
 class Modes(NamedTuple):
@@ -73,7 +86,7 @@ class Modes(NamedTuple):
         Infinite currents of conducting diodes, minus infinite voltages of blocking ones, in loops and cuts of sources
         and diodes alone.
     source_checks : (n, s, 2 m) float array
-        Those that must be zero: of loops, then of cuts (`circuitsim.time_domain.modes.Mode`).
+        Those that must be zero: of loops, then of cuts (`mode_kernels.mismatches`).
     source_checked : (n,) bool array
         Whether any is not identically zero.
     twigs, links, cut, tree, rest : (n, t), (n, l), (n, t, l), (n, 6), (n, 6) arrays
@@ -129,8 +142,9 @@ class Library:
 
     def __init__(self, problem: Problem, longest: float) -> None:
         keep_memory()
-        self.problem, self.decaying = problem, problem.decays
+        self.problem, self.supply, self.decaying = problem, problem.supply(), problem.decays
         s, q = len(problem.system), problem.storing.size
+        self._supplied = Pinned(self.supply)
         # A mode has a part for each state that a resistor affects, and one for each state of a source.
         self.parts = min(q, problem.resistors.size) + s if self.decaying else 0
         self.twigs = normal_tree(problem.parts, problem.parts.role).twigs.size
@@ -150,62 +164,27 @@ class Library:
         ConvergenceError
             The modes exceed their memory limit.
         """
-        at, problem = self.count, self.problem
+        at = self.count
         self._grow()
-        modes, d, s, parts = self.modes, problem.diodes.size, len(problem.system), problem.valued(conducting)
-        mode = mode_of(parts, problem.diodes, conducting[:d], problem.sources, problem.system, problem.rows)
-        net, n = mode.net, len(mode.system)
-        modes.conducting[at], modes.size[at] = conducting, n - s
-        modes.place[at, : n - s] = np.searchsorted(problem.storing, mode.states)
-        modes.system[at, :n, :n], modes.storing[at, :n] = mode.system, mode.dependent[problem.storing].T
-        modes.voltage[at, :n], modes.current[at, :n] = mode.voltage.T, mode.current.T
-        thresholds = problem.switching.thresholds(conducting[d:])
-        modes.switching[at, :n] = problem.switching_functions(conducting, mode.voltage, mode.current, thresholds).T
-        sources = np.where(conducting[:d, None], mode.loops[problem.diodes], -mode.cuts[problem.diodes])
-        modes.sources[at, :, :d] = sources.T
-        modes.source_checks[at] = np.concatenate([mode.loops, mode.cuts]).T
-        modes.source_checked[at] = modes.source_checks[at].any()
-        modes.twigs[at], modes.links[at], modes.cut[at], modes.tree[at], modes.rest[at] = net[:5]
+        self._enter(conducting, at)
+        modes = self.modes
         if self.decaying:
-            self._add_parts(conducting, thresholds, parts.value, mode)
-            modes.radius[at] = max(self.of_sources[0], self.decays.rate[at].max(initial=0.0))
+            modes.radius[at] = max(self.of_sources[0], self.decays.rate[at, 0])  # the largest rate
             modes.longest[at] = self.of_sources[1]
         else:
-            self._add_sums(parts.value, mode)
-            modes.radius[at], modes.longest[at] = _speeds(np.linalg.eigvals(mode.system))
+            n = len(self.problem.system) + int(modes.size[at])
+            modes.radius[at], modes.longest[at] = _speeds(np.linalg.eigvals(modes.system[at, :n, :n]))
         self.count += 1
 
-    def _add_sums(self, value: np.ndarray, mode: Mode) -> None:
-        """The states of a new mode from the voltages and currents of all storing elements and the sources' states, and
-        the conductances of the cuts whose sums of inductor currents are states."""
-        (back, of_sources), (twigs, links, cut, tree, rest, _) = mode.sums, mode.net
-        first, last, place = tree[R] - tree[C], mode.states.size, self.modes.place[self.count]
-        onto, conductance = self.modes.onto[self.count], self.modes.conductance[self.count]
-        onto[np.arange(first), place[:first]] = 1.0
-        onto[first:last, place[first:last]] = back
-        self.modes.onto_sources[self.count, first:last] = of_sources
-        conductance[:] = np.inf
-        for t in range(tree[R], tree[L]):
-            beside = links[rest[R] : rest[L]][cut[t, rest[R] : rest[L]] != 0.0]
-            same = (back == cut[t, rest[L] : rest[L] + len(back)]).all(axis=1)
-            conductance[first:last][same] = 1.0 / value[twigs[t]] + (1.0 / value[beside]).sum()
-
-    def _add_parts(self, conducting: np.ndarray, thresholds: np.ndarray, value: np.ndarray, mode: Mode) -> None:
-        """The decaying parts of a new mode."""
-        problem, decays, at, n = self.problem, self.decays, self.count, len(mode.system)
-        parts = parts_of_capacitors(mode, value, problem.storing, problem.sources)
-        c, s = parts.rate.size, parts.along.shape[1]
-        decays.size[at], decays.rate[at, :c], decays.drive[at, :c] = c, parts.rate, parts.drive
-        decays.start[at, :c, :n], decays.lift[at, :c, parts.resistors] = parts.start, parts.lift.T
-        decays.weight[at, parts.resistors] = parts.weight
-        decays.states[at, :s, : n - s], decays.states[at, s : s + c, : n - s] = parts.along.T, parts.shape.T
-        voltage, rows = parts.over(mode.voltage.T), self.modes.switching[at, :n]
-        voltage[:, problem.resistors] = parts.current[problem.resistors].T * value[problem.resistors]
-        (by_current, _), (over, alone) = problem.watched(conducting), parts.alone(rows, parts.over(rows))
-        own = problem.switching_functions(conducting, parts.current, parts.current, thresholds)
-        self.modes.switching_whole[at] = by_current | alone
-        decays.voltage[at, : s + c], decays.current[at, : s + c] = voltage, parts.current.T
-        decays.switching[at, : s + c] = np.where(by_current, own.T, over)
+    def _enter(self, conducting: np.ndarray, at: int) -> None:
+        """Create mode number ``at``."""
+        m, n = self.supply.role.size, len(self.problem.system) + self.supply.of.storing.size
+        enter = kernel(entered, m * (m + WORK * n) + (ROTATIONS * n**3 if self.decaying else 0), PRODUCT)
+        net = self._tree(conducting)[0] if self.supply.of.turns.size else UNWIRED
+        if not enter(self._supplied, conducting, net, NOTHING, False, at, *self.pinned):
+            # What current sources in the tree and voltage sources outside of it need.
+            shared = shared_of(*self._tree(conducting))
+            enter(self._supplied, conducting, net, shared, True, at, *self.pinned)
 
     def add_window(self, mode: int, halvings: int) -> None:
         """Compute the series of one window of a mode; with decaying parts, of the sources in all modes."""
@@ -222,6 +201,13 @@ class Library:
         find(matrix, radius, length, self.inside[self.windows])
         self.modes.window[mode, halvings] = self.windows
         self.windows += 1
+
+    def _tree(self, conducting: np.ndarray) -> tuple[Wiring, np.ndarray]:
+        """The normal tree of a mode, and its roles."""
+        parts, diodes = self.problem.valued(conducting), self.problem.diodes
+        role = parts.role.copy()
+        role[diodes[conducting[: diodes.size]]] = Role.CONDUCTING
+        return normal_tree(parts, role), role
 
     def _grow(self) -> None:
         """Make room for one more mode."""
@@ -245,7 +231,7 @@ class Library:
     def _room(self, many: int) -> tuple[Modes, Decays]:
         """Zeros for modes; decays are empty without decaying parts."""
         problem, c, t = self.problem, self.parts, self.twigs
-        m, s, q, d = problem.parts.role.size, len(problem.system), problem.storing.size, problem.switched.size
+        m, s, q, d = problem.parts.role.size, len(problem.system), problem.storing.size, self.supply.on.size
         d, n, links, own = d + problem.diodes.size, s + q, m - len(problem.parts.turns) - t, 0 if c else q
         e, x, y, events, k = (m, q, n, d, s + c) if c else (0, 0, 0, 0, 0)
 

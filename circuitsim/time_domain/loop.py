@@ -9,8 +9,8 @@ import numpy as np
 from circuitsim.engine.small.pointers import pointer, retain
 from circuitsim.time_domain.decays import room_of, rows_of, state_at, window_waveforms
 from circuitsim.time_domain.exponentials import put
+from circuitsim.time_domain.mode_kernels import C, R
 from circuitsim.time_domain.mode_selection import FOUND, NOISE, UNKNOWN, agrees, leading_terms, select, signs, state_of
-from circuitsim.time_domain.modes import C, R
 from circuitsim.time_domain.part_states import at_first, currents_of, first_value, later_errors
 from circuitsim.time_domain.roots import FALLS, POINTS, VALUE, ZERO, first_root, to_nodes, zero_at
 from circuitsim.time_domain.run_state import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, STILL, TRIES, WANTED

@@ -13,8 +13,7 @@ import math
 import numpy as np
 
 from circuitsim.time_domain.exponentials import put
-from circuitsim.time_domain.mode_kernels import placed, solved, times
-from circuitsim.time_domain.modes import L, R
+from circuitsim.time_domain.mode_kernels import L, R, placed, solved, times
 from circuitsim.time_domain.part_states import (
     DERIVATIVE,
     STATE,

@@ -240,7 +240,7 @@ class ExactDirections(Directions):
         self.moves = np.asarray(np.vstack([own.reshape(-1, p) for own in changes]).any(axis=0))
 
     def _step(self, j: int) -> Stepped:
-        problem, closed, (vt, vh) = self.problem, np.array([[False], [True]]), self.thresholds[:, :, j]
+        problem, supply, (vt, vh) = self.problem, self.problem.supply(), self.thresholds[:, :, j]
         change, coupling, rows = 1j * STEP * self.elementary[:, j], problem.parts.coupling, problem.rows.astype(complex)
         for row, k in zip(rows, problem.sources.tolist()):
             row += change[k] * (row if k in self.waves else np.eye(row.size)[-1])
@@ -248,8 +248,8 @@ class ExactDirections(Directions):
             places = np.ix_(self.inductors, self.inductors)
             coupling = coupling.astype(complex)
             coupling[places] += np.where(coupling[places] != 0.0, 1j * STEP * self.mutual[j], 0.0)
-        thresholds = problem.switching.thresholds(closed) + 1j * STEP * np.array([vt + vh, vt - vh])
-        ohms = problem.switching.ohms(~closed) + 1j * STEP * self.ohms[:, :, j]
+        thresholds = np.array([supply.on + 1j * STEP * (vt + vh), supply.off + 1j * STEP * (vt - vh)])
+        ohms = supply.ohms.reshape(2, -1) + 1j * STEP * self.ohms[:, :, j]
         return Stepped(problem.parts.value + change, coupling, rows, ohms, thresholds)
 
     def states(self, before: np.ndarray) -> np.ndarray:

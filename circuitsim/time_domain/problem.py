@@ -21,7 +21,9 @@ from circuitsim.circuit.waveforms import Constant, Waveform
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.beginning import check_amplifiers, waves_of
-from circuitsim.time_domain.modes import Parts, Role
+from circuitsim.time_domain.mode_kernels import Given
+from circuitsim.time_domain.mode_rows import Supply
+from circuitsim.time_domain.modes import UNCOUPLED, Parts, Role
 from circuitsim.time_domain.run_state import Fixed
 
 HELD = 1000
@@ -260,32 +262,28 @@ class Problem:
         size = np.maximum(np.abs(both).max(axis=0), np.abs(control).max(axis=0, initial=0.0))
         return np.asarray(wrong / np.where(size > 0.0, size, 1.0))
 
-    def watched(self, conducting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of each diode and switch (d,), which conduct, the element whose voltage or current decides when that changes,
-        and whether it is the current."""
-        d = self.diodes.size
-        return (
-            np.concatenate([conducting[:d], self.control[:, 0] == 1]),
-            np.concatenate([self.diodes, self.control[:, 1]]),
+    def supply(self) -> Supply:
+        """The data that modes are computed from."""
+        parts, states = self.parts, np.array([[True], [False]])
+        (off, on), ohms = self.switching.thresholds(states), self.switching.ohms(states)
+        coupling = UNCOUPLED if parts.coupling is None else parts.coupling
+        of = Given(self.storing, self.sources, self.system, self.rows, coupling, parts.turns)
+        return Supply(
+            parts.n_nodes,
+            parts.first,
+            parts.second,
+            parts.role,
+            of,
+            parts.value,
+            self.diodes,
+            self.switched,
+            self.resistors,
+            ohms,
+            self.control,
+            on,
+            off,
+            self.system.shape[0] - 1,
         )
-
-    def switching_functions(
-        self, conducting: np.ndarray, voltage: np.ndarray, current: np.ndarray, thresholds: np.ndarray
-    ) -> np.ndarray:
-        """The switching functions (d, n) in a mode: see `circuitsim.time_domain.library.Modes`.
-
-        Parameters
-        ----------
-        conducting : (d,) bool array
-        voltage, current : (m, n) arrays
-            Of branches over the sources' states and others.
-        thresholds : (switches,) array
-            At which they change.
-        """
-        (by_current, of), sign = self.watched(conducting), np.where(conducting, 1.0, -1.0)
-        found = sign[:, None] * np.where(by_current[:, None], current[of], voltage[of])
-        found[self.diodes.size :, len(self.system) - 1] -= sign[self.diodes.size :] * thresholds
-        return np.asarray(found)
 
     def fixed(self) -> Fixed:
         """The constant data of the compiled loop."""

@@ -148,10 +148,14 @@ class Sensitivities:
         voltage, current, storing = (
             np.pad(own, ((0, 0), (0, left))) for own in (mode.voltage, mode.current, mode.dependent[problem.storing])
         )
-        thresholds = np.where(conducting[d:], *of.thresholds[::-1])
-        switching = problem.switching_functions(conducting, voltage, current, thresholds)
+        diodes = np.where(conducting[:d, None], current[problem.diodes], -voltage[problem.diodes])
+        controls = np.zeros((len(problem.control), s + q), complex)
+        for k, ((by_current, element), closed) in enumerate(zip(problem.control.tolist(), conducting[d:].tolist())):
+            control = (current if by_current else voltage)[element]
+            controls[k] = control if closed else -control
+            controls[k, s - 1] += -of.thresholds[1, k] if closed else of.thresholds[0, k]
         rows = np.array([by_v @ voltage + by_i @ current for by_v, by_i in self.weights]).reshape(-1, s + q)
-        return SteppedMode(np.pad(mode.system, (0, left)), switching, storing, rows)
+        return SteppedMode(np.pad(mode.system, (0, left)), np.concatenate([diodes, controls]), storing, rows)
 
     def _state(self, m: int, x: np.ndarray) -> np.ndarray:
         """The change of the state of a mode (p, N) for that of capacitor voltages and inductor currents (p, q)."""
