@@ -358,7 +358,8 @@ class ExactRun:
         stored = self.problem.stored(self.state.x), self.problem.stored(self.x0)
         # Where all voltages vanish: rounding of the largest current in the smallest resistance.
         ohms, most = self.state.number[[SMALLEST, CURRENT]].tolist()
-        least = self.stop * ohms * (RESIDUE * most) ** 2 if ohms < np.inf else 0.0
+        volts = ohms * (RESIDUE * most)
+        least = self.stop * volts * (RESIDUE * most) if ohms < np.inf else 0.0
         return Energies(delivered, dissipated, stored[0] - stored[1], self.lost, max(turned + max(stored), least))
 
 
