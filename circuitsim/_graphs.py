@@ -16,6 +16,12 @@ class Tracks(NamedTuple):
     queue: np.ndarray  # (n,)
 
 
+def new_tracks(n, m):
+    """The `Tracks` for n nodes and m edges."""
+    nodes = np.empty((2, n), np.int64)
+    return Tracks(np.empty(n + 1, np.int64), nodes[0], np.empty(2 * m, np.int64), nodes[1])
+
+
 def find(leader, k):
     """The representative of the set of ``k``, with path halving."""
     while leader[k] != k:

@@ -34,6 +34,7 @@ from circuitsim.engine.small.active_set import (
 )
 from circuitsim.engine.small.elimination import UPDATES, plan, plan_in
 from circuitsim.engine.small.least_norm import share_loops
+from circuitsim.engine.small.pointers import Pinned
 from circuitsim.engine.small.single import (
     ALL,
     LOOPS,
@@ -51,7 +52,7 @@ from circuitsim.program import QuadraticProgram, Structure, analyse, check_bound
 from circuitsim.program.components import unchangeable
 from circuitsim.solvers import Solution, Solver, choose
 
-Memory = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+Memory = tuple[np.ndarray, Pinned]
 """The block of a plan and the memory of one call of its kernels."""
 
 COARSE = 1e-3
@@ -174,7 +175,7 @@ class SmallCircuitSolver:
 
     def memory(self) -> Memory:
         """The plan, and new memory for calls of a kernel: no factors yet."""
-        return self._plan, *memory(self._plan, self._signed)
+        return self._plan, memory(self._plan, self._signed)
 
     def give(self, memory: Memory) -> None:
         """Return a workspace for later calls."""

@@ -160,9 +160,9 @@ class Potentials:
         self.net, self.count, self.factored, self._budget = net, 0, factored, _Accuracy(net)
         self.plan = plan = net.structure.topology
         self._state = steps.new_state(plan, net.resistances.siemens, net.resistances.strength)
-        self._on, self.offset, self._v = np.zeros(net.diodes.size, dtype=bool), *np.zeros((2, net.n_nodes))
+        self._v, self.offset, self.injected = np.zeros(net.n_nodes), self._state.offset, self._state.injected
         kernel(steps.offsets, plan.tree_node.size)(plan, net.structure.arrays.kind, net.first, net.emf, self.offset)
-        self.injected = source_currents(net)
+        self.injected[:] = source_currents(net)
         self.tail, self.head = plan.coordinate[plan.anode], plan.coordinate[plan.cathode]
         self.current, self.siemens = np.zeros((2, net.diodes.size))
         kernel(steps.conductances_between, self.siemens.size)(plan, net.resistances.strength, self.siemens)
@@ -178,14 +178,14 @@ class Potentials:
 
     def solve(self, conducting: np.ndarray) -> Step:
         """See `circuitsim.engine.active_set.Circuits`."""
-        net, plan, state, on, v = self.net, self.plan, self._state, self._on, self._v
+        net, plan, state, on, v = self.net, self.plan, self._state, self._state.closed, self._v
         while True:
             self._begin(conducting)
             self.count += 1
             shorts = net.branch[net.diodes[on]]
             self.factored = net.laplacian.factor(shorts[shorts >= 0], self.factored)
             state.change[:] = self.factored.solve(state.change[:-1], self._budget.next(state))
-            kernel(steps.finish_at_hand, net.first.size)(plan, self.injected, self.offset, state, on, v, CLEAR)
+            kernel(steps.finish, net.first.size)(plan, state, v, CLEAR)
             forward = v[plan.anode] - v[plan.cathode]
             loops = self._share(conducting, forward)
             wrong = int(np.count_nonzero(state.wanted != on))
@@ -204,7 +204,7 @@ class Potentials:
     def _share(self, conducting: np.ndarray, forward: np.ndarray) -> np.ndarray:
         """Currents of conducting diodes that close loops, as close to the previous ones as possible: the Newton step of
         smallest change in the norm of the load lines. Returns the diodes of all groups with loops."""
-        state, on, v, plan = self._state, self._on, self._v, self.plan
+        state, on, v, plan = self._state, self._state.closed, self._v, self.plan
         spare = conducting[~on[conducting] & (self.tail != self.head)[conducting]]
         reach = np.maximum(np.abs(v[plan.anode[spare]]), np.abs(v[plan.cathode[spare]]))
         spare = spare[np.abs(forward[spare]) <= EQUAL * reach]
@@ -229,16 +229,7 @@ class Potentials:
 
     def _begin(self, conducting: np.ndarray) -> None:
         kernel(_begin, self.net.first.size)(
-            self.plan,
-            self.injected,
-            self.offset,
-            self._state,
-            self.tail,
-            self.head,
-            conducting,
-            self.net.laplacian.order,
-            self._on,
-            self._v,
+            self.plan, self._state, self.tail, self.head, conducting, self.net.laplacian.order, self._v
         )
 
     def currents(self) -> np.ndarray:
@@ -252,7 +243,7 @@ class Potentials:
         plan, state, there = self.plan, self._state, self.there
         self.count += 1
         self._begin(there[:0])
-        siemens, w, drive = self.siemens, np.zeros(self._on.size), state.change.copy()
+        siemens, w, drive = self.siemens, np.zeros(state.closed.size), state.change.copy()
         factored = self.net.resistances.direct.between(siemens[there])
         step, few = kernel(steps.alternate, w.size), steps.SETTLED * w.size
         step(plan, self.offset, siemens, state.x, 0.0, w, state.change)
@@ -274,15 +265,15 @@ def source_currents(net: Network) -> np.ndarray:
     return found.astype(np.float64, copy=False)  # counts, where there is no source
 
 
-def _begin(plan, injected, offset, state, tail, head, diodes, elimination, on, v):
+def _begin(plan, state, tail, head, diodes, elimination, v):
     """The part of a step before the linear solve, with ``diodes`` conducting (where they close loops, the earlier
     ones)."""
     kept = np.empty(min(plan.n, diodes.size), np.int64)
     count = choose_forest(plan.n + 1, tail, head, diodes, kept)
-    on[:] = False
+    state.closed[:] = False
     for d in kept[:count]:
-        on[d] = True
-    start(plan, injected, offset, state, on, v)
+        state.closed[d] = True
+    start(plan, state, v)
     # The potential of a group is that of the coordinate eliminated last, which has the smallest rounding error.
     last, root = state.forest.last, state.root
     for k in elimination:

@@ -11,11 +11,12 @@ is a `State` or has its members, like a `Workspace`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim._graphs import Tracks, grow_forest
+from circuitsim._graphs import Tracks, grow_forest, new_tracks
 from circuitsim.circuit.elements import VOLTAGE
 
 ROUNDED = 1e-15
@@ -58,6 +59,8 @@ class State(NamedTuple):
     change: np.ndarray  # (n + 1,): net currents to carry, A; after the linear solve, changes of potential, V
     w: np.ndarray  # (n + 1,)
     driven: np.ndarray  # (n + 1,): sign of the net current of floating components
+    offset: np.ndarray  # (n_nodes,): potential of each node relative to its super-node's root, V
+    injected: np.ndarray  # (n_nodes,): currents from current sources, A
     need: np.ndarray  # (n_nodes,): current that must leave each node through sources and diodes, A
     size: np.ndarray  # (n_nodes,): scale of its rounding, A
     noise: np.ndarray  # (d,): scale of the rounding of the diodes' currents, A
@@ -69,36 +72,29 @@ class State(NamedTuple):
     some: np.ndarray  # (d,)
     a: np.ndarray  # (d,)
     b: np.ndarray  # (d,)
+    closed: np.ndarray  # (d,): the diodes that conduct
     spanned: np.ndarray  # (d,): the diodes of the current forest
     wanted: np.ndarray  # (d,): the diodes that should conduct next
 
 
 def new_state(plan, g, strength):
     """A state for conductances ``g``, S, and their sums ``strength`` at the coordinates, S."""
-    c, d, nodes, numbers = plan.n + 1, plan.anode.size, plan.coordinate.size, np.int64
-    forest = Forest(np.empty(c, numbers), np.empty(c, numbers), np.empty(c, numbers), np.empty(c, numbers))
-    tracks = Tracks(np.empty(c + 1, numbers), np.empty(c, numbers), np.empty(2 * d, numbers), np.empty(c, numbers))
-    return State(
+    c, d = plan.n + 1, plan.anode.size
+    places = partial(np.empty, dtype=np.int64)
+    made = (
         g,
         strength,
-        np.zeros(c),
-        np.zeros(c),
-        np.zeros(c),
-        np.zeros(c),
-        np.zeros(nodes),
-        np.zeros(nodes),
-        np.zeros(d),
-        np.zeros(d),
-        forest,
-        np.zeros(1, numbers),
-        np.empty(c, numbers),
-        tracks,
-        np.empty(d, numbers),
-        np.empty(d, numbers),
-        np.empty(d, numbers),
-        np.zeros(d, np.bool_),
-        np.zeros(d, np.bool_),
+        *np.zeros((4, c)),
+        *np.zeros((4, plan.coordinate.size)),
+        *np.zeros((2, d)),
+        Forest(*places((4, c))),
+        np.zeros(1, np.int64),
+        places(c),
+        new_tracks(c, d),
+        *places((3, d)),
+        *np.zeros((3, d), bool),
     )
+    return State._make(made)
 
 
 def same(one, other):
@@ -150,16 +146,22 @@ def gather(plan, at_node, total):
         total[plan.coordinate[k]] += at_node[k]
 
 
-def contract_diodes(plan, space, closed):
-    """The spanning forest of the conducting diodes; removes those that close loops from ``closed``.
+def forest_at_hand(space):
+    """The forest left by `contract_diodes`."""
+    node, parent, diode, last = space.forest
+    found = space.grown[0] - 1
+    return Forest(node[:found], parent[:found], diode[:found], last)
+
+
+def contract_diodes(plan, space):
+    """The spanning forest of the conducting diodes; removes those that close loops from ``space.closed``.
 
     Trees are rooted at the largest sum of conductances: the rounding residual stays there (`forest_currents`).
     """
     node, parent, edge, last = space.forest
-    some, root = space.some, space.root
+    some, root, closed = space.some, space.root, space.closed
     if space.grown[0] > 0 and same(space.spanned, closed):
-        found = space.grown[0] - 1
-        return Forest(node[:found], parent[:found], edge[:found], last)
+        return forest_at_hand(space)
     count = 0
     for d in range(closed.size):
         if closed[d]:
@@ -182,13 +184,13 @@ def contract_diodes(plan, space, closed):
         closed[edge[k]] = True
     space.spanned[:] = closed
     space.grown[0] = found + 1
-    return Forest(node[:found], parent[:found], edge[:found], last)
+    return forest_at_hand(space)
 
 
-def node_potentials(plan, forest, x, offset, v):
+def node_potentials(plan, forest, space, v):
     """Node voltages, V; the ends of conducting diodes exactly equal."""
     for k in range(v.size):
-        v[k] = x[plan.coordinate[k]] + offset[k]
+        v[k] = space.x[plan.coordinate[k]] + space.offset[k]
     for k in range(forest.node.size):
         a, c = plan.anode[forest.diode[k]], plan.cathode[forest.diode[k]]
         if plan.coordinate[a] == forest.node[k]:
@@ -197,10 +199,10 @@ def node_potentials(plan, forest, x, offset, v):
             v[c] = v[a]
 
 
-def begin(plan, injected, offset, forest, space, v):
+def begin(plan, forest, space, v):
     """Potentials set by voltage sources and conducting diodes, given those of the trees' roots in ``space.x``; fills in
     v and the state's need and size."""
-    x = space.x
+    x, offset = space.x, space.offset
     for k in range(forest.node.size):
         a, c = plan.anode[forest.diode[k]], plan.cathode[forest.diode[k]]
         bound = offset[c] - offset[a]
@@ -208,25 +210,25 @@ def begin(plan, injected, offset, forest, space, v):
         x[w] = x[u] + bound if plan.coordinate[a] == w else x[u] - bound
     for k in range(v.size):
         v[k] = x[plan.coordinate[k]] + offset[k]
-    demands(plan, space.g, v, injected, space.need, space.size)
+    demands(plan, space.g, v, space.injected, space.need, space.size)
 
 
-def start(plan, injected, offset, space, closed, v):
+def start(plan, space, v):
     """The part of a step before the linear solve, from the potentials in ``space.x``; ``space.change``: currents to
     carry."""
-    begin(plan, injected, offset, contract_diodes(plan, space, closed), space, v)
+    begin(plan, contract_diodes(plan, space), space, v)
     gather(plan, space.need, space.change)
 
 
-def forest_currents(plan, forest, space, flow):
-    """Currents of conducting diodes, A, by leaf elimination, and the scale of their rounding in ``space.noise``.
+def forest_currents(plan, forest, space):
+    """Fill in the currents of conducting diodes, A, by leaf elimination, and the scale of their rounding.
 
     Returns
     -------
     bool
         Whether the residual of every group of coordinates joined by conducting diodes is rounding.
     """
-    need, size = space.change, space.w
+    need, size, flow = space.change, space.w, space.flow
     gather(plan, space.need, need)
     gather(plan, space.size, size)
     flow[:] = 0.0
@@ -250,12 +252,12 @@ def conducts(closed, current, current_noise, forward, forward_noise, away):
     return (closed & (current >= -current_noise)) | (np.logical_not(closed) & enters)
 
 
-def kkt_violations(plan, v, space, flow, closed, share):
+def kkt_violations(plan, v, space, share):
     """Which diodes should conduct next, in ``space.wanted``; returns whether any is in the wrong state.
 
     Currents and voltages below ``share`` of their terms are zero.
     """
-    driven, noise, wanted = space.driven, space.noise, space.wanted
+    driven, noise, wanted, flow, closed = space.driven, space.noise, space.wanted, space.flow, space.closed
     wrong = False
     for d in range(closed.size):
         a, c = plan.anode[d], plan.cathode[d]
@@ -266,7 +268,7 @@ def kkt_violations(plan, v, space, flow, closed, share):
     return wrong
 
 
-def finish(plan, injected, offset, forest, space, v, flow, closed, share):
+def finish(plan, space, v, share):
     """The part of a step after the linear solve, which has put changes of potential into ``space.change``.
 
     Parameters
@@ -280,12 +282,13 @@ def finish(plan, injected, offset, forest, space, v, flow, closed, share):
         Whether diodes are in the wrong state (``space.wanted``: the right one); whether the residuals at the nodes are
         rounding.
     """
+    forest = forest_at_hand(space)
     for k in range(space.x.size):
         space.x[k] += space.change[forest.last[k]]
-    node_potentials(plan, forest, space.x, offset, v)
-    demands(plan, space.g, v, injected, space.need, space.size)
-    rounded = forest_currents(plan, forest, space, flow)
-    return kkt_violations(plan, v, space, flow, closed, share), rounded
+    node_potentials(plan, forest, space, v)
+    demands(plan, space.g, v, space.injected, space.need, space.size)
+    rounded = forest_currents(plan, forest, space)
+    return kkt_violations(plan, v, space, share), rounded
 
 
 def conductances_between(plan, strength, siemens):
@@ -337,11 +340,3 @@ def alternate(plan, offset, siemens, x, relaxed, w, change):
         change[a] -= amperes
         change[c] += amperes
     return changed
-
-
-def finish_at_hand(plan, injected, offset, space, closed, v, share):
-    """`finish` with the forest left by `contract_diodes`."""
-    node, parent, diode, last = space.forest
-    found = space.grown[0] - 1
-    forest = Forest(node[:found], parent[:found], diode[:found], last)
-    return finish(plan, injected, offset, forest, space, v, space.flow, closed, share)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim._graphs import Tracks, choose_forest, find, grow_forest
+from circuitsim._graphs import choose_forest, find, grow_forest, new_tracks
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import RESISTOR, VOLTAGE
 from circuitsim.circuit.table import read_only
@@ -91,11 +91,8 @@ def grow_tree(first, second, start, preferred, edges, tree):
     for k in range(count):
         a[k], b[k] = first[kept[k]], second[kept[k]]
         inside[kept[k]] = True
-    tracks = Tracks(
-        np.empty(n + 1, np.int64), np.empty(n, np.int64), np.empty(2 * count, np.int64), np.empty(n, np.int64)
-    )
     node, above, by = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    grow_forest(n, count, a, b, start, preferred, tracks, node, above, by, root_of)
+    grow_forest(n, count, a, b, start, preferred, new_tracks(n, count), node, above, by, root_of)
     for k in range(n):
         edge_of[k], parent_of[k], depth[k] = -1, k, 0
     found, root = 0, -1

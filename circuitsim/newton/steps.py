@@ -25,13 +25,12 @@ from circuitsim.engine.small.active_set import (
     refactor,
     solve_sample,
     take_conductances,
-    workspace,
 )
 from circuitsim.engine.small.currents import ACCURATE, branch_currents, correct, pendant_nodes
 from circuitsim.engine.small.elimination import plan_in, substitute
 from circuitsim.engine.small.pointers import kept, pointer
-from circuitsim.engine.small.single import take_values
-from circuitsim.engine.steps import begin, contract_diodes, copy, gather, offsets
+from circuitsim.engine.small.single import take_values, views
+from circuitsim.engine.steps import contract_diodes, copy, offsets, start
 from circuitsim.engine.tree import RESOLUTION
 from circuitsim.models import MODELS
 from circuitsim.models.curve import Junction, point
@@ -127,20 +126,19 @@ FIXED = 1e-9
 """Smallest conductance of the rest of the circuit, relative to the device's own, that is resolved."""
 
 
-def estimate_resistances(plan, space, places, closed, conductance, resistance):
+def estimate_resistances(plan, space, places, conductance, resistance):
     """Fill in estimates of the port resistances, Ω: 1/G + 1/G' with the sums G and G' of the other conductances at the
-    two nodes. They are lower bounds (Rayleigh's monotonicity law) unless another element joins the two nodes.
+    two nodes, where the ends of conducting ideal diodes count as one. They are lower bounds (Rayleigh's monotonicity
+    law) unless another element joins the two nodes.
 
     Parameters
     ----------
     places : (3, s) int array
         Elements of the companion models; the last row connects the devices' nodes.
-    closed : (d,) bool array
-        Conducting ideal diodes; their ends count as one node.
     conductance : (s,) float array
         Conductances of the companion models, S.
     """
-    last, total = contract_diodes(plan, space, closed).last, space.w
+    last, total = contract_diodes(plan, space).last, space.w
     total[:] = 0.0
     for r in range(space.g.size):
         a = last[plan.coordinate[plan.resistor_first[r]]]
@@ -168,7 +166,7 @@ def mean_resistance(resistance, conductance):
     return np.sqrt(resistance) * np.sqrt(own)
 
 
-def port_resistances(plan, space, places, closed, conductance, resistance):
+def port_resistances(plan, space, places, conductance, resistance):
     """Replace estimates by the port resistances, Ω, from entries of the inverse by Takahashi's recurrence (Takahashi,
     Fagan & Chen 1973).
 
@@ -177,10 +175,10 @@ def port_resistances(plan, space, places, closed, conductance, resistance):
     float
         The largest ratio of a port resistance to its estimate.
     """
-    factor = refactor(plan, space, closed)
+    factor = refactor(plan, space, space.closed)
     if factor < 0 or not space.held[factor]:
         return 1.0
-    last, n = contract_diodes(plan, space, closed).last, plan.n
+    last, n = contract_diodes(plan, space).last, plan.n
     inverse, own = np.empty(plan.rows.size), np.empty(n + 1)
     invert(plan, space.multiplier[factor], space.pivot[factor], inverse, own, space.work, space.change)
     largest = 1.0
@@ -283,12 +281,12 @@ PATIENT, FAR_OFF = 6, 0.5
 tangents."""
 
 
-def newton_once(block, numbers, work, marks, guess, places, role, rows, own, tolerance, out):
+def newton_once(block, space, guess, places, role, rows, own, tolerance, out):
     """The operating point of a planned circuit with smooth devices; `solve_once` is the counterpart without them.
 
     Parameters
     ----------
-    block, numbers, work, marks, guess, out
+    block, space, guess, out
         See `circuitsim.engine.small.single.solve_once`; the values of the companion models are overwritten.
     places : (3, s) int array
         Elements of the companion models: conductance, voltage source, current source.
@@ -307,72 +305,27 @@ def newton_once(block, numbers, work, marks, guess, places, role, rows, own, tol
     worst : float
         Largest relative residual, those of the devices included.
     """
-    plan, out, own, rows = pointer(plan_in(kept(block))), kept(out), kept(own), kept(rows)
-    space = pointer(workspace(plan, kept(numbers), kept(work), kept(marks)))
+    plan, space, out, own, rows = pointer(plan_in(kept(block))), pointer(space), kept(out), kept(own), kept(rows)
     places, role = kept(places), kept(role)
-    m, n = plan.kind.size, plan.coordinate.size
-    value, v, current = out[:m], out[m : m + n], out[m + n : 2 * m + n]
-    at = 2 * m + n
+    value, v, current, worst, relative = views(out, plan.kind.size, plan.coordinate.size)
     status, _ = take_values(plan, value, space.ohms, space.signed[0])
     space.stamp[:] = 0
     if status != Outcome.CONVERGED or not begin_at(rows, own):
         return 0, np.inf
-    closed = space.closed
+    closed, tail = space.closed, out.size - plan.diode.size
     for d in range(closed.size):
         closed[d] = guess.size > 0 and guess[plan.diode[d]] > 0.0
-    steps, worst = newton_sample(
-        plan,
-        space,
-        value,
-        places,
-        role,
-        rows,
-        own,
-        tolerance,
-        closed,
-        v,
-        current,
-        out[at : at + 7],
-        out[at + 7 : at + 14],
-    )
-    out[at + 14] = steps
+    steps, off = newton_steps(plan, space, value, places, role, rows, own, tolerance, v, current, worst, relative)
+    out[tail - 1] = steps
     for d in range(closed.size):
-        out[at + 15 + d] = 1.0 if closed[d] else 0.0
+        out[tail + d] = 1.0 if closed[d] else 0.0
     space.ohms[:] = 0.0
-    return steps, worst
+    return steps, off
 
 
-def newton_sample(
-    plan,
-    space,
-    value,
-    places,
-    role,
-    rows,
-    own,
-    tolerance,
-    closed,
-    v,
-    current,
-    worst,
-    relative,
-):
-    """Newton's method for one column of values; see `newton_once`.
-
-    Parameters
-    ----------
-    closed : (d,) bool array
-        Conducting ideal diodes; the initial guess on entry, the result on return.
-    v, current : float arrays
-        Overwritten: node voltages, V, and branch currents of elements and companion models, A.
-    worst, relative : (7,) float arrays
-        Overwritten: residuals of the linearised circuit.
-
-    Returns
-    -------
-    steps, worst : int, float
-        See `newton_once`.
-    """
+def newton_steps(plan, space, value, places, role, rows, own, tolerance, v, current, worst, relative):
+    """Newton's method from the conducting ideal diodes in ``space.closed``; returns the steps and the largest relative
+    residual, see `newton_once`. Fills in the parts of its ``out``."""
     kind, first, second = plan.kind, plan.first, plan.second
     best, still = np.inf, 0
     for step in range(1, STEPS + 1):
@@ -380,7 +333,7 @@ def newton_sample(
         take_conductances(plan, value, space)
         offsets(plan, kind, first, value, space.offset)
         injections(kind, first, second, value, space.injected)
-        if not solve_step(plan, space, closed, v):
+        if not solve_step(plan, space, v):
             return step - 1, np.inf
         if step <= PATIENT:
             off = rough_distance(first, second, value, places, rows, own, v)
@@ -391,13 +344,13 @@ def newton_sample(
             off = distances(first, second, value, places, role, rows, own, v, PAIRS, current, space.at_node)
         if off <= FAR:
             # Close to the curves, the correction below removes the residual of the linearisation.
-            estimate_resistances(plan, space, places, closed, own[CONDUCTANCE], own[RESISTANCE])
+            estimate_resistances(plan, space, places, own[CONDUCTANCE], own[RESISTANCE])
             if not move(rows, own):
                 break
             move_tangents(places, first, second, own, value, v)
             space.low[:] = 0.0
             branch_currents(plan, space, value, v, current)
-            if not correct(plan, space, value, closed, v, current):
+            if not correct(plan, space, value, v, current):
                 break
             put_across(first, second, places, own, v, space.low)
             off = distances(first, second, value, places, role, rows, own, v, PAIRS, current, space.at_node)
@@ -410,7 +363,7 @@ def newton_sample(
                     value,
                     v,
                     space.low,
-                    pendant_nodes(space.pendant, closed),
+                    pendant_nodes(space),
                     current,
                     space.at_node,
                     role,
@@ -424,9 +377,9 @@ def newton_sample(
         if still == 3:
             return step, np.inf
         best = min(best, off)
-        estimate_resistances(plan, space, places, closed, own[CONDUCTANCE], own[RESISTANCE])
+        estimate_resistances(plan, space, places, own[CONDUCTANCE], own[RESISTANCE])
         if step > PATIENT:
-            port_resistances(plan, space, places, closed, own[CONDUCTANCE], own[RESISTANCE])
+            port_resistances(plan, space, places, own[CONDUCTANCE], own[RESISTANCE])
             if off >= FAR_OFF:
                 for d in range(rows.shape[0]):
                     own[RESISTANCE, d] = mean_resistance(own[RESISTANCE, d], own[CONDUCTANCE, d])
@@ -435,18 +388,17 @@ def newton_sample(
     return 0, np.inf
 
 
-def solve_step(plan, space, closed, v):
+def solve_step(plan, space, v):
     """Fill in the node voltages of the linearised circuit, V; returns whether they and all currents are unique."""
-    if closed.size > 0:
-        return solve_sample(plan, MAX_ITERATIONS, space, closed, v, True)[0] == Outcome.CONVERGED
+    if space.closed.size > 0:
+        return solve_sample(plan, MAX_ITERATIONS, space, v, True)[0] == Outcome.CONVERGED
     if not plan.regular:
         return False
-    factor = refactor(plan, space, closed)
+    factor = refactor(plan, space, space.closed)
     if factor < 0 or not space.held[factor]:
         return False
     space.x[:] = 0.0
-    begin(plan, space.injected, space.offset, contract_diodes(plan, space, closed), space, v)
-    gather(plan, space.need, space.change)
+    start(plan, space, v)
     space.change[plan.n] = 0.0
     substitute(plan, space.multiplier[factor], space.pivot[factor], space.change, space.floating_current)
     copy(space.change, space.x)

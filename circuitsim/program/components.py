@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim._graphs import Tracks, grow_forest, unite
+from circuitsim._graphs import grow_forest, new_tracks, unite
 from circuitsim.kernels import kernel
 
 BITS = 62
@@ -48,10 +48,9 @@ def voltage_forest(n, first, second, strength):
     """Nodes, parents, edges and roots of a breadth-first forest grown from node 0 (see
     `circuitsim._graphs.grow_forest`)."""
     m = first.size
-    tracks = Tracks(np.empty(n + 1, np.int64), np.empty(n, np.int64), np.empty(2 * m, np.int64), np.empty(n, np.int64))
     node, parent, edge = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
     root = np.empty(n, np.int64)
-    found = grow_forest(n, m, first, second, 0, strength, tracks, node, parent, edge, root)
+    found = grow_forest(n, m, first, second, 0, strength, new_tracks(n, m), node, parent, edge, root)
     return node[:found], parent[:found], edge[:found], root
 
 

@@ -3,21 +3,22 @@
 The steps are those of the large driver (`circuitsim.engine.steps`). The certificate decides about the result; where it
 fails, and for loops, degeneracies and nonunique potentials, the engine takes over.
 
-The arrays of `Workspace` are shared by the samples of one circuit, allocated once in three blocks of memory.
+The arrays of `Workspace` are shared by the samples of one circuit, allocated once.
 """
 
 from __future__ import annotations
 
 import enum
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim._graphs import Tracks, unite
+from circuitsim._graphs import Tracks, new_tracks, unite
 from circuitsim.certificate import CLEAR
 from circuitsim.circuit.elements import CURRENT
 from circuitsim.engine.small.elimination import HEAD, NOWHERE, factorise, lower, plan_in, substitute
-from circuitsim.engine.small.pointers import kept, pointer
+from circuitsim.engine.small.pointers import Pinned, kept, pointer
 from circuitsim.engine.steps import (
     RELAXED,
     SETTLED,
@@ -31,6 +32,7 @@ from circuitsim.engine.steps import (
     finish,
     gather,
     same,
+    start,
 )
 
 FACTORS, FACTOR_ENTRIES = 6, 1 << 20
@@ -50,32 +52,34 @@ class Pendant(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Conductances, cached factors (one per row) and scratch; sizes in `workspace`."""
+    """Conductances, cached factors (one per row) and scratch, for n coordinates and ground, f factors, d diodes."""
 
     g: np.ndarray  # of plan.resistor, S
-    strength: np.ndarray  # sum of conductances at each coordinate, S
+    ohms: np.ndarray  # of plan.resistor at the last solution, Ω
     base: np.ndarray  # the slots' conductances without diodes, S
-    weight: np.ndarray  # the last row: with a conductance in place of each diode (`guess_diodes`)
+    weight: np.ndarray  # (f + 1, slots); the last row: with a conductance in place of each diode (`guess_diodes`)
     multiplier: np.ndarray
     pivot: np.ndarray
-    factored: np.ndarray  # the closed diodes of each factor
-    held: np.ndarray  # whether all its pivots are positive
-    reach: np.ndarray  # potentials for 1 A into each node, V; 0 where every part is tied well to the others
-    reached: np.ndarray  # whether these are known
+    reach: np.ndarray  # (f, n): potentials for 1 A into each node, V; 0 where every part is tied well to the others
+    held: np.ndarray  # (f,): whether all its pivots are positive
+    reached: np.ndarray  # (f,): whether ``reach`` is known
+    factored: np.ndarray  # (f, d): the closed diodes of each factor
     stamp: np.ndarray  # when each factor was last used, 0: never; last: the clock
+    floating_current: np.ndarray  # (n,)
+    strength: np.ndarray  # (n + 1,): sum of conductances at each coordinate, S
     work: np.ndarray
     x: np.ndarray
     change: np.ndarray
     w: np.ndarray
     driven: np.ndarray
-    floating_current: np.ndarray
-    need: np.ndarray
+    need: np.ndarray  # (n_nodes,)
     size: np.ndarray
-    noise: np.ndarray
-    flow: np.ndarray
     offset: np.ndarray
     injected: np.ndarray
-    at_node: np.ndarray
+    low: np.ndarray  # low-order parts of the potentials, V
+    at_node: np.ndarray  # (2, n_nodes)
+    noise: np.ndarray  # (d,)
+    flow: np.ndarray
     forest: Forest
     grown: np.ndarray  # (2,): 1 + the diodes of the current forest, 0 if there is none; whether the last factor is
     root: np.ndarray
@@ -89,96 +93,39 @@ class Workspace(NamedTuple):
     wanted: np.ndarray
     carries: np.ndarray
     equal: np.ndarray  # the diodes whose ends are equal, where they close loops
-    low: np.ndarray  # (n_nodes,): low-order parts of the potentials, V
     pendant: Pendant
-    ohms: np.ndarray  # of plan.resistor at the last solution, Ω
     signed: np.ndarray  # (1,): whether resistances may be negative
 
 
-def factors(fill, n):
-    """Number of cached factors."""
-    return max(2, min(FACTORS, FACTOR_ENTRIES // (2 * fill + 2 * n + 1)))
-
-
-def workspace(plan, numbers, places, marks):
-    """Work arrays in the blocks of `memory`."""
-    nodes, n, fill = plan.coordinate.size, plan.n, plan.rows.size
-    d, f, r, s, c = plan.diode.size, factors(fill, n), plan.resistor.size, fill + n, n + 1
-    # Numbers: of resistors, slots, factors, then rows of equal lengths.
-    base, multiplier = r + s, r + s + (f + 1) * s
-    pivot = multiplier + (f + 1) * fill
-    reach = pivot + (f + 1) * n
-    rows = reach + (f + 1) * n
-    of_nodes = rows + 6 * c
-    of_diodes = of_nodes + 7 * nodes
-    ohms = of_diodes + 2 * d
-    x, v, i = (
-        numbers[rows:of_nodes].reshape(6, c),
-        numbers[of_nodes:of_diodes].reshape(7, nodes),
-        numbers[of_diodes:ohms],
-    )
-    held, some = f * d, f * d + 2 * f
-    on, other = marks[some : some + 6 * d].reshape(6, d), some + 6 * d
-    own = f + 4
-    kept = own + 5 * d
-    last = kept + 6 * nodes
-    end = last + 7 * c
-    e, p, k = places[own:kept].reshape(5, d), places[kept:last].reshape(6, nodes), places[last:end].reshape(7, c)
-    return Workspace(
-        numbers[:r],
-        x[0],
-        numbers[r:base],
-        numbers[base:multiplier].reshape(f + 1, s),
-        numbers[multiplier:pivot].reshape(f + 1, fill),
-        numbers[pivot:reach].reshape(f + 1, n),
-        marks[:held].reshape(f, d),
-        marks[held : held + f],
-        numbers[reach : rows - n].reshape(f, n),
-        marks[held + f : some],
-        places[: f + 1],
-        x[1],
-        x[2],
-        x[3],
-        x[4],
-        x[5],
-        numbers[rows - n : rows],
-        v[0],
-        v[1],
-        i[:d],
-        i[d:],
-        v[2],
-        v[3],
-        v[4:6],
-        Forest(k[0], k[1], k[2], k[3]),
-        places[f + 1 : f + 3],
-        k[4],
-        Tracks(places[end:], k[5], places[own : own + 2 * d], k[6]),
-        e[2],
-        e[3],
-        e[4],
-        marks[other : other + c],
-        on[0],
-        on[1],
-        on[2],
-        on[3],
-        on[4],
-        v[6],
-        Pendant(p[0], p[1], places[f + 3 : f + 4], marks[other + c : other + c + nodes], on[5], p[2:]),
-        numbers[ohms:],
-        marks[other + c + nodes :],
-    )
-
-
-def memory(block: np.ndarray, signed: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The blocks of numbers, places and marks of a new `workspace` of the plan in ``block``, without factors;
-    ``signed``: resistances may be negative."""
+def memory(block: np.ndarray, signed: bool) -> Pinned:
+    """A new `Workspace` for the plan in ``block``, without factors; ``signed``: resistances may be negative."""
     nodes, _, _, r, d, n, fill, _ = block[:HEAD].tolist()
-    f = factors(fill, n)
-    numbers = 2 * r + (f + 2) * (fill + n) + (f + 1) * (fill + 2 * n) + 6 * (n + 1) + 7 * nodes + 2 * d
-    places = np.zeros(f + 13 + 8 * n + 5 * d + 6 * nodes, dtype=np.int64)
-    marks = np.zeros((f + 6) * d + 2 * f + n + nodes + 2, dtype=bool)
-    marks[-1] = signed
-    return np.empty(numbers), places, marks
+    f, c = max(2, min(FACTORS, FACTOR_ENTRIES // (2 * fill + 2 * n + 1))), n + 1
+    numbers, places, marks = np.empty, partial(np.zeros, dtype=np.int64), partial(np.zeros, dtype=bool)
+    made = (
+        *numbers((2, r)),
+        numbers(fill + n),
+        *(numbers((f + 1, size)) for size in (fill + n, fill, n)),
+        numbers((f, n)),
+        *marks((2, f)),
+        marks((f, d)),
+        places(f + 1),
+        numbers(n),
+        *numbers((6, c)),
+        *numbers((5, nodes)),
+        numbers((2, nodes)),
+        *numbers((2, d)),
+        Forest(*places((4, c))),
+        places(2),
+        places(c),
+        new_tracks(c, d),
+        *places((3, d)),
+        marks(c),
+        *marks((5, d)),
+        Pendant(places(nodes), places(nodes), places(1), marks(nodes), marks(d), places((4, nodes))),
+        np.full(1, signed),
+    )
+    return Pinned(Workspace._make(made))
 
 
 class Outcome(enum.IntEnum):
@@ -314,26 +261,19 @@ def floating_net_currents(plan, space, factor):
                     break
 
 
-def solve_active_set(plan, injected, offset, max_iterations, space, closed, v, flow):
+def solve_active_set(plan, max_iterations, space, v):
     """Find which diodes conduct, and the node voltages.
 
     Parameters
     ----------
     plan : Plan
-    injected : (n_nodes,) float array
-        Currents that flow into the nodes from current sources, A.
-    offset : (n_nodes,) float array
-        Potential of each node relative to its super-node's root, V.
     max_iterations : int
         Maximum number of linear circuits; 0: one, with the diodes as given.
     space : Workspace
-        With conductances (`take_conductances`).
-    closed : (d,) bool array
-        The initial guess; on return the diodes of a spanning forest that conduct.
+        With conductances (`take_conductances`), offsets and injected currents. ``closed`` is the initial guess; on
+        return the diodes of a spanning forest that conduct. ``flow`` is filled with the diode currents, A.
     v : (n_nodes,) float array
         Filled: potentials, V.
-    flow : (d,) float array
-        Filled: diode currents, A.
 
     Returns
     -------
@@ -341,15 +281,15 @@ def solve_active_set(plan, injected, offset, max_iterations, space, closed, v, f
         An `Outcome`: ``CONVERGED`` (uniqueness is a separate question: `uniqueness`), ``MAX_ITERATIONS`` or
         ``NONCONVEX``; the number of linear circuits.
     """
-    count = 0
+    count, closed = 0, space.closed
     while True:
         count += 1
-        forest = contract_diodes(plan, space, closed)
+        forest = contract_diodes(plan, space)
         factor = refactor(plan, space, closed)
         if factor < 0:
             return Outcome.NONCONVEX, count
         space.x[:] = 0.0
-        begin(plan, injected, offset, forest, space, v)
+        begin(plan, forest, space, v)
         refined = False
         while True:
             gather(plan, space.need, space.change)
@@ -357,7 +297,7 @@ def solve_active_set(plan, injected, offset, max_iterations, space, closed, v, f
             substitute(plan, space.multiplier[factor], space.pivot[factor], space.change, space.floating_current)
             if not refined:
                 floating_net_currents(plan, space, factor)
-            wrong, rounded = finish(plan, injected, offset, forest, space, v, flow, closed, NOISE)
+            wrong, rounded = finish(plan, space, v, NOISE)
             rounded = rounded and v.size > FEW
             if refined or rounded or (wrong and count <= max_iterations):
                 break
@@ -374,10 +314,10 @@ def solve_active_set(plan, injected, offset, max_iterations, space, closed, v, f
     return Outcome.CONVERGED, count
 
 
-def guess_diodes(plan, injected, offset, space, closed, v):
+def guess_diodes(plan, space, v):
     """Close the diodes that conduct by alternating directions; all are open initially, and stay open if the factor
     fails."""
-    f, siemens, w, drive = space.stamp.size - 1, space.noise, space.flow, space.w
+    f, siemens, w, drive, closed = space.stamp.size - 1, space.noise, space.flow, space.w, space.closed
     conductances_between(plan, space.strength, siemens)
     if space.grown[1] == 0:
         base = space.weight[0]  # in place of the first cached factor
@@ -394,8 +334,7 @@ def guess_diodes(plan, injected, offset, space, closed, v):
         space.grown[1] = 1
     space.x[:] = 0.0
     w[:] = 0.0
-    begin(plan, injected, offset, contract_diodes(plan, space, closed), space, v)
-    gather(plan, space.need, space.change)
+    start(plan, space, v)
     copy(space.change, drive)
     for step in range(STEPS + 1):
         if step > 0:
@@ -404,7 +343,7 @@ def guess_diodes(plan, injected, offset, space, closed, v):
             copy(space.change, space.x)
             copy(drive, space.change)
         relaxed = RELAXED if step > 0 else 0.0
-        if alternate(plan, offset, siemens, space.x, relaxed, w, space.change) <= SETTLED * w.size and step > 1:
+        if alternate(plan, space.offset, siemens, space.x, relaxed, w, space.change) <= SETTLED * w.size and step > 1:
             break
     # Of diodes that close loops, those with the largest currents conduct: approximately ordered, without sorting.
     joined, least = space.tracks.put, 0.0
@@ -420,7 +359,7 @@ def guess_diodes(plan, injected, offset, space, closed, v):
                 closed[d] = unite(joined, plan.coordinate[plan.anode[d]], plan.coordinate[plan.cathode[d]])
 
 
-def uniqueness(plan, v, flow, closed, space):
+def uniqueness(plan, v, space):
     """An `Outcome`: whether other potentials (``SINGULAR``) or other currents (``NONUNIQUE_CURRENTS``) give an
     operating point too.
 
@@ -431,12 +370,12 @@ def uniqueness(plan, v, flow, closed, space):
     """
     if not plan.regular:
         return Outcome.SINGULAR
-    carries, total = space.carries, 0.0
+    carries, closed, total = space.carries, space.closed, 0.0
     for k in range(v.size):
         total += space.size[k]
     for last in range(2):
         for d in range(closed.size):
-            carries[d] = closed[d] and abs(flow[d]) > NOISE * (space.noise[d] if last else total)
+            carries[d] = closed[d] and abs(space.flow[d]) > NOISE * (space.noise[d] if last else total)
         factor = refactor(plan, space, carries)
         if factor < 0 or not space.held[factor]:
             return Outcome.SINGULAR
@@ -478,18 +417,19 @@ def nearly(plan, space, v, d, share, reach):
     return low - high <= share * scale
 
 
-def mark_equal(plan, space, v, closed):
+def mark_equal(plan, space, v):
     """Mark the diodes whose ends are equal; returns whether some of them join trees of the forest."""
     joins, reach = False, reach_of(space.offset)
-    for d in range(closed.size):
+    for d in range(space.closed.size):
         a, c = plan.coordinate[plan.anode[d]], plan.coordinate[plan.cathode[d]]
-        space.equal[d] = closed[d] or nearly(plan, space, v, d, NOISE, reach)
+        space.equal[d] = space.closed[d] or nearly(plan, space, v, d, NOISE, reach)
         joins = joins or (space.equal[d] and space.root[a] != space.root[c])
     return joins
 
 
-def solve_sample(plan, max_iterations, space, closed, v, merged):
-    """The operating point of one sample, with the sources in the workspace.
+def solve_sample(plan, max_iterations, space, v, merged):
+    """The operating point of one sample, with the sources in the workspace, and there the initial guess ``closed``; if
+    the iterations do not terminate they restart with none. On return those of a forest that conduct.
 
     Diodes that are closed but carry no current are opened at the end. Where conducting diodes close loops, the currents
     are those of some forest of conducting diodes; with ``merged``, for callers that choose currents themselves, those
@@ -497,9 +437,6 @@ def solve_sample(plan, max_iterations, space, closed, v, merged):
 
     Parameters
     ----------
-    closed : (d,) bool array
-        The initial guess; if the iterations do not terminate they restart with none. On return those of a forest that
-        conduct.
     merged : bool
 
     Returns
@@ -507,15 +444,15 @@ def solve_sample(plan, max_iterations, space, closed, v, merged):
     status, iterations : int
         An `Outcome`; the linear circuits solved.
     """
-    last, status, count, started = False, Outcome.MAX_ITERATIONS, 0, False
+    last, status, count, started, closed = False, Outcome.MAX_ITERATIONS, 0, False, space.closed
     for conducts in closed:
         started = started or conducts
     if not started and max_iterations > 0 and closed.size >= MANY:
-        guess_diodes(plan, space.injected, space.offset, space, closed, v)
+        guess_diodes(plan, space, v)
         started, count = True, 1
     while True:  # a single call of `solve_active_set`, since each call is compiled separately
         limit = 0 if last else max_iterations
-        rest, tried = solve_active_set(plan, space.injected, space.offset, limit, space, closed, v, space.flow)
+        rest, tried = solve_active_set(plan, limit, space, v)
         again = False
         if not last:
             count += tried
@@ -523,13 +460,13 @@ def solve_sample(plan, max_iterations, space, closed, v, merged):
                 started = False
                 closed[:] = False
                 continue
-            status = uniqueness(plan, v, space.flow, closed, space) if rest == Outcome.CONVERGED else rest
+            status = uniqueness(plan, v, space) if rest == Outcome.CONVERGED else rest
             if status == Outcome.CONVERGED or (merged and status == Outcome.NONUNIQUE_CURRENTS):
                 again = not same(closed, space.carries)
                 copy(space.carries, closed)
         # Ends may turn out equal only once those of the diodes joined before are exactly so.
         if not again and merged and status == Outcome.NONUNIQUE_CURRENTS:
-            again = mark_equal(plan, space, v, closed)
+            again = mark_equal(plan, space, v)
             if again:
                 copy(space.equal, closed)
         if not again:
@@ -581,7 +518,7 @@ def signed_currents(plan, value, v, injected, flow, current):
     constraint_currents(plan, need, current)
 
 
-def respond_samples(block, numbers, places, marks, value, injected, begin, end, closed, v, current):
+def respond_samples(block, space, value, injected, begin, end, closed, v, current):
     """Linear responses: zero sources, the given diodes as shorts, currents injected into the nodes.
 
     Parameters
@@ -593,11 +530,11 @@ def respond_samples(block, numbers, places, marks, value, injected, begin, end, 
     v, current : (samples, n_nodes), (samples, m) float arrays
         Overwritten: changes of potentials, V, and of the branch currents, A.
     """
-    plan = pointer(plan_in(kept(block)))
-    space = pointer(workspace(plan, kept(numbers), kept(places), kept(marks)))
-    still = np.zeros(plan.coordinate.size)
+    plan, space = pointer(plan_in(kept(block))), pointer(space)
+    space.offset[:] = 0.0
     take_conductances(plan, value, space)
     for s in range(begin, end):
         copy(closed[s], space.closed)
-        solve_active_set(plan, injected[s], still, 0, space, space.closed, v[s], space.flow)
+        copy(injected[s], space.injected)
+        solve_active_set(plan, 0, space, v[s])
         signed_currents(plan, value, v[s], injected[s], space.flow, current[s])

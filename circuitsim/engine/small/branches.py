@@ -189,10 +189,10 @@ def follow(made, carriers, current, low, share):
     )
 
 
-def correct(plan, space, made, closed, carriers, most, v, current, low):
+def correct(plan, space, made, carriers, most, v, current, low):
     """Correct the chord currents until they are accurate on their own scale; returns whether they are."""
-    forest, chords, tree, branches = contract_diodes(plan, space, closed), made.chord, made.tree, made.branches
-    n, live, factor = v.size, chords.size, refactor(plan, space, closed)
+    forest, chords, tree, branches = contract_diodes(plan, space), made.chord, made.tree, made.branches
+    n, live, factor = v.size, chords.size, refactor(plan, space, space.closed)
     if factor < 0:
         return False
     before, residual, x, v_low = np.empty(live), np.empty(live), np.empty(plan.n + 1), np.zeros(n)
@@ -217,14 +217,14 @@ def correct(plan, space, made, closed, carriers, most, v, current, low):
     return done
 
 
-def accept(plan, space, closed, signs, current, drop):
+def accept(plan, space, signs, current, drop):
     """Whether blocking diodes have voltages ≤ 0, and conducting ones currents > 0 if ``signs``.
 
     Fills in the diode currents in the workspace.
     """
-    for d in range(closed.size):
+    for d in range(space.closed.size):
         e = plan.diode[d]
-        if closed[d]:
+        if space.closed[d]:
             if signs and not current[e] > 0.0:  # without a current it may leave potentials open
                 return False
         elif not drop[e] <= 0.0:
@@ -287,14 +287,13 @@ def refine(plan, space, value, signs, v, current, drop, worst, relative):
     -------
     Whether all currents are accurate on their own scale, and the diodes' states correct.
     """
-    kind, closed = plan.kind, space.closed
-    made = take_tree(plan, value, closed)
+    kind, made = plan.kind, take_tree(plan, value, space.closed)
     carriers, low = np.empty(kind.size, np.int64), np.zeros(kind.size)
     if not made.whole:
         return False
     count, most = carry(plan, value, v, made.chord, current, carriers)
     carriers = carriers[:count]
     follow(made, carriers, current, low, RESOLUTION)
-    good = correct(plan, space, made, closed, carriers, most, v, current, low)
+    good = correct(plan, space, made, carriers, most, v, current, low)
     good = good and certify(made, kind, value, current, low, v, drop, space.at_node, worst, relative)
-    return good and accept(plan, space, closed, signs, current, drop)
+    return good and accept(plan, space, signs, current, drop)

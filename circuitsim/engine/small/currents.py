@@ -61,12 +61,12 @@ def neighbours(plan, closed, leader, count, total, squares):
             count[b] += BLOCKED
 
 
-def find_pendant(plan, space, closed):
+def find_pendant(plan, space):
     """Find the pendant nodes for these conducting diodes, in ``space.pendant``; returns their number.
 
     Leaves are removed one after another. All neighbours of a node are the same iff (Σ x)² = n Σ x² (Cauchy–Schwarz).
     """
-    pendant = space.pendant
+    pendant, closed = space.pendant, space.closed
     if pendant.found[0] > 0 and same(pendant.closed, closed):
         return pendant.found[0] - 1
     n, found, member = pendant.node.size, 0, pendant.member
@@ -91,9 +91,10 @@ def find_pendant(plan, space, closed):
     return found
 
 
-def pendant_nodes(pendant, closed):
+def pendant_nodes(space):
     """Whether each node (n,) is pendant, by `find_pendant`; all false where it has not run for these diodes."""
-    if pendant.found[0] == 0 or not same(pendant.closed, closed):
+    pendant = space.pendant
+    if pendant.found[0] == 0 or not same(pendant.closed, space.closed):
         pendant.found[0] = 0
         pendant.member[:] = False
     return pendant.member
@@ -194,16 +195,16 @@ def residual_currents(plan, space, value, v):
         need[w] = 0.0
 
 
-def correct(plan, space, value, closed, v, current):
+def correct(plan, space, value, v, current):
     """Correct the potentials for the residual currents (`residual_currents`): fills in ``space.low``, the diode
     currents in ``space.flow`` and the branch currents; ``v`` becomes the rounded sums.
 
     Returns whether a factor is available.
     """
-    factor = refactor(plan, space, closed)
+    factor = refactor(plan, space, space.closed)
     if factor < 0:
         return False
-    forest, change, low = contract_diodes(plan, space, closed), space.change, space.low
+    forest, change, low = contract_diodes(plan, space), space.change, space.low
     residual_currents(plan, space, value, v)
     gather(plan, space.need, change)
     change[plan.n] = 0.0
@@ -228,9 +229,9 @@ def correct(plan, space, value, closed, v, current):
     return True
 
 
-def reach(plan, space, closed):
+def reach(plan, space):
     """The potentials of the coordinates for 1 A into each node, V, where some part is weakly tied (`TIED`); else 0."""
-    factor = refactor(plan, space, closed)
+    factor = refactor(plan, space, space.closed)
     found = space.reach[max(factor, 0)]
     if factor < 0:
         found[:] = np.inf
@@ -280,8 +281,8 @@ def least_scale(plan, value, current, largest):
 def measure(plan, space, value, v, current, worst, relative):
     """Fill in a sample's branch currents and residuals, and correct its potentials ``v`` (n_nodes,), V, where they are
     too coarse; returns the bound on the currents' errors (`circuitsim.certificate.branch_violations`)."""
-    first, second, closed = plan.first, plan.second, space.closed
-    ohms = reach(plan, space, closed)
+    first, second = plan.first, plan.second
+    ohms = reach(plan, space)
     space.low[:] = 0.0
     least = branch_currents(plan, space, value, v, current)
     worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
@@ -291,13 +292,13 @@ def measure(plan, space, value, v, current, worst, relative):
         if not idle and relative[0] < STRAY:
             space.pendant.found[0] = 0  # nothing is pendant
         else:
-            find_pendant(plan, space, closed)
+            find_pendant(plan, space)
             if copy_neighbours(space.pendant, v):
                 branch_currents(plan, space, value, v, current)
                 worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
                 least, _ = least_scale(plan, value, current, space.at_node[1])
         proven = bounded(plan, space, v, worst[0], total, least, ohms)
-        if not proven and correct(plan, space, value, closed, v, current):
+        if not proven and correct(plan, space, value, v, current):
             worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
     return branch_violations(
         plan.kind,
@@ -306,7 +307,7 @@ def measure(plan, space, value, v, current, worst, relative):
         value,
         v,
         space.low,
-        pendant_nodes(space.pendant, closed),
+        pendant_nodes(space),
         current,
         space.at_node,
         total,

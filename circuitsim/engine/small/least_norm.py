@@ -15,6 +15,7 @@ from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
 from circuitsim.engine.small.active_set import CARRIES, IDLE, MAX_ITERATIONS, NOISE, ON_LOOP, REFINED, memory
 from circuitsim.engine.small.elimination import UPDATES, plan
+from circuitsim.engine.small.pointers import Pinned
 from circuitsim.engine.small.single import ALL, NO_GUESS, refine_once, solve_once
 from circuitsim.engine.tree import node_maxima
 from circuitsim.kernels import NODE, kernel
@@ -212,7 +213,7 @@ class _Unit(NamedTuple):
     """The circuit with 1 Ω in each edge solved by `_least_norm`, the needs being its last elements."""
 
     plan: np.ndarray  # its block
-    spare: list[tuple[np.ndarray, ...]]  # memory that is not in use
+    spare: list[Pinned]  # memory that is not in use
     value: np.ndarray  # of its elements, those of the needs 0
     fed: np.ndarray  # the nodes that need them
     nodes: int
@@ -253,10 +254,10 @@ def _least_norm(ends: bytes, one_way: bytes, fed: bytes, need: np.ndarray) -> np
     out = np.empty(end + size + 15 + unit.diodes)
     out[:size] = unit.value
     out[size - unit.fed.size : size] = need[unit.fed]
-    status, worst = kernel(solve_once, n, NODE)(unit.plan, *space, NO_GUESS, MAX_ITERATIONS, True, out)
+    status, worst = kernel(solve_once, n, NODE)(unit.plan, space, NO_GUESS, MAX_ITERATIONS, True, out)
     # Potentials may be open where only idle diodes fix a node, but with a resistor in each edge its current is unique.
     if not worst <= ACCURATE and status in REFINED:
-        worst = kernel(refine_once, n, NODE)(unit.plan, *space, out, np.empty(size), ALL)
+        worst = kernel(refine_once, n, NODE)(unit.plan, space, out, np.empty(size), ALL)
     unit.spare.append(space)
     found: np.ndarray = out[end : end + len(one_way)]
     return found if worst <= ACCURATE else None

@@ -19,7 +19,6 @@ from circuitsim.engine.small.active_set import (
     refactor,
     solve_sample,
     take_conductances,
-    workspace,
 )
 from circuitsim.engine.small.branches import certify, refine, take_tree
 from circuitsim.engine.small.currents import ACCURATE, largest, measure
@@ -69,14 +68,14 @@ def views(out, m, n):
     return out[:m], out[m : m + n], out[m + n : at], out[at : at + 7], out[at + 7 : at + 14]
 
 
-def solve_once(block, numbers, places, marks, guess, max_iterations, merged, out):
+def solve_once(block, space, guess, max_iterations, merged, out):
     """The operating point of a planned circuit for the element values in ``out``, with its certificate.
 
     Parameters
     ----------
     block : int array
         The plan's (`circuitsim.engine.small.elimination.plan`).
-    numbers, places, marks : float, int, bool arrays
+    space : Pinned
         The plan's `circuitsim.engine.small.active_set.memory`, not shared during the call.
     guess : (m,) float array
         Branch currents of an operating point whose conducting diodes are the initial guess; empty: no diode conducts.
@@ -100,8 +99,7 @@ def solve_once(block, numbers, places, marks, guess, max_iterations, merged, out
     worst : float
         Largest relative residual.
     """
-    plan, out = pointer(plan_in(kept(block))), kept(out)
-    space = pointer(workspace(plan, kept(numbers), kept(places), kept(marks)))
+    plan, space, out = pointer(plan_in(kept(block))), pointer(space), kept(out)
     status = Outcome.CONVERGED
     if max_iterations == PROVE:
         take_flows(plan, space, out)
@@ -128,7 +126,7 @@ def found(plan, space, guess, max_iterations, merged, out):
         closed[d] = guess.size > 0 and guess[plan.diode[d]] > 0.0
     offsets(plan, kind, first, values, space.offset)
     clear = injections(kind, first, second, values, space.injected)
-    status, count = solve_sample(plan, max_iterations, space, closed, v, merged)
+    status, count = solve_sample(plan, max_iterations, space, v, merged)
     out[tail - 1] = count
     for d in range(closed.size):
         carries = closed[d] and space.flow[d] > NOISE * space.noise[d]
@@ -174,7 +172,7 @@ def take_flows(plan, space, out):
         space.flow[d] = current[plan.diode[d]]
 
 
-def refine_once(block, numbers, places, marks, out, drop, what):
+def refine_once(block, space, out, drop, what):
     """Refine the currents and potentials just found by `solve_once`; the same arguments.
 
     Parameters
@@ -190,8 +188,7 @@ def refine_once(block, numbers, places, marks, out, drop, what):
     float
         Largest relative residual; infinite if the engine is needed.
     """
-    plan, out, drop = pointer(plan_in(kept(block))), kept(out), kept(drop)
-    space = pointer(workspace(plan, kept(numbers), kept(places), kept(marks)))
+    plan, space, out, drop = pointer(plan_in(kept(block))), pointer(space), kept(out), kept(drop)
     kind, state = plan.kind, out[out.size - plan.diode.size :]
     values, v, current, worst, relative = views(out, kind.size, plan.coordinate.size)
     if what == LOOPS:
