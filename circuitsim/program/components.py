@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim._graphs import grow_forest, new_tracks, unite
+from circuitsim._graphs import grow_forest, incident, new_tracks, unite
 from circuitsim.kernels import kernel
-
-BITS = 62
-"""Edges that `on_cycles` treats at a time: bits of an integer without its sign."""
 
 
 def component_labels(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -174,18 +171,19 @@ def block_labels(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     (m,) int64 array
         Two edges have the same label iff some simple cycle holds both; a bridge has a label of its own.
     """
-    ptr, position = by_node(n, np.concatenate([a, b]))
     label = np.full(a.size, -1, dtype=np.int64)
-    work = [np.full(n, -1, dtype=np.int64) for _ in range(4)]
-    stack = np.empty(a.size, dtype=np.int64)
-    kernel(_hopcroft_tarjan, max(n, a.size))(ptr, position % max(a.size, 1), a, b, label, *work, stack)
+    kernel(_hopcroft_tarjan, max(n, a.size))(n, a, b, label)
     return label
 
 
-def _hopcroft_tarjan(ptr, edge_at, a, b, label, found, low, entered_by, next_at, stack):
+def _hopcroft_tarjan(n, a, b, label):
     """Depth-first search (Hopcroft & Tarjan 1973) without recursion: the edge stack is cut where a block ends."""
+    tracks, stack, low = new_tracks(n, a.size), np.empty(a.size, np.int64), np.empty(n, np.int64)
+    incident(n, a.size, a, b, tracks)
+    ptr, next_at = tracks.ptr, tracks.put
+    found, entered_by = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
     clock, height, blocks = 0, 0, 0
-    for root in range(found.size):
+    for root in range(n):
         if found[root] >= 0:
             continue
         found[root] = low[root] = clock
@@ -194,7 +192,7 @@ def _hopcroft_tarjan(ptr, edge_at, a, b, label, found, low, entered_by, next_at,
         u = root
         while u >= 0:
             if next_at[u] < ptr[u + 1]:
-                e = edge_at[next_at[u]]
+                e = tracks.edge[next_at[u]]
                 next_at[u] += 1
                 v = b[e] if a[e] == u else a[e]
                 if e == entered_by[u] or v == u:
@@ -235,48 +233,9 @@ def on_cycles(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     -------
     (m,) bool array
     """
-    on = np.zeros(a.size, dtype=bool)
-    kernel(_mark_cycles, n + a.size)(n, a, b, on)
+    label = block_labels(n, a, b)
+    on: np.ndarray = np.append(np.bincount(label[label >= 0]) > 1, False)[label]
     return on
-
-
-def _mark_cycles(n, a, b, on):
-    """Mark the edges outside a forest, and those in it that separate the ends of one of these.
-
-    Leaves are taken off the forest. The edge above a leaf separates the ends of an edge that closes a cycle if one of
-    them alone lies below: the parity of its ends below is one bit, for as many edges at a time as there are bits.
-    """
-    leader, degree, incident = np.arange(n), np.zeros(n, np.int64), np.zeros(n, np.int64)
-    leaf, above, closing, count, rest = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(a.size, np.int64), 0, 0
-    for e in range(a.size):
-        if unite(leader, a[e], b[e]):
-            for u in (a[e], b[e]):
-                degree[u] += 1
-                incident[u] ^= e  # at a leaf, its only edge
-        elif a[e] != b[e]:
-            closing[rest] = e
-            rest += 1
-    for k in range(n):
-        u = k
-        while rest > 0 and degree[u] == 1:
-            e = incident[u]
-            leaf[count], above[count] = u, e
-            count += 1
-            degree[u] = 0
-            u = b[e] if a[e] == u else a[e]
-            degree[u] -= 1
-            incident[u] ^= e
-    for begin in range(0, rest, BITS):
-        parity = np.zeros(n, np.int64)
-        for k in range(begin, min(begin + BITS, rest)):
-            e = closing[k]
-            on[e] = True
-            parity[a[e]] ^= 1 << (k - begin)
-            parity[b[e]] ^= 1 << (k - begin)
-        for k in range(count):
-            u, e = leaf[k], above[k]
-            on[e] |= parity[u] != 0
-            parity[b[e] if a[e] == u else a[e]] ^= parity[u]
 
 
 def unchangeable(n: int, first: np.ndarray, second: np.ndarray, both_ways: np.ndarray) -> np.ndarray:

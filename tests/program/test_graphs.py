@@ -26,7 +26,7 @@ def test_the_least_weight_of_the_other_edges_at_a_node() -> None:
 def test_edges_on_cycles_are_those_that_are_no_bridges() -> None:
     rng = np.random.default_rng(1)
     for _ in range(100):
-        n, m = rng.integers(1, (40, 120))  # up to twice as many cycles as one pass takes
+        n, m = rng.integers(1, (40, 120))  # dense and sparse
         a, b = rng.integers(0, n, (2, m))
         graph = networkx.MultiGraph(zip(a.tolist(), b.tolist(), strict=True))
         bridges = {frozenset(edge) for edge in networkx.bridges(graph)}
