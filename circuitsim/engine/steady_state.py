@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.circuit import CircuitArrays
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, RESISTOR
 from circuitsim.engine import tree
 from circuitsim.engine.active_set import solve_active_set
 from circuitsim.engine.corrections import LinearPoint, solve_linear
@@ -27,7 +27,7 @@ from circuitsim.engine.kkt import (
 )
 from circuitsim.engine.network import Network, forest_of, network
 from circuitsim.engine.small.active_set import NOISE
-from circuitsim.engine.small.least_norm import WireLoops
+from circuitsim.engine.small.least_norm import WireLoops, unit_circuit
 from circuitsim.engine.tree import CLOSES, RESOLUTION
 from circuitsim.errors import ConvergenceError
 from circuitsim.kernels import MANY, kernel
@@ -74,7 +74,7 @@ def loop_currents(net: Network, point: LinearPoint, tight: np.ndarray) -> Loops:
     need, number = need[:, loops.nodes], loops.numbered(off[loops.nodes])
     found = loops.carried(number, need[0]) if elements.size <= SMALL else None
     if found is None:
-        found = _least_norm(number, first, second, one_way, need, net.first.size > MANY)
+        found = _least_norm(loops, number, need, net.first.size > MANY)
     # Rounding to below zero counts as zero, since a diode's current can only grow.
     size = np.abs(need[0])
     np.maximum.at(size, first, np.abs(found))
@@ -115,30 +115,26 @@ def _gather(elements, first, second, current, current_low, scale, high, low, lar
         largest[b] = max(largest[b], size)
 
 
-def _least_norm(
-    number: np.ndarray, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray, compiled: bool
-) -> np.ndarray:
-    """Currents of least norm with net currents ``need`` (2, n), one-way edges ≥ 0; ``number`` from
+def _least_norm(loops: WireLoops, number: np.ndarray, need: np.ndarray, compiled: bool) -> np.ndarray:
+    """Currents of least norm in the loops with net currents ``need`` (2, n), one-way edges ≥ 0; ``number`` from
     `WireLoops.numbered`, ``compiled`` as in `NodalPattern`.
 
     Where one-way edges only lead out of a part, a sum rounded to below zero would be infeasible; so the sums are pairs
     of doubles, and `LEAK` takes their rounding.
     """
-    n, d = number.size, np.flatnonzero(one_way)
-    middle, leaks = np.arange(d.size) + n + 1, np.flatnonzero(number)
+    (first, second), one_way, n, leaks = loops.ends, loops.one_way, number.size, np.flatnonzero(number)
     row, given = np.nonzero((need != 0.0) & (number > 0))
-    m, sizes = first.size, (first.size, d.size, given.size, leaks.size)
-    kind = np.repeat(np.array([RESISTOR, DIODE, CURRENT, RESISTOR], np.int8), sizes)
-    a = np.concatenate([number[first], middle, np.zeros(given.size + leaks.size, dtype=np.int64)])
-    b = np.concatenate([number[second], number[second[d]], number[given], number[leaks]])
-    b[d] = middle
-    value = np.concatenate([np.ones(m), np.full(d.size, np.nan), need[row, given], np.full(leaks.size, LEAK)])
+    m, circuit = first.size, unit_circuit(number[loops.ends], one_way, number[given], need[row, given], n + 1)
+    kind, a, b, value = (
+        np.append(column, np.full(leaks.size, more, column.dtype))
+        for column, more in zip(circuit, (RESISTOR, 0, number[leaks], LEAK))
+    )
     # Nodes merged into ground leave their numbers unused.
     used, ends = np.unique(np.concatenate([[0], a, b]), return_inverse=True)
     arrays = CircuitArrays(kind, ends[1 : a.size + 1], ends[a.size + 1 :], value, used.size)
     net = network(analyse_arrays(arrays, compiled))
     point, _ = solve_active_set(
-        net, np.zeros(0, dtype=np.int64), np.zeros(kind.size), np.zeros(net.n_nodes), 40 + 4 * d.size
+        net, np.zeros(0, dtype=np.int64), np.zeros(kind.size), np.zeros(net.n_nodes), 40 + 4 * int(one_way.sum())
     )
     found, part = point.current[:m].copy(), component_labels(n, first, second)
     largest, at_node = np.zeros((2, n))

@@ -143,12 +143,10 @@ def tree_currents(
         Whether a nonzero current is below `RESOLUTION` of that largest current.
     """
     found, order, first, second = False, tree.order, branches.first, branches.second
-    for k in range(need.size):
-        need[k] = 0.0
-        need_low[k] = 0.0
-        most[k] = 0.0
-    for j in range(chords.size):
-        e = chords[j]
+    need[:] = 0.0
+    need_low[:] = 0.0
+    most[:] = 0.0
+    for e in chords:
         c, c_low = current[e], current_low[e]
         if c != 0.0:
             a, b = first[e], second[e]
@@ -191,11 +189,9 @@ def drop_of(branches, e, current, current_low):
 
 def tree_potentials(tree, branches, current, current_low, v, v_low):
     """Fill in node voltages, V, from the drops along the tree; those of the roots are given."""
-    for k in range(tree.order.size):
-        e = tree.edge[k]
+    for u, e, p in zip(tree.order, tree.edge, tree.parent):
         if e < 0:
             continue
-        u, p = tree.order[k], tree.parent[k]
         d, d_low = drop_of(branches, e, current, current_low)
         if branches.first[e] != u:
             d, d_low = -d, -d_low
@@ -264,10 +260,9 @@ def path_voltages(tree, branches, current, current_low, a, b, voltage):
 def level_nodes(tree, branches, current):
     """Labels (n_nodes,) that are equal for nodes joined by tree edges without a drop."""
     level = np.arange(tree.parent_of.size)
-    for k in range(tree.order.size):
-        e = tree.edge[k]
+    for u, e, p in zip(tree.order, tree.edge, tree.parent):
         if e >= 0 and (branches.emf[e] if branches.ohms[e] == 0.0 else current[e]) == 0.0:
-            level[tree.order[k]] = level[tree.parent[k]]
+            level[u] = level[p]
     return level
 
 
@@ -279,10 +274,8 @@ def loop_residuals(chords, tree, branches, coordinate, current, current_low, v, 
     into the coordinates whose potentials are the correction, A. Returns the power Σ s²/R of the residuals, W.
     """
     power, level = 0.0, np.empty(0, np.int64)
-    for k in range(injected.size):
-        injected[k] = 0.0
-    for j in range(chords.size):
-        e = chords[j]
+    injected[:] = 0.0
+    for j, e in enumerate(chords):
         a, b = branches.first[e], branches.second[e]
         d, d_low = multiply(branches.ohms[e], current[e], current_low[e])
         w, w_low = add(v[a], v_low[a], -v[b], -v_low[b])
@@ -310,8 +303,7 @@ def differences(a, b, v, v_low, difference):
 
 def correct_chords(chords, branches, coordinate, residual, x, current, current_low):
     """Add the correction from potentials ``x`` (n + 1,), V, and residuals to the chord currents."""
-    for j in range(chords.size):
-        e = chords[j]
+    for j, e in enumerate(chords):
         along = x[coordinate[branches.first[e]]] - x[coordinate[branches.second[e]]]
         c = (along - residual[j]) / branches.ohms[e]
         current[e], current_low[e] = add(current[e], current_low[e], c, 0.0)
@@ -319,25 +311,18 @@ def correct_chords(chords, branches, coordinate, residual, x, current, current_l
 
 def node_maxima(first, second, current, at_node):
     """Fill in the largest |current| at each node, A."""
-    for k in range(at_node.size):
-        at_node[k] = 0.0
-    for e in range(first.size):
-        c = abs(current[e])
-        a, b = first[e], second[e]
-        if c > at_node[a]:
-            at_node[a] = c
-        if c > at_node[b]:
-            at_node[b] = c
+    at_node[:] = 0.0
+    for a, b, c in zip(first, second, current):
+        at_node[a] = max(at_node[a], abs(c))
+        at_node[b] = max(at_node[b], abs(c))
 
 
 def block_maxima(block, current, largest):
     """Fill in the largest |current| in each block, A; elements of block −1 have none."""
-    for k in range(largest.size):
-        largest[k] = 0.0
-    for e in range(block.size):
-        k = block[e]
-        if k >= 0 and abs(current[e]) > largest[k]:
-            largest[k] = abs(current[e])
+    largest[:] = 0.0
+    for k, c in zip(block, current):
+        if k >= 0:
+            largest[k] = max(largest[k], abs(c))
 
 
 def largest_correction(first, second, block, correction, at_node, in_block, local, overall):
@@ -404,12 +389,10 @@ def resolved(tree, branches, diodes, on, v, v_low, power, local, reach):
 
     Fills in ``reach`` (n_nodes,): the resistance of the tree path from each node to its root, Ω.
     """
-    for k in range(tree.order.size):
-        u, e = tree.order[k], tree.edge[k]
-        reach[u] = 0.0 if e < 0 else reach[tree.parent[k]] + branches.ohms[e]
+    for u, e, p in zip(tree.order, tree.edge, tree.parent):
+        reach[u] = 0.0 if e < 0 else reach[p] + branches.ohms[e]
     root = np.sqrt(power)
-    for k in range(diodes.size):
-        e = diodes[k]
+    for e in diodes:
         a, b = branches.first[e], branches.second[e]
         if not on[e] and tree.root_of[a] == tree.root_of[b]:
             size = abs(add(v[a], v_low[a], -v[b], -v_low[b])[0])
@@ -442,26 +425,25 @@ def join(depth, leader, top, a, b):
 def mark_live(tree, branches, chords, sources, active):
     """Clear in ``active`` (m,) the resistors and voltage sources that are on no loop with a source when shorts and
     conducting diodes merge nodes: they carry nothing. The tree joins the ends of all ``chords`` and ``sources``."""
-    (first, second, ohms, emf), order, edge, n = branches, tree.order, tree.edge, tree.depth.size
+    (first, second, ohms, emf), n = branches, tree.depth.size
     node, top, leader = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     depth = np.zeros(n, np.int64)
     looped, fed = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     for k in range(n):
         node[k] = top[k] = leader[k] = k
-    for k in range(order.size):
-        u, e = order[k], edge[k]
+    for u, e, above in zip(tree.order, tree.edge, tree.parent):
         if e >= 0:
-            p = node[tree.parent[k]]
+            p = node[above]
             if ohms[e] == 0.0 and emf[e] == 0.0:
                 node[u] = p
             else:
                 top[u], depth[u], fed[u] = p, depth[p] + 1, emf[e] != 0.0
-    for j in range(chords.size):
-        a, b = node[first[chords[j]]], node[second[chords[j]]]
+    for e in chords:
+        a, b = node[first[e]], node[second[e]]
         if a != b:
             looped[join(depth, leader, top, a, b)] = True
-    for j in range(sources.size):
-        a, b = node[first[sources[j]]], node[second[sources[j]]]
+    for e in sources:
+        a, b = node[first[e]], node[second[e]]
         if a != b:
             name = join(depth, leader, top, a, b)
             looped[name] = fed[name] = True
@@ -469,13 +451,12 @@ def mark_live(tree, branches, chords, sources, active):
         name = find(leader, k)
         looped[name] = looped[name] or looped[k]
         fed[name] = fed[name] or fed[k]
-    for j in range(chords.size):
-        a, b = node[first[chords[j]]], node[second[chords[j]]]
-        active[chords[j]] = a != b and fed[find(leader, a if depth[a] >= depth[b] else b)]
-    for k in range(order.size):
-        e = edge[k]
+    for e in chords:
+        a, b = node[first[e]], node[second[e]]
+        active[e] = a != b and fed[find(leader, a if depth[a] >= depth[b] else b)]
+    for u, e in zip(tree.order, tree.edge):
         if e >= 0 and (ohms[e] != 0.0 or emf[e] != 0.0):
-            name = find(leader, order[k])
+            name = find(leader, u)
             active[e] = active[e] and looped[name] and fed[name]
 
 
@@ -497,11 +478,9 @@ def measure_loops(tree, branches, current, a, b, largest, members):
             count += 1
             if branches.ohms[e] != 0.0:
                 resistive = True
-                d = abs(branches.ohms[e] * current[e])
+                most = max(most, abs(branches.ohms[e] * current[e]))
             else:
-                d = abs(branches.emf[e])
-            if d > most:
-                most = d
+                most = max(most, abs(branches.emf[e]))
             u = tree.parent_of[u]
         largest[j] = most
         members[j] = 0 if resistive else count

@@ -337,11 +337,26 @@ class DiagonalSolver:
         return np.arange(self.n + 1)
 
     def factor(self, closed: np.ndarray, previous: Factored | None = None) -> Merged:
-        """See `LinearSolver.factor`; nothing is factored."""
+        """See `LinearSolver.factor`; nothing is factored. Every node must have a path of conductances to ground."""
         if isinstance(previous, Merged) and np.array_equal(previous.closed, closed):
             return previous
-        a, b, r, unit = self.a, self.b, self.g.size, unit_of(self.g)
-        return merged(self.n, a[:r], b[:r], self.g / unit, (a[closed], b[closed]), closed, unit)
+        from scipy.sparse import coo_array
+
+        n, r, unit = self.n, self.g.size, unit_of(self.g)
+        group = component_labels(n + 1, self.a[closed], self.b[closed])
+        _, row = np.unique(np.where(group == group[n], n + 1, group), return_inverse=True)
+        k = int(row[n])
+        i, j = row[self.a[:r]], row[self.b[:r]]
+        there = i != j
+        i, j, g = i[there], j[there], self.g[there] / unit
+        root = 1.0 / np.sqrt((np.bincount(i, g, k + 1) + np.bincount(j, g, k + 1))[:k])
+        inner = (i < k) & (j < k)
+        i, j = i[inner], j[inner]
+        scaled = -g[inner] * root[i] * root[j]
+        diagonal = np.arange(k)
+        entries = np.concatenate([scaled, scaled, np.ones(k)])
+        places = np.concatenate([i, j, diagonal]), np.concatenate([j, i, diagonal])
+        return Merged(closed, row, coo_array((entries, places), shape=(k, k)).tocsr(), root, unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -391,34 +406,3 @@ class Merged:
             p *= square / before
             p += r
         raise ConvergenceError("conjugate gradients did not converge: use a factorisation")
-
-
-def merged(
-    n: int,
-    a: np.ndarray,
-    b: np.ndarray,
-    g: np.ndarray,
-    shorts: tuple[np.ndarray, np.ndarray],
-    closed: np.ndarray,
-    unit: float,
-) -> Merged:
-    """The network of conductances ``g`` between a–b with the ends of ``shorts`` merged; n is ground.
-
-    Every node must have a path of conductances to ground.
-    """
-    from scipy.sparse import coo_array
-
-    group = component_labels(n + 1, *shorts)
-    _, row = np.unique(np.where(group == group[n], n + 1, group), return_inverse=True)
-    k = int(row[n])
-    i, j = row[a], row[b]
-    there = i != j
-    i, j, g = i[there], j[there], g[there]
-    root = 1.0 / np.sqrt((np.bincount(i, g, k + 1) + np.bincount(j, g, k + 1))[:k])
-    inner = (i < k) & (j < k)
-    i, j = i[inner], j[inner]
-    scaled = -g[inner] * root[i] * root[j]
-    diagonal = np.arange(k)
-    entries = np.concatenate([scaled, scaled, np.ones(k)])
-    places = np.concatenate([i, j, diagonal]), np.concatenate([j, i, diagonal])
-    return Merged(closed, row, coo_array((entries, places), shape=(k, k)).tocsr(), root, unit)

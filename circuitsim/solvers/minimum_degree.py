@@ -26,16 +26,15 @@ def adjacency(n, a, b):
         Edge ends, in 0..n.
     """
     raw = np.zeros(n + 1, np.int64)
-    for e in range(a.size):
-        if a[e] != b[e] and a[e] < n and b[e] < n:
-            raw[a[e] + 1] += 1
-            raw[b[e] + 1] += 1
+    for i, j in zip(a, b):
+        if i != j and i < n and j < n:
+            raw[i + 1] += 1
+            raw[j + 1] += 1
     for i in range(n):
         raw[i + 1] += raw[i]
     unsorted = np.empty(raw[n], np.int32)
     free = raw[:n].copy()
-    for e in range(a.size):
-        i, j = a[e], b[e]
+    for i, j in zip(a, b):
         if i != j and i < n and j < n:
             unsorted[free[i]] = j
             free[i] += 1

@@ -220,24 +220,30 @@ class _Unit(NamedTuple):
     diodes: int
 
 
+def unit_circuit(
+    ends: np.ndarray, one_way: np.ndarray, fed: np.ndarray, need: np.ndarray, nodes: int
+) -> tuple[np.ndarray, ...]:
+    """Kinds, ends and values of the elements with 1 Ω in each edge (see `carry_away`): resistors, diodes from inner
+    nodes, which come after the ``nodes``, and the currents ``need`` out of the nodes ``fed``."""
+    d = np.flatnonzero(one_way)
+    kind = np.repeat(np.array([RESISTOR, DIODE, CURRENT], np.int8), (one_way.size, d.size, fed.size))
+    inner = nodes + np.arange(d.size)
+    first = np.concatenate([ends[0], inner, np.zeros_like(fed)])
+    second = np.concatenate([ends[1], ends[1, d], fed])
+    second[d] = inner
+    return kind, first, second, np.concatenate([np.ones(one_way.size), np.full(d.size, np.nan), need])
+
+
 @lru_cache(maxsize=KEPT)
 def _unit(ends: bytes, one_way: bytes, fed: bytes) -> _Unit | None:
     """The circuit for edges with these ``ends`` and ``one_way``, and nodes with a current, ``fed``; None if it takes
     too much work."""
-    first, second = np.frombuffer(ends, np.int64).reshape(2, -1)
-    d, f = np.flatnonzero(np.frombuffer(one_way, bool)), np.flatnonzero(np.frombuffer(fed, bool))
-    m, count = first.size, len(fed)
-    size, n = m + d.size + f.size, count + d.size
-    kind, value = np.empty(size, np.int8), np.ones(size)
-    a, b = np.zeros((2, size), np.int64)
-    kind[:m], a[:m], b[:m] = RESISTOR, first, second
-    diodes, sources = slice(m, m + d.size), slice(m + d.size, size)
-    middle = np.arange(count, n)
-    kind[diodes], value[diodes], a[diodes], b[diodes] = DIODE, np.nan, middle, second[d]
-    b[d] = middle
-    kind[sources], value[sources], b[sources] = CURRENT, 0.0, f
-    made = kernel(plan, n, NODE)(kind, a, b, value, n, UPDATES)
-    return _Unit(made, [], value, f, n, d.size) if made.size else None
+    places, f = np.frombuffer(ends, np.int64).reshape(2, -1), np.flatnonzero(np.frombuffer(fed, bool))
+    columns = unit_circuit(places, np.frombuffer(one_way, bool), f, np.zeros(f.size), len(fed))
+    diodes = one_way.count(1)
+    n = len(fed) + diodes
+    made = kernel(plan, n, NODE)(*columns, n, UPDATES)
+    return _Unit(made, [], columns[3], f, n, diodes) if made.size else None
 
 
 def _least_norm(ends: bytes, one_way: bytes, fed: bytes, need: np.ndarray) -> np.ndarray | None:

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from circuitsim._jit import jit
 from circuitsim.kernels import compiled
+from circuitsim.program.components import by_node
 from circuitsim.solvers.minimum_degree import adjacency as adjacency_of
 from circuitsim.solvers.minimum_degree import minimum_degree as minimum_degree_of
 
@@ -124,8 +125,6 @@ def updates(cut, ptr, rows):
     begin, target, lo : ndarray of int64, int32, int64
         Panel s updates ``target[begin[s]:begin[s + 1]]``, ascending. Its rows from ``lo`` (local) to the next one's
         are columns of that target; rows from ``lo`` to the end, ground included, are updated.
-    held_ptr, held : ndarray of int64, int32
-        ``held[held_ptr[u]:held_ptr[u + 1]]``: these rows' places among the rows of the target of update u.
     owner, above : ndarray of int32
         The panel of each column; the first panel that each panel updates, -1 where there is none.
     """
@@ -155,86 +154,54 @@ def updates(cut, ptr, rows):
             begin[s + 1] = put
         if sweep == 0:
             target, lo = np.empty(put, np.int32), np.empty(put, np.int64)
-    held_ptr, held = _held_rows(ptr, rows, begin, target, lo)
-    return begin, target, lo, held_ptr, held, owner, above
+    return begin, target, lo, owner, above
 
 
 @jit()
-def _held_rows(ptr, rows, begin, target, lo):
-    """Places of each update's rows among the rows of its target (see `updates`)."""
-    m = ptr.size - 1
-    pairs = target.size
-    source, held_ptr = np.empty(pairs, np.int32), np.zeros(pairs + 1, np.int64)
-    first, of_target = np.zeros(m + 1, np.int64), np.empty(pairs, np.int32)
+def held_rows(ptr, rows, begin, lo, group, of_target):
+    """Where the rows that each update changes are among the rows of its target (see `updates`).
+
+    Parameters
+    ----------
+    group, of_target : ndarray
+        ``of_target[group[t]:group[t + 1]]``: the updates of panel t.
+
+    Returns
+    -------
+    held_ptr, held : ndarray of int64, int32
+        ``held[held_ptr[u]:held_ptr[u + 1]]``: places among the rows of the target of update u.
+    """
+    m, pairs = ptr.size - 1, lo.size
+    start, held_ptr = np.empty(pairs, np.int64), np.zeros(pairs + 1, np.int64)
     for s in range(m):
         for u in range(begin[s], begin[s + 1]):
-            source[u] = s
-            held_ptr[u + 1] = held_ptr[u] + ptr[s + 1] - ptr[s] - lo[u]
-            first[target[u] + 1] += 1
-    for t in range(m):
-        first[t + 1] += first[t]
-    free = first[:m].copy()
-    for u in range(pairs):
-        of_target[free[target[u]]] = u
-        free[target[u]] += 1
+            start[u] = ptr[s] + lo[u]
+            held_ptr[u + 1] = held_ptr[u] + ptr[s + 1] - start[u]
     held = np.empty(held_ptr[pairs], np.int32)
     local = np.empty(rows[rows.size - 1] + 1 if rows.size else 0, np.int32)  # ground is the last row
     for t in range(m):
-        if first[t] == first[t + 1]:
-            continue
-        for p in range(ptr[t], ptr[t + 1]):
-            local[rows[p]] = p - ptr[t]
-        for k in range(first[t], first[t + 1]):
-            u = of_target[k]
-            row = ptr[source[u]] + lo[u] - held_ptr[u]
+        if group[t] < group[t + 1]:
+            for p in range(ptr[t], ptr[t + 1]):
+                local[rows[p]] = p - ptr[t]
+        for u in of_target[group[t] : group[t + 1]]:
             for q in range(held_ptr[u], held_ptr[u + 1]):
-                held[q] = local[rows[row + q]]
+                held[q] = local[rows[start[u] + q - held_ptr[u]]]
     return held_ptr, held
 
 
 @jit()
-def place_edges(a, b, position, cut, ptr, rows, offset, owner):
-    """Edges grouped by the panel that holds them, and each one's place in the value array.
-
-    Returns
-    -------
-    edge_ptr, edges : ndarray
-        Edges of panel t, ascending: ``edges[edge_ptr[t]:edge_ptr[t + 1]]``. Loops are in no panel.
-    place : ndarray of int64
-        Index into the values for ``edges``.
-    """
-    n = position.size
-    m = cut.size - 1
-    edge_ptr = np.zeros(m + 1, np.int64)
-    home = np.full(a.size, -1, np.int32)
-    for e in range(a.size):
-        if a[e] != b[e]:
-            i = position[a[e]] if a[e] < n else n
-            j = position[b[e]] if b[e] < n else n
-            home[e] = owner[min(i, j)]
-            edge_ptr[home[e] + 1] += 1
-    for t in range(m):
-        edge_ptr[t + 1] += edge_ptr[t]
-    edges = np.empty(edge_ptr[m], np.int64)
-    free = edge_ptr[:m].copy()
-    for e in range(a.size):
-        if home[e] >= 0:
-            edges[free[home[e]]] = e
-            free[home[e]] += 1
-    place = np.empty(edge_ptr[m], np.int64)
-    local = np.empty(n + 1, np.int64)
-    for t in range(m):
-        if edge_ptr[t] == edge_ptr[t + 1]:
-            continue
-        height = ptr[t + 1] - ptr[t]
-        for p in range(ptr[t], ptr[t + 1]):
-            local[rows[p]] = p - ptr[t]
+def place_edges(low, high, edge_ptr, cut, ptr, rows, offset):
+    """Index into the values for each edge, given its ends in elimination order; those of panel t are
+    ``edge_ptr[t]:edge_ptr[t + 1]``."""
+    place = np.empty(low.size, np.int64)
+    local = np.empty(cut[cut.size - 1] + 1, np.int64)
+    for t in range(cut.size - 1):
+        if edge_ptr[t] < edge_ptr[t + 1]:
+            for p in range(ptr[t], ptr[t + 1]):
+                local[rows[p]] = p - ptr[t]
         for q in range(edge_ptr[t], edge_ptr[t + 1]):
-            e = edges[q]
-            i = position[a[e]] if a[e] < n else n
-            j = position[b[e]] if b[e] < n else n
-            place[q] = offset[t] + (min(i, j) - cut[t]) * height + local[max(i, j)]
-    return edge_ptr, edges, place
+            place[q] = offset[t] + (low[q] - cut[t]) * (ptr[t + 1] - ptr[t]) + local[high[q]]
+    return place
 
 
 @jit()
@@ -466,10 +433,15 @@ def analyse(n: int, a: np.ndarray, b: np.ndarray) -> Symbolic:
     first, owner = split_wide(uncut, WIDEST)
     row_ptr, rows = panel_rows(below_ptr, lists.indices, uncut, first, owner)
     offset = np.concatenate(([0], np.cumsum(np.diff(first) * np.diff(row_ptr))))
-    begin, target, lo, held_ptr, held, home, above = updates(first, row_ptr, rows)
-    edge_ptr, edges, place = place_edges(a, b, position[:n], first, row_ptr, rows, offset, home)
+    begin, target, lo, home, above = updates(first, row_ptr, rows)
+    held_ptr, held = held_rows(row_ptr, rows, begin, lo, *by_node(first.size - 1, target))
+    low, high = np.minimum(position[a], position[b]), np.maximum(position[a], position[b])
+    inside = np.flatnonzero(low < high)
     panel_of_edge = np.full(a.size, -1, np.int64)
-    panel_of_edge[edges] = np.repeat(np.arange(first.size - 1), np.diff(edge_ptr))
+    panel_of_edge[inside] = home[low[inside]]
+    edge_ptr, order_of_panel = by_node(first.size - 1, panel_of_edge[inside])
+    edges = inside[order_of_panel]
+    place = place_edges(low[edges], high[edges], edge_ptr, first, row_ptr, rows, offset)
     return Symbolic(
         order,
         count,
