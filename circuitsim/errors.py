@@ -7,7 +7,7 @@ state exists or none was reached.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 V = TypeVar("V")
 
@@ -75,20 +75,17 @@ class WorkerError(CircuitError):
     exit_code = 3
 
 
-class Location:
+class Location(NamedTuple):
     """A place in a deck: file, true physical line (from 1), column (from 1), and the line's text for the caret.
 
     ``callers`` holds the chain of ``.include`` lines and sub-circuit calls that led here, innermost first.
     """
 
-    __slots__ = ("callers", "column", "file", "line", "text")
-
-    def __init__(self, file: str, line: int, column: int = 1, text: str = "", callers: Sequence[str] = ()) -> None:
-        self.file = file
-        self.line = line
-        self.column = column
-        self.text = text
-        self.callers = tuple(callers)
+    file: str
+    line: int
+    column: int = 1
+    text: str = ""
+    callers: Sequence[str] = ()
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.probes import Formula, Probe, parse_probes
+from circuitsim.analysis.probes import Formula, Probe, parse_probe
 from circuitsim.analysis.sweep import Sweep, sweep
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.source import circuit_of
@@ -131,10 +131,9 @@ class Abscissa(ABC):
     def quantity(self, text: str) -> Probe | Formula:
         """The quantity, or the formula of several, that ``text`` names."""
         formula = "{" not in text and _QUANTITY.fullmatch(text) is None
-        probes = parse_probes("{" + text.strip("'\"") + "}" if formula else text, self.circuit)
-        if len(probes) != 1:
-            raise UsageError(f"{text!r} is not one quantity")
-        return probes[0]
+        stated = "{" + text.strip("'\"") + "}" if formula else text
+        found: Probe | Formula = parse_probe(stated, self.circuit, f"{text!r} is not one quantity")
+        return found
 
 
 class OverSweep(Abscissa):

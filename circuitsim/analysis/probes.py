@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -176,6 +176,29 @@ def parse_probes(text: str, circuit: Circuit) -> list[Probe | Formula]:
             probes.append(_word(word, circuit))
         at = len(text) - len(text[at:].lstrip(" \t,"))
     return list(dict.fromkeys(probes))
+
+
+def parse_probe(text: str, circuit: Circuit, refused: str, kinds: Collection[str] = ()) -> Any:
+    """The one quantity that a text names.
+
+    Parameters
+    ----------
+    text : str
+        As `parse_probes` takes it.
+    circuit : Circuit
+    refused : str
+        The message if it is none or several.
+    kinds : collection of str, optional
+        Kinds of a `Probe`; every quantity and formula without them.
+
+    Raises
+    ------
+    UsageError
+    """
+    found = parse_probes(text, circuit)
+    if len(found) != 1 or (kinds and getattr(found[0], "kind", None) not in kinds):
+        raise UsageError(refused)
+    return found[0]
 
 
 def _word(word: str, circuit: Circuit) -> Probe:

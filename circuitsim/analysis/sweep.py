@@ -525,10 +525,7 @@ def decoded(arrays: dict[str, np.ndarray]) -> Solved:
 
 def text_of(problems: Iterable[Problem]) -> np.ndarray:
     """Problems as an array of bytes."""
-    rows = [
-        [p.kind, p.message, p.hint, p.names, p.location and [getattr(p.location, n) for n in Location.__slots__]]
-        for p in problems
-    ]
+    rows = [[p.kind, p.message, p.hint, p.names, p.location] for p in problems]
     return np.frombuffer(json.dumps(rows).encode(), dtype=np.uint8)
 
 
@@ -536,8 +533,7 @@ def problems_of(text: np.ndarray) -> list[Problem]:
     """The problems of `text_of`."""
     rows: Sequence[Any] = json.loads(text.tobytes())
     return [
-        Problem(kind, message, place and Location(**dict(zip(Location.__slots__, place))), hint, names)
-        for kind, message, hint, names, place in rows
+        Problem(kind, message, place and Location(*place), hint, names) for kind, message, hint, names, place in rows
     ]
 
 

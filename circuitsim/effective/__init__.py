@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from scipy.sparse import csc_array, hstack
 
-from circuitsim.analysis.probes import FORMS, Probe, parse_probes
+from circuitsim.analysis.probes import FORMS, Probe, parse_probe
 from circuitsim.analysis.solve import solve
 from circuitsim.arguments import NAMES, number, pair, sequence
 from circuitsim.certificate import TOLERANCE
@@ -309,10 +309,9 @@ def _probe(output: Output, circuit: Circuit) -> Probe:
     if not isinstance(output, str):
         first, second = output
         return Probe("v", *(circuit.node_names[circuit.node_index(name)] for name in (first, second)))
-    found = parse_probes(output, circuit)
-    if len(found) != 1 or not isinstance(found[0], Probe) or found[0].kind not in ("v", "i"):
-        raise UsageError(f"{output!r} is not an output of a matrix; {FORMS.split(', p(')[0]}")
-    return found[0]
+    refused = f"{output!r} is not an output of a matrix; {FORMS.split(', p(')[0]}"
+    found: Probe = parse_probe(output, circuit, refused, ("v", "i"))
+    return found
 
 
 def _found(

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim._files import csv_rows, finite_number, no_data
-from circuitsim.analysis.probes import VALUE, Formula, Probe, parse_probes
+from circuitsim.analysis.probes import VALUE, Formula, parse_probe, parse_probes
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.parameters import parameter
 from circuitsim.circuit.waveforms import PiecewiseLinear
@@ -285,13 +285,11 @@ def _wave(
 def _quantity(path: Path, name: str, deck: Deck) -> str:
     if name in deck:
         raise UsageError(f"{path}:1: {name} is no input of the circuit: write '*! input {name}', or --inputs {name}")
+    refused = f"{name!r} is neither time, sample, an input source nor one voltage or current"
     try:
-        probes = parse_probes(name, deck.operating_circuit)
+        return str(parse_probe(name, deck.operating_circuit, refused, ("v", "i")))
     except UsageError as error:
         raise UsageError(f"{path}:1: {error}") from None
-    if len(probes) != 1 or not isinstance(probes[0], Probe) or probes[0].kind not in ("v", "i"):
-        raise UsageError(f"{path}:1: {name!r} is neither time, sample, an input source nor one voltage or current")
-    return str(probes[0])
 
 
 def _measures(path: Path, header: list[str], rows: list[tuple[int, list[str]]], deck: Deck) -> list[MeasureTarget]:

@@ -27,7 +27,7 @@ from circuitsim.circuit.dynamics import SwitchLaw
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import same_shape
 from circuitsim.circuit.parameters import Parameter, Sort, matching, parameter, parameter_values
-from circuitsim.errors import Location, NetlistError, Problem, TopologyError, UsageError, similar
+from circuitsim.errors import NetlistError, Problem, TopologyError, UsageError, similar
 from circuitsim.models import Device
 from circuitsim.units import NumberError, parse, short
 
@@ -178,7 +178,7 @@ def read_roles(deck: Deck) -> tuple[Roles, tuple[Problem, ...]]:
         except _Wrong as wrong:
             place, start = directive.location, directive.location.text.find(wrong.word, directive.location.column - 1)
             if wrong.word and start >= 0:
-                place = Location(place.file, place.line, start + 1, place.text, place.callers)
+                place = place._replace(column=start + 1)
             found = Problem("directive", wrong.message, place, wrong.hint, wrong.names)
             (errors if wrong.word else warnings).append(found)
     if errors:

@@ -25,7 +25,7 @@ import numpy as np
 from circuitsim.analysis.collapse import elementary_point
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.parameters import DependsOn, Numbers, dependencies
-from circuitsim.analysis.probes import Formula, Probe, parse_probes
+from circuitsim.analysis.probes import Formula, Probe, parse_probe, parse_probes
 from circuitsim.analysis.solve import linearized_circuit, prepared, solve
 from circuitsim.arguments import QUANTITIES, checked, instance
 from circuitsim.certificate import TOLERANCE
@@ -641,10 +641,8 @@ def output_and_input(circuit: Circuit, output: str, input_source: str) -> tuple[
     UsageError
         Another output than a voltage or the current of a voltage source; no such source.
     """
-    probes = parse_probes(output, circuit)
-    if len(probes) != 1:
-        raise UsageError(f"{output!r}: a transfer function has one output, for instance v(out)")
-    probe, k = probes[0], circuit.element_index(input_source)
+    probe = parse_probe(output, circuit, f"{output!r}: a transfer function has one output, for instance v(out)")
+    k = circuit.element_index(input_source)
     if circuit.arrays().kind[k] not in (VOLTAGE, CURRENT):
         raise UsageError(f"{circuit.names[k]} is a {circuit[k].kind}: the input must be an independent source")
     if not isinstance(probe, Probe) or not _readable(probe, circuit):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.probes import Formula, Probe, parse_probes
+from circuitsim.analysis.probes import Formula, Probe, parse_probe, parse_probes
 from circuitsim.circuit import Circuit
 from circuitsim.errors import Problem, ResultWarning, UsageError
 from circuitsim.formats.result import Result
@@ -134,10 +134,8 @@ def fourier(
     --------
     ``fourier(run, "v(out)", 1e3).distortion``
     """
-    probes = parse_probes(quantity, result.circuit)
-    if len(probes) != 1:
-        raise UsageError(f"{quantity!r} is not one quantity")
-    return series(result, FourierRequest(frequency, harmonics, periods, tuple(probes)), names)[0]
+    probe = parse_probe(quantity, result.circuit, f"{quantity!r} is not one quantity")
+    return series(result, FourierRequest(frequency, harmonics, periods, (probe,)), names)[0]
 
 
 def series(result: TransientResult, request: FourierRequest, names: Mapping[str, float]) -> list[FourierSeries]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.probes import Probe, parse_probes
+from circuitsim.analysis.probes import parse_probe
 from circuitsim.errors import UsageError
 from circuitsim.time_domain.result import TransientResult
 
@@ -108,15 +108,14 @@ def own_weights(result: TransientResult, quantity: str) -> tuple[np.ndarray, np.
     UsageError
         Neither a voltage nor a current.
     """
-    probes = parse_probes(quantity, result.circuit)
-    if len(probes) != 1 or not isinstance(probes[0], Probe) or probes[0].kind not in ("v", "i"):
-        raise UsageError(f"{quantity!r} is neither one voltage nor one current")
+    refused = f"{quantity!r} is neither one voltage nor one current"
+    kind, first, second = parse_probe(quantity, result.circuit, refused, ("v", "i"))
     by_voltage, by_current = np.zeros((2, len(result.circuit)))
-    if probes[0].kind == "v":
-        for k, sign in result.path(probes[0].first, probes[0].second or result.circuit.node_names[0]):
+    if kind == "v":
+        for k, sign in result.path(first, second or result.circuit.node_names[0]):
             by_voltage[k] += sign
     else:
-        by_current[result.circuit.element_index(probes[0].first)] = 1.0
+        by_current[result.circuit.element_index(first)] = 1.0
     return by_voltage, by_current
 
 

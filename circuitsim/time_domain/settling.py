@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.probes import Probe, parse_probes
+from circuitsim.analysis.probes import parse_probe
 from circuitsim.analysis.solve import solve
 from circuitsim.analysis.switching import Switch
 from circuitsim.circuit import Circuit
@@ -181,7 +181,8 @@ class StepCircuit:
             raise UsageError(f"the settling band must lie between 0 and 1, not {share:g}")
         if not outputs:
             raise UsageError("no outputs: write '*! output v(out)' into the deck, or name them")
-        self.probes = [_voltage(name, self.circuit) for name in outputs]
+        needed = "is not a voltage; outputs are v(node) or v(a,b)"
+        self.probes = [parse_probe(name, self.circuit, f"{name!r} {needed}", ("v",)) for name in outputs]
         self.outputs = [str(probe) for probe in self.probes]
         self.capacitor = kind[self.storing] == CAPACITOR
         self.switches, self.couplings, self.share, self.tolerance = switches, couplings, share, tolerance
@@ -351,10 +352,3 @@ def settling_energy(
         if progress is not None and progress(k + 1, len(x)):
             break
     return SettlingResult(step.outputs, rows, step.share)
-
-
-def _voltage(text: str, circuit: Circuit) -> Probe:
-    probes = parse_probes(text, circuit)
-    if len(probes) != 1 or not isinstance(probes[0], Probe) or probes[0].kind != "v":
-        raise UsageError(f"{text!r} is not a voltage; outputs are v(node) or v(a,b)")
-    return probes[0]

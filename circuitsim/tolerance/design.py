@@ -13,7 +13,7 @@ import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.parameters import dependencies
-from circuitsim.analysis.probes import Probe, Reader, parse_probes
+from circuitsim.analysis.probes import UNITS, Reader, parse_probe
 from circuitsim.analysis.solve import circuit_at_operating_point, prepared
 from circuitsim.arguments import listed, numbers, real, refused, table
 from circuitsim.circuit import Circuit
@@ -267,7 +267,8 @@ class _Problem:
         if not targets:
             raise UsageError("no target: give at least one, for instance --target 'v(out)=2.5'")
         self.circuit, self.names = circuit, list(bounds)
-        self.probes = [_probe(target, circuit) for target in targets]
+        one_of = "a target is one of v(node), v(a,b), i(element) and p(element)"
+        self.probes = [parse_probe(t.quantity, circuit, f"{t.quantity!r}: {one_of}", UNITS) for t in targets]
         self.targets = [t._replace(quantity=str(probe)) for t, probe in zip(targets, self.probes)]
         self.wanted = np.array([t.value for t in targets])
         self.weight = np.array([t.weight / (abs(t.value) or 1.0) for t in targets])
@@ -412,13 +413,6 @@ def _around(values: np.ndarray, x: float, count: int) -> np.ndarray:
     """The ``count`` values below ``x``, those equal to it, and as many above."""
     low, high = np.searchsorted(values, [x - 1e-9, x + 1e-9])
     return values[max(low - count, 0) : high + count]
-
-
-def _probe(target: Target, circuit: Circuit) -> Probe:
-    found = parse_probes(target.quantity, circuit)
-    if len(found) != 1 or not isinstance(found[0], Probe) or found[0].kind not in ("v", "i", "p"):
-        raise UsageError(f"{target.quantity!r}: a target is one of v(node), v(a,b), i(element) and p(element)")
-    return found[0]
 
 
 ADJUSTABLE = "resistors, sources and parameters of devices (D1.is) can be adjusted"

@@ -19,7 +19,7 @@ import numpy as np
 
 from circuitsim.analysis.convex import Prepared, SmallCircuitSolver
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.probes import Formula, Probe, Reader, parse_probes
+from circuitsim.analysis.probes import Formula, Probe, Reader, parse_probe, parse_probes
 from circuitsim.analysis.solve import prepared
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
@@ -594,10 +594,11 @@ def montecarlo(
     if not probes:
         raise UsageError("nothing is observed: name at least one quantity, for instance v(out)")
     names = [str(probe) for probe in probes]
-    of_specification = [names.index(_canonical(s.quantity, circuit)) for s in wanted]
+    limited = "a specification limits one quantity"
+    places = [names.index(str(parse_probe(s.quantity, circuit, f"--spec {s.quantity!r}: {limited}"))) for s in wanted]
     job = pickle.dumps(Job(circuit, spread.names, " ".join(names), tolerance), 5)
     nominal = worker_of(job).nominal
-    summary = Summary(len(probes), len(spread.variables), wanted, of_specification)
+    summary = Summary(len(probes), len(spread.variables), wanted, places)
     blocks = -(-samples // BLOCK)
     size = max(1, min(blocks // TASKS, LARGEST))
     run = (job, spread, seed, latin, samples, size)
@@ -613,13 +614,6 @@ def montecarlo(
     if not summary.moments.size:
         raise NoSteadyStateError("no sample has a steady state", [], [])
     return MonteCarlo(nominal, probes, spread, stated, summary, seed, latin, confidence)
-
-
-def _canonical(quantity: str, circuit: Circuit) -> str:
-    found = parse_probes(quantity, circuit)
-    if len(found) != 1:
-        raise UsageError(f"--spec {quantity!r}: a specification limits one quantity")
-    return str(found[0])
 
 
 def _encoded(block: Block) -> dict[str, np.ndarray]:
