@@ -23,19 +23,16 @@ from typing import Any, NamedTuple
 import circuits
 
 import circuitsim
-from circuitsim.bench import (
+from circuitsim.bench.competitors import (
     CVXPY_BACKENDS,
     CVXPY_KINDS,
     OURS,
     NoAnswer,
     create,
-    machine,
     missing,
-    new_values,
-    times,
     tolerances,
-    verified_error,
 )
+from circuitsim.bench.runner import machine, new_values, times, verified_error
 from circuitsim.errors import CircuitError
 
 BOUND = 1e-6

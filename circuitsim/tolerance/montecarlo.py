@@ -62,56 +62,49 @@ class Moments(NamedTuple):
     Attributes
     ----------
     size : int
-    mean, spread : (q,) float arrays
-        Of outputs: means, sums of squared deviations from them.
-    mean_x, spread_x : (v,) float arrays
-        Of variables.
+    mean, spread : (q + v,) float arrays
+        Of outputs, then of variables: means, sums of squared deviations from them.
     product : (v, q) float array
-        Sums of products of both deviations.
+        Sums of products of the deviations of both.
     """
 
     size: int
     mean: np.ndarray
     spread: np.ndarray
-    mean_x: np.ndarray
-    spread_x: np.ndarray
     product: np.ndarray
 
     @classmethod
     def of(cls, outputs: np.ndarray, variables: np.ndarray) -> Moments:
         """The moments of outputs (n, q) and variables (n, v)."""
-        if not (n := len(outputs)):
-            (q, v), zero = (outputs.shape[1], variables.shape[1]), np.zeros
-            return cls(0, zero(q), zero(q), zero(v), zero(v), zero((v, q)))
-        mean, mean_x = outputs.mean(axis=0), variables.mean(axis=0)
-        y, x = outputs - mean, variables - mean_x
-        return cls(n, mean, (y * y).sum(axis=0), mean_x, np.einsum("ij,ij->j", x, x), x.T @ y)
+        n, q = outputs.shape
+        rows = np.hstack([outputs, variables])
+        mean = rows.mean(axis=0) if n else np.zeros(rows.shape[1])
+        rows -= mean
+        return cls(n, mean, (rows * rows).sum(axis=0), rows[:, q:].T @ rows[:, :q])
 
     def plus(self, block: Moments) -> Moments:
         """The moments of both together (Chan, Golub & LeVeque 1983)."""
         n, m = self.size, block.size
         if not m:
             return self
-        dy, dx = block.mean - self.mean, block.mean_x - self.mean_x
-        share = n * m / (n + m)
+        q, apart, share = self.product.shape[1], block.mean - self.mean, n * m / (n + m)
         return Moments(
             n + m,
-            self.mean + m / (n + m) * dy,
-            self.spread + (block.spread + share * dy * dy),
-            self.mean_x + m / (n + m) * dx,
-            self.spread_x + (block.spread_x + share * dx * dx),
-            self.product + (block.product + share * np.outer(dx, dy)),
+            self.mean + m / (n + m) * apart,
+            self.spread + (block.spread + share * apart * apart),
+            self.product + (block.product + share * np.outer(apart[q:], apart[:q])),
         )
 
     @property
     def deviation(self) -> np.ndarray:
         """Standard deviations of the outputs."""
-        return np.sqrt(self.spread / max(self.size - 1, 1))
+        return np.sqrt(self.spread[: self.product.shape[1]] / max(self.size - 1, 1))
 
     def contributions(self) -> np.ndarray:
         """Fraction of each output's variance explained by each variable (v, q): squared correlations, corrected for
         chance."""
-        scale = np.outer(self.spread_x, self.spread)
+        q = self.product.shape[1]
+        scale = np.outer(self.spread[q:], self.spread[:q])
         squared = np.divide(self.product**2, scale, out=np.zeros_like(scale), where=scale > 0.0)
         n = self.size
         return np.clip((n * squared - 1.0) / (n - 1.0), 0.0, 1.0) if n > 2 else np.full_like(squared, np.nan)
@@ -266,7 +259,7 @@ class MonteCarlo(Result):
         values = Reader(probes, nominal.circuit).read(nominal)
         moments, held = summary.moments, np.sort(np.concatenate(summary.held), axis=0)
         error = moments.deviation / math.sqrt(moments.size)
-        columns = values, moments.mean, error, moments.deviation, summary.least, summary.most
+        columns = values, moments.mean[: values.size], error, moments.deviation, summary.least, summary.most
         self.quantities = tuple(
             Quantity._make(
                 [
@@ -423,14 +416,6 @@ class Job(NamedTuple):
     tolerance: float
 
 
-class Solved(NamedTuple):
-    """Quantities (n, q) of each sample, nan without a steady state, and the largest residual of any."""
-
-    values: np.ndarray
-    worst: float
-    failures: int
-
-
 class Worker:
     """A circuit prepared for samples.
 
@@ -450,8 +435,9 @@ class Worker:
         simple = self.reader.plain and len(elements) == len(job.names)
         self.small = small if isinstance(small, SmallCircuitSolver) and simple else None
 
-    def solve(self, values: np.ndarray) -> Solved:
-        """The quantities of samples with these values (n, p) of the varying parameters."""
+    def solve(self, values: np.ndarray) -> tuple[np.ndarray, int, float]:
+        """The quantities (n, q) of samples with these values (n, p) of the varying parameters, nan without a steady
+        state; the number of those, the largest residual of any."""
         found, worst, failures = np.full((len(values), len(self.probes)), np.nan), 0.0, 0
         rest: Iterable[tuple[int, np.ndarray | dict[str, float]]]
         rest = enumerate(dict(zip(self.job.names, row)) for row in values.tolist())
@@ -462,7 +448,7 @@ class Worker:
             failures += point is None
             found[s] = np.nan if point is None else self.reader.read(point)
             worst = max(worst, 0.0 if point is None else point.certificate.worst)
-        return Solved(found, worst, failures)
+        return found, failures, worst
 
     def _by_kernel(
         self, small: SmallCircuitSolver, values: np.ndarray
@@ -634,9 +620,8 @@ def draw_blocks(job: bytes, spread: Spread, seed: int, latin: bool, samples: int
     worker, found = worker_of(job), list[Block]()
     for block in blocks:
         x = deviations(spread, seed, block, min(BLOCK, samples - block * BLOCK), latin)
-        solved = worker.solve(spread.values(x))
-        there = ~np.isnan(solved.values).any(axis=1)
-        y = solved.values[there]
-        found.append(Block(y, Moments.of(y, x[there]), solved.failures, solved.worst))
+        values, lost, largest = worker.solve(spread.values(x))
+        there = ~np.isnan(values).any(axis=1)
+        found.append(Block(values[there], Moments.of(values[there], x[there]), lost, largest))
     values, moments, failures, worst = zip(*found)
     return Block(np.concatenate(values), reduce(Moments.plus, moments), sum(failures), max(worst))

@@ -41,7 +41,7 @@ def extremes(case: Case, inside: int = 300) -> tuple[np.ndarray, np.ndarray]:
     v = len(spread.variables)
     corners = np.array(list(itertools.product((-1.0, 1.0), repeat=v)))
     points = np.random.default_rng(0).uniform(-1.0, 1.0, (inside, v))
-    found = worker.solve(spread.values(np.concatenate([corners, points]) * spread.amount)).values
+    found = worker.solve(spread.values(np.concatenate([corners, points]) * spread.amount))[0]
     return np.nanmin(found, axis=0), np.nanmax(found, axis=0)
 
 
