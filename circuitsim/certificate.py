@@ -19,6 +19,7 @@ import numpy as np
 from circuitsim._graphs import least_at_nodes
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.table import read_only
 from circuitsim.formats import rich
 from circuitsim.kernels import kernel
 
@@ -32,23 +33,18 @@ def largest_in_block(arrays: CircuitArrays, carried: np.ndarray, tied: Tied | No
     Currents inside a super-node, between nodes joined by voltage sources and shorts, count as zero, because no other
     current depends on them.
     """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
     joins = (arrays.kind == VOLTAGE) | (arrays.kind == INDUCTOR) | ((arrays.kind == RESISTOR) & (arrays.value == 0.0))
-    node = _components(arrays.n_nodes, arrays.first[joins], arrays.second[joins])
+    edges = csr_array((np.ones(joins.sum()), (arrays.first[joins], arrays.second[joins])), shape=(arrays.n_nodes,) * 2)
+    node = connected_components(edges, directed=False)[1]
     carried = np.where(node[arrays.first] == node[arrays.second], 0.0, carried)
     ends = arrays.first.tobytes(), arrays.second.tobytes()
     label = _blocks(*ends) if tied is None else _joined(*ends, *(elements.tobytes() for elements in tied))
     largest = np.zeros(label.max(initial=-1) + 2)
     np.maximum.at(largest, label[label >= 0], np.abs(carried)[label >= 0])
     return largest[label]
-
-
-def _components(n: int, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """The connected component of each of ``n`` nodes (n,) under edges between first and second."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    edges = csr_array((np.ones(first.size), (first, second)), shape=(n, n))
-    return np.asarray(connected_components(edges, directed=False)[1], dtype=np.int64)
 
 
 @lru_cache(maxsize=4)
@@ -73,10 +69,15 @@ def _blocks(first: bytes, second: bytes) -> np.ndarray:
 @lru_cache(maxsize=4)
 def _joined(first: bytes, second: bytes, tied: bytes, controls: bytes) -> np.ndarray:
     """Component labels (m,), equal for tied elements; cached."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
     label = _blocks(first, second)
     count, (one, other) = int(label.max(initial=-1)) + 1, (label[np.frombuffer(k, np.int64)] for k in (tied, controls))
     inside = (one >= 0) & (other >= 0)
-    found = np.append(_components(count, one[inside], other[inside]), -1)[label]
+    links = csr_array((np.ones(inside.sum()), (one[inside], other[inside])), shape=(count, count))
+    groups = np.append(connected_components(links, directed=False)[1], -1)
+    found = np.asarray(groups[label], dtype=np.int64)
     found.setflags(write=False)
     return found
 
@@ -108,6 +109,9 @@ def loop_violations(
     differences sum to zero. Drops are summed around all other fundamental loops of a minimum spanning tree of fixed
     voltages, conducting diodes and resistors by the sizes of their drops: no drop is lost beside larger ones of a tree.
     """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
     first, second = arrays.first, arrays.second
     difference = (voltages[first] - voltages[second]) + (low[first] - low[second])
     violation, scale = np.abs(drops - difference), size.copy()
@@ -116,49 +120,57 @@ def loop_violations(
         return LoopViolations(violation, scale, np.zeros(0), np.zeros(0))
     conducting = (arrays.kind == DIODE) & (currents > 0.0)
     candidates = np.flatnonzero(fixed | conducting | resistor)
-    tree = _spanning_forest(arrays.n_nodes, first, second, candidates[np.argsort(size[candidates], kind="stable")])
-    resolved = tree[0] & clear
-    together = _components(arrays.n_nodes, first[resolved], second[resolved])
+    tree = _Tree(arrays.n_nodes, first, second, candidates[np.argsort(size[candidates], kind="stable")])
+    resolved = tree.inside & clear
+    edges = csr_array((np.ones(resolved.sum()), (first[resolved], second[resolved])), shape=(arrays.n_nodes,) * 2)
+    together = connected_components(edges, directed=False)[1]
     unclear = np.flatnonzero(~clear | (together[first] != together[second]))
-    kernel(loop_sums, unclear.size)(unclear, first, second, drops, size, *tree, violation, scale)
+    kernel(loop_sums, unclear.size)(
+        unclear,
+        first,
+        second,
+        drops,
+        size,
+        tree.inside,
+        tree.root,
+        tree.depth,
+        tree.parent,
+        tree.edge,
+        violation,
+        scale,
+    )
     reach = np.maximum(np.abs(voltages[first]), np.abs(voltages[second]))[unclear]
     printed = np.abs(drops - difference)[unclear]
     return LoopViolations(violation, scale, printed, np.maximum(reach, scale[unclear]))
 
 
-def _spanning_forest(n: int, first: np.ndarray, second: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, ...]:
-    """A spanning forest grown from edges in the order given.
+class _Tree:
+    """A spanning forest grown from edges in the order given, with paths between nodes."""
 
-    Returns
-    -------
-    inside : (m,) bool array
-        Which edges it has.
-    root, depth, parent, edge : (n + 1,) int arrays
-        Of each node its tree, its depth, and the node and the edge above it; (n,) of trees.
-    """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
+    def __init__(self, n: int, first: np.ndarray, second: np.ndarray, order: np.ndarray) -> None:
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import breadth_first_order, connected_components, minimum_spanning_tree
 
-    low, high = np.minimum(first, second)[order], np.maximum(first, second)[order]
-    # Of parallel edges, the first in order; its position, from 1 on, is its weight.
-    places = np.unique(low * n + high, return_index=True)[1]
-    places = places[low[places] != high[places]]
-    weights = csr_array((places + 1.0, (low[places], high[places])), shape=(n, n))
-    grown = minimum_spanning_tree(weights).tocoo()
-    taken = order[grown.data.astype(np.int64) - 1]
-    inside = np.zeros(first.size, dtype=bool)
-    inside[taken] = True
-    component = _components(n, first[taken], second[taken])
-    # An extra node, connected to the first node of each component, starts the search.
-    roots = np.unique(component, return_index=True)[1]
-    ends = np.append(first[taken], np.full(roots.size, n)), np.append(second[taken], roots)
-    above = breadth_first_order(csr_array((np.ones(ends[0].size), ends), shape=(n + 1, n + 1)), n, directed=False)
-    parent, edge = above[1], np.full(n + 1, -1)
-    below = np.where(parent[second[taken]] == first[taken], second[taken], first[taken])
-    edge[below] = taken
-    parent, depth = parent.astype(np.int64), np.zeros(n + 1, dtype=np.int64)
-    kernel(depths, n)(above[0][1:].astype(np.int64), parent, depth)
-    return inside, component, depth, parent, edge
+        low, high = np.minimum(first, second)[order], np.maximum(first, second)[order]
+        # Of parallel edges, the first in order; its position, from 1 on, is its weight.
+        places = np.unique(low * n + high, return_index=True)[1]
+        places = places[low[places] != high[places]]
+        weights = csr_array((places + 1.0, (low[places], high[places])), shape=(n, n))
+        grown = minimum_spanning_tree(weights).tocoo()
+        taken = order[grown.data.astype(np.int64) - 1]
+        self.inside = np.zeros(first.size, dtype=bool)
+        self.inside[taken] = True
+        component = connected_components(grown, directed=False)[1]
+        # An extra node, connected to the first node of each component, starts the search.
+        roots = np.unique(component, return_index=True)[1]
+        ends = np.append(first[taken], np.full(roots.size, n)), np.append(second[taken], roots)
+        above = breadth_first_order(csr_array((np.ones(ends[0].size), ends), shape=(n + 1, n + 1)), n, directed=False)
+        parent, edge = above[1], np.full(n + 1, -1)
+        below = np.where(parent[second[taken]] == first[taken], second[taken], first[taken])
+        edge[below] = taken
+        self.parent, self.edge, self.root = parent.astype(np.int64), edge, component.astype(np.int64)
+        self.depth = np.zeros(n + 1, dtype=np.int64)
+        kernel(depths, n)(above[0][1:].astype(np.int64), self.parent, self.depth)
 
 
 def depths(order, parent, depth):
@@ -422,6 +434,9 @@ def certify(
         scale of small currents.
     """
     low = np.zeros(voltages.size) if low is None else low
+    clear = _resolved(arrays, value, voltages, currents, drops, low, tolerance)
+    if clear is not None:
+        return clear
     carried = np.where(arrays.kind == CURRENT, value, currents)
     none = np.zeros(value.size), 0.0
     found = _certificate(arrays, value, voltages, currents, drops, carried, none, low, tolerance)
@@ -430,6 +445,28 @@ def certify(
     least = RESOLUTION * largest_in_block(arrays, carried, None if tied is None else tied())
     printed = RESOLUTION * float(np.abs(voltages).max())
     return _certificate(arrays, value, voltages, currents, drops, carried, (least, printed), low, tolerance)
+
+
+# A violation without a scale is infinite, and infinity times zero would warn in interpreted code.
+@np.errstate(invalid="ignore")
+def _resolved(
+    arrays: CircuitArrays,
+    value: np.ndarray,
+    voltages: np.ndarray,
+    currents: np.ndarray,
+    drops: np.ndarray,
+    low: np.ndarray,
+    tolerance: float,
+) -> Certificate | None:
+    """`certify` in one pass if the potentials resolve every drop and all equations hold, else None."""
+    worst, relative, at_node = np.zeros(7), np.zeros(7), np.zeros((2, arrays.n_nodes))
+    kind, first, second, zeroable, value = map(read_only, (*arrays[:4], value))
+    if not kernel(resolved_violations, kind.size)(
+        kind, first, second, zeroable, value, voltages, low, currents, drops, 1e-3 * tolerance, at_node, worst, relative
+    ):
+        return None
+    found = Certificate.of([*worst.tolist(), *relative.tolist()], tolerance)
+    return found if found.certified else None
 
 
 def resolved_violations(kind, first, second, zeroable, value, v, low, i, drops, resolution, at_node, worst, relative):
