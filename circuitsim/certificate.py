@@ -106,8 +106,9 @@ def loop_violations(
     """Kirchhoff's voltage law for all elements, with the scale ``size`` of each drop (m,), V.
 
     A loop in which each drop agrees with its potential difference to a relative ``tolerance`` needs no sum, because the
-    differences sum to zero. Drops are summed around all other fundamental loops of a minimum spanning tree of fixed
-    voltages, conducting diodes and resistors by the sizes of their drops: no drop is lost beside larger ones of a tree.
+    differences sum to zero. Drops are summed around all other fundamental loops of a spanning tree of fixed voltages,
+    conducting diodes and resistors, minimum in the sizes of their drops: no loop closes through a larger drop than it
+    needs to, in whose rounding its own drops would vanish.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components

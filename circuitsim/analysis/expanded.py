@@ -182,7 +182,8 @@ class PreparedExpanded:
     ) -> OperatingPoint:
         """The operating point with smooth devices, for the values of all elementary elements."""
         solved = None if self._small is None else self._small.solve(smooth, column, near, few)
-        whole, circuit = smooth.elements.size == len(circuit.devices), circuit if few else valued(circuit, column)
+        whole = smooth.elements.size == len(circuit.devices)
+        circuit = circuit if few else valued(circuit, column)
         if solved is not None and solved.certified and whole and not level_devices(circuit, smooth, solved.near[0]):
             certificate = with_devices(solved.point.certificate, solved, solved.distance)
             return assembled(circuit, self.expansion, smooth, solved, self.tolerance, certificate)

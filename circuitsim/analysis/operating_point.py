@@ -150,7 +150,7 @@ class OperatingPoint(Result):
     @cached_property
     def margin(self) -> np.ndarray:
         """For each ideal diode the larger of current and voltage relative to local scales (m,); for a device the
-        smallest of its ideal diodes; NaN for other elements. See `circuitsim.analysis.operating_point`.
+        smallest of its ideal diodes; NaN for other elements. See `diode_margins`.
         """
         if self.transformed is not None:
             return self.transformed.margin
@@ -472,7 +472,7 @@ def _number(value: object) -> float:
 
 
 def diode_margins(arrays: CircuitArrays, voltages: np.ndarray, currents: np.ndarray, drops: np.ndarray) -> np.ndarray:
-    """The larger of current and voltage of each ideal diode, relative to the scales of the certificate.
+    """The larger of current and voltage of each ideal diode, relative to local scales.
 
     Parameters
     ----------

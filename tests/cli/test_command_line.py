@@ -107,6 +107,11 @@ def test_run_shows_where_an_internal_error_is(
         command("--debug", "run", "one.cir")
 
 
+def test_run_says_what_a_sweep_ignores_in_no_other_analysis(command: Command, tmp_path: Path) -> None:
+    Path(tmp_path, "s.cir").write_text("t\nV1 a 0 SIN(5 2 50)\nR1 a 0 1\n.dc V1 0 1 1\n.tran 1m 2m\n", encoding="utf-8")
+    assert command("run", str(tmp_path / "s.cir"))[::2] == (0, "")
+
+
 HEAVY = {"scipy", "numba", "networkx", "matplotlib", "pandas", "cvxpy", "concurrent", "multiprocessing"}
 
 

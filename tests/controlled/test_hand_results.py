@@ -26,6 +26,15 @@ def test_each_has_its_only_operating_point(name: str) -> None:
         assert point.uniqueness in (None, Uniqueness.UNIQUE)
 
 
+def test_nothing_but_a_loop_carries_current() -> None:
+    """The 1 A through D1 leaves 1e-96 V of rounding elsewhere, which counts as zero."""
+    point = solved(
+        "R1 n1 0 10\nR2 n2 0 1\nR3 n3 n2 1\nR4 n4 n3 1\nR5 n5 n2 1\nRX n2 0 1\nV0 n1 n3 0\nV1 n1 n5 0\n"
+        "I0 n4 n5 -1\nD0 0 n4\nD1 n4 n3\nB0 n2 n5 I=-10*v(n5,n2)\n"
+    )
+    assert not point.voltages.any() and point.current("D1") == 1.0
+
+
 def test_a_transformer_conserves_power() -> None:
     point = solved(TABLE["transformer"]["deck"])
     assert point.power("X1.Esecond") + point.power("X1.Ffirst") == pytest.approx(0.0, abs=1e-15)

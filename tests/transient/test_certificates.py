@@ -138,6 +138,11 @@ def test_wrong_waveforms_are_refused(
         transient(loads(BACKWARDS))
 
 
+def test_energies_beyond_doubles_are_refused() -> None:
+    with pytest.raises(ConvergenceError, match="certificate"):
+        transient(loads("t\nV1 a 0 SIN(0 1e300 1k)\nR1 a b 1e-10\nL1 b 0 1e-10\n.tran 1u 1m uic\n"))
+
+
 def test_a_period_in_which_all_voltages_vanish() -> None:
     """Diodes lead all of the source's current; what is left on the capacitor, 1e-30 V, is rounding."""
     circuit = loads(
