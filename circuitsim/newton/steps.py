@@ -166,77 +166,25 @@ def mean_resistance(resistance, conductance):
     return np.sqrt(resistance) * np.sqrt(own)
 
 
-def port_resistances(plan, space, places, conductance, resistance):
-    """Replace estimates by the port resistances, Ω, from entries of the inverse by Takahashi's recurrence (Takahashi,
-    Fagan & Chen 1973).
-
-    Returns
-    -------
-    float
-        The largest ratio of a port resistance to its estimate.
-    """
+def port_resistances(plan, space, places, own):
+    """Replace the estimates of the devices that are far from their curves by the port resistances, Ω: the voltage of a
+    unit current through the port, by the factors of the step."""
     factor = refactor(plan, space, space.closed)
     if factor < 0 or not space.held[factor]:
-        return 1.0
-    last, n = contract_diodes(plan, space).last, plan.n
-    inverse, own = np.empty(plan.rows.size), np.empty(n + 1)
-    invert(plan, space.multiplier[factor], space.pivot[factor], inverse, own, space.work, space.change)
-    largest = 1.0
+        return
+    last, potential = contract_diodes(plan, space).last, space.change
     for d in range(places.shape[1]):
-        e = places[2, d]
+        e, conductance = places[2, d], own[CONDUCTANCE, d]
         a, b = last[plan.coordinate[plan.first[e]]], last[plan.coordinate[plan.second[e]]]
-        if a == b:
+        if a == b or own[DISTANCE, d] <= FAR:
             continue
-        total = own[a] + own[b]
-        low, high = min(a, b), max(a, b)
-        if high < n:
-            begin, end = plan.col_ptr[low], plan.col_ptr[low + 1]
-            q = begin + np.searchsorted(plan.rows[begin:end], high)
-            if q < end and plan.rows[q] == high:
-                total -= 2.0 * inverse[q]
-        rest, least = 1.0 / total - conductance[d], FIXED * conductance[d]
+        potential[:] = 0.0
+        potential[a], potential[b] = 1.0, -1.0
+        potential[plan.n] = 0.0
+        substitute(plan, space.multiplier[factor], space.pivot[factor], potential, space.floating_current)
+        rest, least = 1.0 / (potential[a] - potential[b]) - conductance, FIXED * conductance
         if rest < np.inf:  # what is not resolved is at most ``least``: a device that a current alone drives sees none
-            found = 1.0 / rest if rest > least else max(resistance[d], 1.0 / least)
-            largest, resistance[d] = max(largest, found / resistance[d]), found
-    return largest
-
-
-def invert(plan, multiplier, pivot, inverse, own, weight, total):
-    """Entries of the inverse of a factored matrix, Ω: ``inverse`` on the factor's pattern, ``own`` on the diagonal.
-
-    Column j follows from those of its rows: Z[r, j] = Σ_t m_t Z[r, t] over the rows t of column j with multipliers m,
-    and Z[j, j] = 1/pivot + Σ_t m_t Z[t, j]; all terms are positive.
-
-    Parameters
-    ----------
-    weight, total : (n + 1,) float arrays
-        Workspace.
-    """
-    n = plan.n
-    own[n] = 0.0
-    weight[:] = 0.0
-    for j in range(n - 1, -1, -1):
-        begin, end = plan.col_ptr[j], plan.col_ptr[j + 1]
-        for q in range(begin, end):
-            weight[plan.rows[q]] = multiplier[q]
-            total[plan.rows[q]] = 0.0
-        for q in range(begin, end):
-            s = plan.rows[q]
-            m, sum_s = weight[s], total[s] + weight[s] * own[s]
-            for p in range(plan.col_ptr[s], plan.col_ptr[s + 1]):
-                r = plan.rows[p]
-                w = weight[r]
-                if w != 0.0:
-                    sum_s += w * inverse[p]
-                    total[r] += m * inverse[p]
-            total[s] = sum_s
-        diagonal = 1.0 / pivot[j]
-        for q in range(begin, end):
-            s = plan.rows[q]
-            inverse[q] = total[s]
-            diagonal += weight[s] * total[s]
-            weight[s] = 0.0
-        own[j] = diagonal
+            own[RESISTANCE, d] = 1.0 / rest if rest > least else max(own[RESISTANCE, d], 1.0 / least)
 
 
 STEPS = 60
@@ -379,7 +327,7 @@ def newton_steps(plan, space, value, places, role, rows, own, tolerance, v, curr
         best = min(best, off)
         estimate_resistances(plan, space, places, own[CONDUCTANCE], own[RESISTANCE])
         if step > PATIENT:
-            port_resistances(plan, space, places, own[CONDUCTANCE], own[RESISTANCE])
+            port_resistances(plan, space, places, own)
             if off >= FAR_OFF:
                 for d in range(rows.shape[0]):
                     own[RESISTANCE, d] = mean_resistance(own[RESISTANCE, d], own[CONDUCTANCE, d])
