@@ -27,7 +27,7 @@ Tied = tuple[np.ndarray, np.ndarray]
 """Elements, and the elements whose currents control them (t,)."""
 
 
-def largest_in_block(arrays: CircuitArrays, carried: np.ndarray, tied: Tied | None = None) -> np.ndarray:
+def largest_in_block(arrays: CircuitArrays, carried: np.ndarray, tied: Tied) -> np.ndarray:
     """Largest |current| in the biconnected component of each element (m,), A, and in the components ``tied`` to it.
 
     Currents inside a super-node, between nodes joined by voltage sources and shorts, count as zero, because no other
@@ -41,38 +41,22 @@ def largest_in_block(arrays: CircuitArrays, carried: np.ndarray, tied: Tied | No
     node = connected_components(edges, directed=False)[1]
     carried = np.where(node[arrays.first] == node[arrays.second], 0.0, carried)
     ends = arrays.first.tobytes(), arrays.second.tobytes()
-    label = _blocks(*ends) if tied is None else _joined(*ends, *(elements.tobytes() for elements in tied))
+    label = _blocks(arrays.n_nodes, *ends, *(elements.tobytes() for elements in tied))
     largest = np.zeros(label.max(initial=-1) + 2)
     np.maximum.at(largest, label[label >= 0], np.abs(carried)[label >= 0])
     return largest[label]
 
 
 @lru_cache(maxsize=4)
-def _blocks(first: bytes, second: bytes) -> np.ndarray:
-    """The biconnected component of each element (m,), −1 for an element between equal nodes; cached, as the steps of a
-    run share it."""
-    import networkx
-
-    ends = list(zip(*(np.frombuffer(nodes, dtype=np.int64).tolist() for nodes in (first, second))))
-    graph = networkx.Graph()
-    graph.add_edges_from(ends)
-    graph.remove_edges_from(list(networkx.selfloop_edges(graph)))
-    block: dict[tuple[int, int], int] = {}
-    for k, edges in enumerate(networkx.biconnected_component_edges(graph)):
-        for a, b in edges:
-            block[a, b] = block[b, a] = k
-    label = np.array([block.get(pair, -1) for pair in ends], dtype=np.int64)
-    label.setflags(write=False)
-    return label
-
-
-@lru_cache(maxsize=4)
-def _joined(first: bytes, second: bytes, tied: bytes, controls: bytes) -> np.ndarray:
-    """Component labels (m,), equal for tied elements; cached."""
+def _blocks(n: int, first: bytes, second: bytes, tied: bytes, controls: bytes) -> np.ndarray:
+    """The biconnected component of each element (m,), −1 for an element between equal nodes, with one label for tied
+    components; cached, as the steps of a run share it."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    label = _blocks(first, second)
+    from circuitsim.program.components import block_labels
+
+    label = block_labels(n, *(np.frombuffer(nodes, dtype=np.int64) for nodes in (first, second)))
     count, (one, other) = int(label.max(initial=-1)) + 1, (label[np.frombuffer(k, np.int64)] for k in (tied, controls))
     inside = (one >= 0) & (other >= 0)
     links = csr_array((np.ones(inside.sum()), (one[inside], other[inside])), shape=(count, count))
@@ -80,16 +64,6 @@ def _joined(first: bytes, second: bytes, tied: bytes, controls: bytes) -> np.nda
     found = np.asarray(groups[label], dtype=np.int64)
     found.setflags(write=False)
     return found
-
-
-class LoopViolations(NamedTuple):
-    """Per element: the sum of drops around its loop, V, and the largest drop there, V; if loops were summed, also the
-    difference between the drop and the printed potentials, V, and the larger of them, V."""
-
-    violation: np.ndarray
-    scale: np.ndarray
-    printed: np.ndarray
-    printed_scale: np.ndarray
 
 
 def loop_violations(
@@ -102,8 +76,10 @@ def loop_violations(
     drops: np.ndarray,
     size: np.ndarray,
     tolerance: float,
-) -> LoopViolations:
-    """Kirchhoff's voltage law for all elements, with the scale ``size`` of each drop (m,), V.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Kirchhoff's voltage law for all elements, with the scale ``size`` of each drop (m,), V: the sum of drops around
+    each element's loop and the largest drop there (2, m), V; and where loops were summed, the difference between the
+    drop and the printed potentials and the larger of them (2, k), V.
 
     A loop in which each drop agrees with its potential difference to a relative ``tolerance`` needs no sum, because the
     differences sum to zero. Drops are summed around all other fundamental loops of a spanning tree of fixed voltages,
@@ -115,10 +91,10 @@ def loop_violations(
 
     first, second = arrays.first, arrays.second
     difference = (voltages[first] - voltages[second]) + (low[first] - low[second])
-    violation, scale = np.abs(drops - difference), size.copy()
-    clear = violation <= 1e-3 * tolerance * scale
+    loops = np.array([np.abs(drops - difference), size])
+    clear = loops[0] <= 1e-3 * tolerance * size
     if clear.all():
-        return LoopViolations(violation, scale, np.zeros(0), np.zeros(0))
+        return loops, np.zeros((2, 0))
     conducting = (arrays.kind == DIODE) & (currents > 0.0)
     candidates = np.flatnonzero(fixed | conducting | resistor)
     tree = _Tree(arrays.n_nodes, first, second, candidates[np.argsort(size[candidates], kind="stable")])
@@ -137,12 +113,10 @@ def loop_violations(
         tree.depth,
         tree.parent,
         tree.edge,
-        violation,
-        scale,
+        *loops,
     )
     reach = np.maximum(np.abs(voltages[first]), np.abs(voltages[second]))[unclear]
-    printed = np.abs(drops - difference)[unclear]
-    return LoopViolations(violation, scale, printed, np.maximum(reach, scale[unclear]))
+    return loops, np.array([np.abs(drops - difference)[unclear], np.maximum(reach, loops[1, unclear])])
 
 
 class _Tree:
@@ -435,39 +409,36 @@ def certify(
         scale of small currents.
     """
     low = np.zeros(voltages.size) if low is None else low
-    clear = _resolved(arrays, value, voltages, currents, drops, low, tolerance)
-    if clear is not None:
-        return clear
-    carried = np.where(arrays.kind == CURRENT, value, currents)
-    none = np.zeros(value.size), 0.0
-    found = _certificate(arrays, value, voltages, currents, drops, carried, none, low, tolerance)
+    kind, first, second, zeroable, value = map(read_only, (*arrays[:4], value))
+    resistor = (kind == RESISTOR) & (zeroable != 0.0)
+    fixed = (kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & ~resistor)
+    loops, at_node = np.empty((2, kind.size)), np.zeros((2, arrays.n_nodes))
+
+    @np.errstate(invalid="ignore")  # a violation without a scale is infinite, and infinity times zero would warn
+    def measured(loops: np.ndarray, least: np.ndarray, printed: np.ndarray) -> Certificate:
+        worst, relative = np.zeros(7), np.zeros(7)
+        kernel(violations, kind.size)(
+            kind, first, second, zeroable, value, currents, drops, loops, least, printed, at_node, worst, relative
+        )
+        return Certificate.of([*worst.tolist(), *relative.tolist()], tolerance)
+
+    def summed(least: np.ndarray, resolution: float) -> Certificate:
+        """With sums of drops around loops, the ``least`` scales of currents, A, and of printed potentials, V."""
+        reach = np.maximum(np.abs(drops), np.where(resistor, value * least, 0.0))
+        loops, printed = loop_violations(arrays, resistor, fixed, voltages, low, currents, drops, reach, tolerance)
+        return measured(loops, least, np.maximum(printed, [[0.0], [resolution]]))
+
+    nothing = np.zeros(kind.size)
+    if kernel(resolved_drops, kind.size)(first, second, voltages, low, drops, 1e-3 * tolerance, loops):
+        found = measured(loops, nothing, np.zeros((2, 0)))
+        if found.certified:
+            return found
+    found, carried = summed(nothing, 0.0), np.where(kind == CURRENT, value, currents)
     if found.certified or not np.isfinite(carried).all():
         return found
-    least = RESOLUTION * largest_in_block(arrays, carried, None if tied is None else tied())
-    printed = RESOLUTION * float(np.abs(voltages).max())
-    return _certificate(arrays, value, voltages, currents, drops, carried, (least, printed), low, tolerance)
-
-
-# A violation without a scale is infinite, and infinity times zero would warn in interpreted code.
-@np.errstate(invalid="ignore")
-def _resolved(
-    arrays: CircuitArrays,
-    value: np.ndarray,
-    voltages: np.ndarray,
-    currents: np.ndarray,
-    drops: np.ndarray,
-    low: np.ndarray,
-    tolerance: float,
-) -> Certificate | None:
-    """`certify` in one pass if the potentials resolve every drop and all equations hold, else None."""
-    worst, relative, at_node = np.zeros(7), np.zeros(7), np.zeros((2, arrays.n_nodes))
-    kind, first, second, zeroable, value = map(read_only, (*arrays[:4], value))
-    if not kernel(resolved_violations, kind.size)(
-        kind, first, second, zeroable, value, voltages, low, currents, drops, 1e-3 * tolerance, at_node, worst, relative
-    ):
-        return None
-    found = Certificate.of([*worst.tolist(), *relative.tolist()], tolerance)
-    return found if found.certified else None
+    none = np.zeros(0, np.int64)
+    least = RESOLUTION * largest_in_block(arrays, carried, (none, none) if tied is None else tied())
+    return summed(least, RESOLUTION * float(np.abs(voltages).max()))
 
 
 def resolved_violations(kind, first, second, zeroable, value, v, low, i, drops, resolution, at_node, worst, relative):
@@ -475,15 +446,22 @@ def resolved_violations(kind, first, second, zeroable, value, v, low, i, drops, 
 
     Fills in the worst absolute and relative violations, in the order of `EQUATIONS`; see `certify` for the arguments.
     """
-    worst[0], relative[0], _ = net_currents(first, second, i, at_node)
-    gap, gap_scale, most, share = 0.0, 0.0, 0.0, 0.0
-    least, holder, looked = np.empty_like(at_node), np.empty(at_node.shape[1], np.int64), False
-    for e in range(kind.size):
-        a, b, c, drop = first[e], second[e], i[e], drops[e]
-        size, local = abs(drop), max(at_node[1, a], at_node[1, b])
-        off = abs(drop - ((v[a] - v[b]) + (low[a] - low[b])))
-        reach = size
-        if not off <= resolution * size:
+    loops = np.empty((2, kind.size))
+    if not resolved_drops(first, second, v, low, drops, resolution, loops):
+        return False
+    least, printed = np.zeros(kind.size), np.zeros((2, 0))
+    violations(kind, first, second, zeroable, value, i, drops, loops, least, printed, at_node, worst, relative)
+    return True
+
+
+def resolved_drops(first, second, v, low, drops, resolution, loops):
+    """Whether the potentials resolve every drop to a relative ``resolution`` of itself or of its loop's largest one.
+    Fills in their differences and these scales (2, m), V."""
+    least, holder, looked = np.empty((2, v.size)), np.empty(v.size, np.int64), False
+    for e in range(drops.size):
+        a, b = first[e], second[e]
+        off, reach = abs(drops[e] - ((v[a] - v[b]) + (low[a] - low[b]))), abs(drops[e])
+        if not off <= resolution * reach:
             # A loop through it has other elements at both ends: its largest drop is at least the smallest of these.
             if not looked:
                 least_at_nodes(first, second, drops, least, holder)
@@ -491,27 +469,59 @@ def resolved_violations(kind, first, second, zeroable, value, v, low, i, drops, 
             reach = max(least[int(holder[a] == e), a], least[int(holder[b] == e), b])
             if a == b or not (reach < np.inf and off <= resolution * reach):
                 return False
-        if kind[e] == RESISTOR and zeroable[e] != 0.0:
-            off, reach = max(off, abs(drop - value[e] * c)), size
-        elif kind[e] == CAPACITOR:
-            reach = size
-        else:
-            which, amount, scale = 0, abs(value[e] - c), abs(value[e])
-            if kind[e] == DIODE:
-                which, amount, scale = 3, max(drop, 0.0), size
-                worst[4], relative[4] = update_maximum(worst[4], relative[4], max(-c, 0.0), local)
-                worst[5], relative[5] = update_maximum(worst[5], relative[5], abs(c * drop), local * size)
-                gap -= c * drop
-                gap_scale += local * size
-            elif kind[e] != CURRENT:
-                target = value[e] if kind[e] == VOLTAGE else 0.0
-                which, amount, scale = 2, abs(drop - target), abs(target)
-            worst[which], relative[which] = update_maximum(worst[which], relative[which], amount, scale)
-        most, share = update_maximum(most, share, off, reach)
-    worst[1], relative[1] = most, share
-    worst[6] = gap + 0.0
-    relative[6] = update_maximum(0.0, 0.0, abs(gap), gap_scale)[1]
+        loops[0, e], loops[1, e] = off, reach
     return True
+
+
+def violations(kind, first, second, zeroable, value, i, drops, loops, least, printed, at_node, worst, relative):
+    """The certificate, given the violations of Kirchhoff's voltage law.
+
+    Parameters
+    ----------
+    kind, first, second, zeroable, value, i, drops
+        As of `certify`; resistors of zero ohms are those of ``zeroable``.
+    loops, printed
+        See `loop_violations`.
+    least : (m,) float array
+        The least scale of each current, A.
+    at_node : (2, n_nodes) float array
+        Overwritten.
+    worst, relative : (7,) float arrays
+        Overwritten: absolute and relative violations, in the order of `EQUATIONS`.
+    """
+    worst[:], relative[:], at_node[:] = 0.0, 0.0, 0.0
+    for e in range(kind.size):
+        a, b, c = first[e], second[e], value[e] if kind[e] == CURRENT else i[e]
+        at_node[0, a] += c
+        at_node[0, b] -= c
+        for end in (a, b):
+            at_node[1, end] = max(at_node[1, end], abs(c), least[e])
+    for k in range(at_node.shape[1]):
+        worst[0], relative[0] = update_maximum(worst[0], relative[0], abs(at_node[0, k]), at_node[1, k])
+    gap_scale = 0.0
+    for k in range(printed.shape[1]):
+        worst[1], relative[1] = update_maximum(worst[1], relative[1], printed[0, k], printed[1, k])
+    for e in range(kind.size):
+        c, drop, size = i[e], drops[e], abs(drops[e])
+        worst[1], relative[1] = update_maximum(worst[1], relative[1], loops[0, e], loops[1, e])
+        which, amount, scale = 0, 0.0, 0.0
+        if kind[e] == RESISTOR and zeroable[e] != 0.0:
+            which, amount, scale = 1, abs(drop - value[e] * c), max(size, value[e] * least[e])
+        elif kind[e] == DIODE:
+            local, reach = max(at_node[1, first[e]], at_node[1, second[e]]), max(loops[1, e], size)
+            which, amount, scale = 3, max(drop, 0.0), reach
+            worst[4], relative[4] = update_maximum(worst[4], relative[4], max(-c, 0.0), local)
+            worst[5], relative[5] = update_maximum(worst[5], relative[5], abs(c * drop), local * reach)
+            worst[6] -= c * drop
+            gap_scale += local * reach
+        elif kind[e] == CURRENT:
+            amount, scale = abs(value[e] - c), abs(value[e])
+        elif kind[e] != CAPACITOR:
+            target = value[e] if kind[e] == VOLTAGE else 0.0
+            which, amount, scale = 2, abs(drop - target), abs(target)
+        worst[which], relative[which] = update_maximum(worst[which], relative[which], amount, scale)
+    worst[6] += 0.0
+    relative[6] = update_maximum(0.0, 0.0, abs(worst[6]), gap_scale)[1]
 
 
 def largest_at_nodes(arrays: CircuitArrays, size: np.ndarray) -> np.ndarray:
@@ -520,58 +530,3 @@ def largest_at_nodes(arrays: CircuitArrays, size: np.ndarray) -> np.ndarray:
     for ends in (arrays.first, arrays.second):
         np.maximum.at(largest, ends, size)
     return largest
-
-
-def _certificate(
-    arrays: CircuitArrays,
-    value: np.ndarray,
-    voltages: np.ndarray,
-    currents: np.ndarray,
-    drops: np.ndarray,
-    carried: np.ndarray,
-    least: tuple[np.ndarray, float],
-    low: np.ndarray,
-    tolerance: float,
-) -> Certificate:
-    """`certify` with the currents ``carried``, A, and the ``least`` scales of each current (m,), A, and of printed
-    potentials, V."""
-    resolved, printed_least = least
-    kind, first, second, resistance_pattern, n_nodes = arrays
-    resistor = (kind == RESISTOR) & (resistance_pattern != 0.0)
-    fixed = (kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & ~resistor)
-    target = np.where(kind == VOLTAGE, value, 0.0)
-    diode = kind == DIODE
-    net = np.bincount(first, carried, n_nodes) - np.bincount(second, carried, n_nodes)
-    size = np.maximum(np.abs(carried), resolved)
-    largest = largest_at_nodes(arrays, size)
-    local = np.maximum(largest[first], largest[second])
-    d, i = drops[diode], currents[diode]
-    ohmic = np.abs(drops - value * currents)[resistor]
-    reach = np.maximum(np.abs(drops), np.where(resistor, value * resolved, 0.0))
-    loops = loop_violations(arrays, resistor, fixed, voltages, low, currents, drops, reach, tolerance)
-    across = np.maximum(loops.scale, np.abs(drops))[diode]
-    pairs = {
-        "kcl": (np.append(np.abs(net), np.abs(carried - currents)), np.append(largest, np.abs(carried))),
-        "kvl": (
-            np.concatenate([loops.violation, ohmic, loops.printed]),
-            np.concatenate([loops.scale, reach[resistor], np.maximum(loops.printed_scale, printed_least)]),
-        ),
-        "source": (np.abs(drops - target)[fixed], np.abs(target[fixed])),
-        "diode_drop": (np.maximum(d, 0.0), across),
-        "diode_reverse": (np.maximum(-i, 0.0), local[diode]),
-        "complementarity": (np.abs(i * d), local[diode] * across),
-    }
-    relative = {name: _worst_ratio(*pair) for name, pair in pairs.items()}
-    gap = 0.0 - float((i * d).sum())
-    relative["energy_gap"] = _worst_ratio(np.array([abs(gap)]), np.array([(local[diode] * across).sum()]))
-    worst = {name: float(amount.max(initial=0.0)) for name, (amount, _) in pairs.items()}
-    return Certificate(**worst, energy_gap=gap, relative=relative, tolerance=tolerance)
-
-
-def _worst_ratio(amount: np.ndarray, scale: np.ndarray) -> float:
-    """Largest amount / scale; a nonzero amount over zero counts as infinite, zero over zero as zero."""
-    wrong = amount > 0.0
-    if not np.isfinite(amount).all():
-        return float("inf")
-    with np.errstate(divide="ignore", over="ignore"):
-        return float((amount[wrong] / scale[wrong]).max(initial=0.0))

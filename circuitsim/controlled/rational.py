@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from math import gcd, lcm
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -169,7 +169,7 @@ class RationalBlock:
         seen: set[bool] = set()
         alive: dict[tuple[bool, ...], bool] = {}
         for choice in product((False, True), repeat=len(self.p)):
-            value = _determinant([[-x for x in self.q[k]] if on else list(self.p[k]) for k, on in enumerate(choice)])
+            value = _sign([[-x for x in self.q[k]] if on else self.p[k] for k, on in enumerate(choice)])
             if value:
                 seen.add(value > 0)
             if all(on for on, own in zip(choice, curves) if own == LEVEL):
@@ -269,21 +269,14 @@ def _primitive(row: list[int]) -> list[int]:
     return [x // common for x in row] if common > 1 else row
 
 
-def _determinant(rows: Matrix) -> Fraction:
-    total, size = ONE, len(rows)
-    for k in range(size):
-        pivot = next((r for r in range(k, size) if rows[r][k]), None)
-        if pivot is None:
-            return ZERO
-        if pivot != k:
-            rows[k], rows[pivot] = rows[pivot], rows[k]
-            total = -total
-        total *= rows[k][k]
-        for r in range(k + 1, size):
-            if rows[r][k]:
-                factor = rows[r][k] / rows[k][k]
-                rows[r] = [a - factor * b for a, b in zip(rows[r], rows[k])]
-    return total
+def _sign(rows: Matrix) -> int:
+    """The sign of a determinant: of the product of the pivots, and of their permutation."""
+    try:
+        steps = _eliminated([{c: x for c, x in enumerate(row) if x} for row in rows])
+    except ArithmeticError:
+        return 0
+    negative = sum(step.row[step.pivot] < 0 for step in steps)
+    return (-1) ** (negative + sum(a > b for a, b in combinations([step.pivot for step in sorted(steps)], 2)))
 
 
 def _ends(rows: Matrix, kept: int) -> tuple[Fraction | None, Fraction | None] | None:
