@@ -63,7 +63,6 @@ from circuitsim.netlist.deck import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
     from matplotlib.figure import Figure
 
     from circuitsim.time_domain import TransientResult
@@ -552,8 +551,6 @@ def run_sensitivity(args: Namespace) -> int:
 
 def asked(deck: Deck, observe: str | None, source: str | None) -> tuple[str, list[tuple[str, str]]]:
     """Outputs of the derivatives, and pairs of output and source of transfer functions."""
-    from circuitsim.analysis.probes import parse_probes
-
     outputs = observe or outputs_of(deck)
     if source is not None and outputs:
         return outputs, [(str(probe), source) for probe in parse_probes(outputs, deck.operating_circuit)]

@@ -467,14 +467,8 @@ SAID = 160
 """Maximum length of a line with several notes, characters."""
 
 
-def read_with(options: Mapping[str, Any]) -> Deck:
-    """The deck named by the option ``deck``, read with the options `READING`."""
-    names = ("deck", "allow_include", "lib", "search", "no_title")
-    return read(Namespace(**{name: options[name] for name in names}))
-
-
-def read(args: Namespace) -> Deck:
-    """The deck a command names.
+def read(args: Any) -> Deck:
+    """The deck a command names, read with its options `READING`.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from circuitsim.formats.table import Cell, Table, csv, quantity, rawfile, scale_of, shown, table
@@ -11,31 +11,32 @@ SMALLEST_SHARE = 1e-24
 """Of the largest voltage, current or power: what the table shows as 0. One column has parts of unlike scales (a
 nanoampere beside a kiloampere), each of which may hold what is 1e-12 of it."""
 
+Point = Mapping[str, Any]
+"""`OperatingPoint.to_dict`, or a part of it."""
+
 CSV_HEADER = ("kind", "name", "voltage", "current", "power", "state", "kink", "unique", "low", "high")
 """``kind`` is ``node`` or ``branch``; ``low`` and ``high`` bound the potential of a node that is not unique."""
 
 
-def as_csv(point: Mapping[str, Any]) -> str:
+def as_csv(point: Point) -> str:
     """One row per node, then one row per branch; see `CSV_HEADER`. Volts, amperes, watts."""
-    return csv(CSV_HEADER, _csv_rows(point))
-
-
-def _csv_rows(point: Mapping[str, Any]) -> Iterator[list[Cell]]:
+    rows = list[list[Cell]]()
     for name, voltage in point["nodes"].items():
         ends = point["intervals"].get(name)
-        yield ["node", name, voltage, *[None] * 4, ends is None, *(ends or (None, None))]
+        rows.append(["node", name, voltage, *[None] * 4, ends is None, *(ends or (None, None))])
     for name, b in point["branches"].items():
-        yield ["branch", name, *map(b.get, ("voltage", "current", "power", "state", "kink", "unique")), None, None]
+        rows.append(["branch", name, *map(b.get, CSV_HEADER[2:])])
+    return csv(CSV_HEADER, rows)
 
 
-def as_raw(point: Mapping[str, Any]) -> str:
+def as_raw(point: Point) -> str:
     """A SPICE3 rawfile: ``v(node)`` and ``i(element)`` in lower case, as ngspice names its vectors."""
     volts = [(f"v({name})", "V", [v]) for name, v in point["nodes"].items() if name != "0"]
     amperes = [(f"i({name})", "A", [branch["current"]]) for name, branch in point["branches"].items()]
     return rawfile(point["title"], Table(*zip(*volts, *amperes)), "Operating Point")
 
 
-def as_table(point: Mapping[str, Any]) -> str:
+def as_table(point: Point) -> str:
     """The operating point as text: potentials, branches, power and the certificate."""
     lines = [point["title"].lstrip("* "), "", *_nodes(point), "", *_branches(point), ""]
     if not all(branch["unique"] for branch in point["branches"].values()):
@@ -52,7 +53,7 @@ def _numbers(values: Collection[float], unit: str) -> list[str]:
     return [shown(value, unit, scale, SMALLEST_SHARE) for value in values]
 
 
-def _nodes(point: Mapping[str, Any]) -> list[str]:
+def _nodes(point: Point) -> list[str]:
     nodes, intervals = point["nodes"], point["intervals"]
     columns = {"node": nodes, "voltage": _numbers(nodes.values(), "V")}
     if intervals:
@@ -65,7 +66,7 @@ def _interval(low: float | None, high: float | None) -> str:
     return f"{left}, " + ("∞)" if high is None else f"{quantity(high, 'V')}]")
 
 
-def _branches(point: Mapping[str, Any]) -> list[str]:
+def _branches(point: Point) -> list[str]:
     branches = point["branches"].values()
     units = {"voltage": "V", "current": "A", "power": "W"}
     columns = {name: _numbers([b[name] for b in branches], unit) for name, unit in units.items()}
@@ -74,7 +75,7 @@ def _branches(point: Mapping[str, Any]) -> list[str]:
     return table(["branch", *columns], zip(point["branches"], *columns.values()))
 
 
-def _summary(point: Mapping[str, Any]) -> list[str]:
+def _summary(point: Point) -> list[str]:
     name = point["solver"]["name"]
     dissipated = sum(max(0.0, b["power"]) for b in point["branches"].values())
     head = f"{point['status']} by {name}; {quantity(dissipated, 'W')} absorbed"
@@ -91,7 +92,7 @@ _VERDICTS = {
 }
 
 
-def _verdict(point: Mapping[str, Any]) -> list[str]:
+def _verdict(point: Point) -> list[str]:
     """For a circuit with controlled sources: whether there are other operating points."""
     if "uniqueness" not in point:
         return []
@@ -114,7 +115,7 @@ LAWS = [row.split(" ", 2) for row in _TABLE.strip().splitlines()]
 """Key of a certificate, the unit of its error, and its description."""
 
 
-def laws(certificate: Mapping[str, Any], energy: bool) -> list[list[str]]:
+def laws(certificate: Point, energy: bool) -> list[list[str]]:
     """A certificate in words: each law, its largest error, and that of its local scale.
 
     Parameters
@@ -131,7 +132,7 @@ def laws(certificate: Mapping[str, Any], energy: bool) -> list[list[str]]:
     return [[text, quantity(size, unit), f"{share:.1e}" if share else "0"] for text, size, unit, share in found]
 
 
-def certificate_table(point: Mapping[str, Any]) -> list[str]:
+def certificate_table(point: Point) -> list[str]:
     """Each law of a certificate with its largest residual, absolute and relative."""
     certificate = point["certificate"]
     head = f"certificate (tolerance {certificate['tolerance']:g})"

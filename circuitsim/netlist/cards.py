@@ -320,7 +320,6 @@ def cards(source: Source, first: int, take_plain: Callable[[Source, int, int], i
     Directives (``*!`` comment lines) and continuation lines without a preceding card come as cards of their own.
     """
     text, start, number = source.text, 0, 0
-    marked = any(mark in text for mark in (";", "$", "//"))
     held: list[tuple[int, str]] = []  # the lines of the card being read
     directives: list[Card] = []  # held back, since the card before them may continue after them
 
@@ -342,7 +341,7 @@ def cards(source: Source, first: int, take_plain: Callable[[Source, int, int], i
             if stripped[1:2] == "!":
                 directives.append(Card(source, number, line))
             continue
-        line = uncommented(line) if marked else line
+        line = uncommented(line)
         if not line or line.isspace():
             continue
         if stripped[0] == "+" and held:

@@ -22,7 +22,8 @@ from circuitsim.units import exact
 if TYPE_CHECKING:
     from circuitsim.netlist.functional import FollowingSources
 
-    Elaborate = Callable[[Mapping[str, float], float | None, bool], tuple[Circuit, FollowingSources]]
+    Followed = tuple[Circuit, FollowingSources]
+    Elaborate = Callable[[Mapping[str, float], float | None, bool], Followed]
 
 
 class Range(NamedTuple):
@@ -355,7 +356,7 @@ class Deck(Circuit):
         parameters: Mapping[str, float] | None = None,
         temperature: float | None = None,
         all_controlled: bool = True,
-    ) -> tuple[Circuit, FollowingSources]:
+    ) -> Followed:
         """As `elaborate`, with the sources whose values follow time or other sources.
 
         Parameters
@@ -368,7 +369,7 @@ class Deck(Circuit):
         """
         if not (parameters or temperature is not None or (all_controlled and self.following.formulas)):
             return self._bare, self.following
-        found: tuple[Circuit, FollowingSources] = self._elaborate(parameters or {}, temperature, all_controlled)
+        found: Followed = self._elaborate(parameters or {}, temperature, all_controlled)
         return found
 
     def unfrozen(
@@ -378,7 +379,7 @@ class Deck(Circuit):
         parameters: Mapping[str, float] | None = None,
         temperature: float | None = None,
         all_controlled: bool = True,
-    ) -> tuple[Circuit, FollowingSources] | None:
+    ) -> Followed | None:
         """As `with_sources`, where factors and conditions of controlled sources that elements ``names`` (None: all)
         determine follow their values; None where there are none.
 
@@ -399,14 +400,12 @@ class Deck(Circuit):
             following.check_frozen(names)
         except UsageError:
             with suppress(NetlistError):
-                found: tuple[Circuit, FollowingSources] = self._elaborate(
-                    parameters or {}, temperature, all_controlled, False
-                )
+                found: Followed = self._elaborate(parameters or {}, temperature, all_controlled, False)
                 return found
             raise
         return None
 
-    def where_change(self, names: Collection[str] | None, followed: bool = False) -> tuple[Circuit, FollowingSources]:
+    def where_change(self, names: Collection[str] | None, followed: bool = False) -> Followed:
         """The circuit for an analysis that changes element values: sources by formulas of these are controlled sources.
 
         Parameters

@@ -320,7 +320,7 @@ class Linker:
             if word in names:
                 with self.reporter.at(model.card):
                     values[names[word]] = Count(token, value_of(token, model.scope))
-            elif word not in idle and not physical.is_tolerance(word):
+            elif word not in idle and word.partition("/")[0] not in physical.TOLERANCES:
                 unused.append(text)
         for token in model.words[len(listed) :]:
             if token.kind == WORD and token.word in names:

@@ -185,11 +185,6 @@ TOLERANCES = frozenset(("dev", "lot"))
 """Words of a passive element's model that give tolerances."""
 
 
-def is_tolerance(word: str) -> bool:
-    """Whether a parameter of a model states a tolerance: ``dev``, ``lot/gauss``."""
-    return word.partition("/")[0] in TOLERANCES
-
-
 Numbers = Mapping[str, float]
 
 

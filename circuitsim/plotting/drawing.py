@@ -107,19 +107,15 @@ class Placer:
     def place(self, places: Sequence[Place]) -> Place:
         """Choose the best of these positions and reserve it."""
         best, least = places[0], math.inf
+        pairs = (LABEL_COST, self.labels), (SYMBOL_COST, self.symbols), (WIRE_COST, self.wires)
         for preference, label in enumerate(places):
             if preference >= least:
                 break
-            cost = preference + sum(map(self._cost, label))
+            cost = preference + sum(each * _covered(text.corners(), shapes) for text in label for each, shapes in pairs)
             if cost < least:
                 best, least = label, cost
         self.labels = np.concatenate([self.labels, [text.corners() for text in best]])
         return best
-
-    def _cost(self, text: Text) -> float:
-        """Cost of a text at its position."""
-        pairs = (LABEL_COST, self.labels), (SYMBOL_COST, self.symbols), (WIRE_COST, self.wires)
-        return sum(cost * _covered(text.corners(), shapes) for cost, shapes in pairs)
 
 
 def _covered(corners: np.ndarray, shapes: np.ndarray) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from circuitsim._files import atomic_write
 from circuitsim.blocks.protocol import check_named
-from circuitsim.cli.common import elsewhere, read_with, report, say
+from circuitsim.cli.common import elsewhere, read, report, say
 from circuitsim.cli.models import OWN, Options, family_options, optimizer_of, own_options, plan_of, rule_of, schedule_of
 from circuitsim.cli.options import READING, Values
 from circuitsim.datasets.samples import Samples, held_out, is_over_time, read_samples, split
@@ -217,7 +217,7 @@ def setting_of(options: Options) -> Setting:
 
 def deck_of(options: Options, outputs: str | None) -> tuple[Deck, Roles, Sequence[Any]]:
     """The deck, its roles and their notes."""
-    deck = read_with(vars(options))
+    deck = read(options)
     stated, notes = read_roles(deck)
     own = options.inputs, outputs, options.trainable
     return deck, make_roles(deck.operating_circuit, *own, stated, deck.following.switches), notes
