@@ -114,20 +114,18 @@ class Parser(argparse.ArgumentParser):
         """The help: usage on one line, options in `GROUPS`, notes and examples."""
         if len(self._action_groups) > 2 or self._subparsers is not None:
             return super().format_help()
-        of = {name: title for title, names in GROUPS.items() for name in names.split()}
-        form, positional = self._get_formatter(), self._positionals._group_actions
-        words = " ".join(form._format_args(action, action.dest) for action in positional)
-        form.add_usage(f"{self.prog} [options] {words}", [], [], None)
-        form.add_text(self.description)
-        groups: dict[str, list[argparse.Action]] = {"deck": [*positional], "analysis": [], "output": []}
-        for action in self._optionals._group_actions:
-            groups[of.get(action.option_strings[0], "analysis")].append(action)
-        for title, own in groups.items():
-            form.start_section(title)
-            form.add_arguments(own)
-            form.end_section()
-        form.add_text(self.epilog)
-        return form.format_help()
+        form, titled = self._get_formatter(), {"deck": self._positionals, "output": self.add_argument_group("output")}
+        words = " ".join(form._format_args(action, action.dest) for action in self._positionals._group_actions)
+        self.usage, self._positionals.title, self._optionals.title = (
+            f"{self.prog} [options] {words}",
+            "deck",
+            "analysis",
+        )
+        of = {name: titled[title] for title, names in GROUPS.items() for name in names.split()}
+        actions, self._optionals._group_actions = self._optionals._group_actions, []
+        for action in actions:
+            of.get(action.option_strings[0], self._optionals)._group_actions.append(action)
+        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         """Raise the error with a reference to the help."""
