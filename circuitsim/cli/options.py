@@ -211,10 +211,11 @@ def add_option(group: Any, name: str, one: Option, default: Any, words: str) -> 
         how |= {"metavar": one.value.split()[0], "nargs": len(one.value.split())}
     elif one.value == "LIST":
         how["action"] = Listed
-    if flags[0].startswith("-"):
-        how |= {"dest": name} | ({"required": True} if one.needed else {})
-    if one.bare is not None or not (flags[0].startswith("-") or one.needed):
-        how |= {"nargs": "?"} | ({} if one.bare is None else {"const": one.bare})
+    named = flags[0].startswith("-")
+    if named:
+        how |= {"dest": name, "required": one.needed}
+    if one.bare is not None or not (named or one.needed):
+        how |= {"nargs": "?", "const": one.bare}
     return group.add_argument(*flags, default=default, help=words, **how)
 
 
