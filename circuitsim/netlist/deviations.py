@@ -134,7 +134,7 @@ class Draws:
         line, _ = at.card.where(at.offset)
         self.cards.setdefault((name, line), at)
         if any(isinstance(argument, Linear) for argument in arguments):
-            return Linear(nominal, None)
+            return Linear(nominal)
         if amount == 0.0 or slope == 0.0:
             return nominal
         number = len(self.variables)

@@ -466,8 +466,8 @@ class Evaluator:
     constants : mapping of str to float
         Values of names that no parameter has.
     signals : callable, optional
-        The value of a quantity of the solution, for expressions that read some; its ValueError explains why there is
-        none.
+        The value of a quantity of the solution (`Signal`), for expressions that read some; its ValueError explains why
+        there is none.
     draws : Draws, optional
         Handles the random functions, which are refused without it.
     taken : list, optional
@@ -479,7 +479,7 @@ class Evaluator:
     def __init__(
         self,
         constants: Mapping[str, float] = CONSTANTS,
-        signals: Callable[[Signal], float] | None = None,
+        signals: Any = None,
         draws: Draws | None = None,
         taken: list[Any] | None = None,
         check: Callable[[str, Any, Sequence[Any]], float] = checked,
@@ -643,12 +643,10 @@ class Evaluator:
                 return self.read(signal.kind, at, call.code, call.environment)
             return domain.fixed[signal] if signal in domain.fixed else domain.signal(signal)
         try:
-            if self.signals is not None:
-                return self.signals(signal)
-            why = "it depends on the solution"
+            return self.signals(signal)
         except ValueError as error:
-            why = str(error)
-        raise ExpressionError(why, hint="see docs/netlist.md for what a source may depend on", kind="unsupported")
+            hint = "see docs/netlist.md for what a source may depend on"
+            raise ExpressionError(str(error), hint=hint, kind="unsupported") from None
 
     def call(self, name: str, values: Sequence[Any], at: int, call: Call) -> Any:
         """``name(values)``: a function of the deck, or one built in."""
@@ -688,7 +686,7 @@ class Evaluator:
                 self.taken.append(way(*values))
             if isinstance(result, Linear):
                 return result
-            return Linear(value, None) if any(isinstance(v, Linear) for v in values) else value
+            return Linear(value) if any(isinstance(v, Linear) for v in values) else value
         except ZeroDivisionError:
             why = "division by zero"
         except OverflowError:

@@ -39,7 +39,7 @@ def values_at_once(code: Code, known: Mapping[Signal, np.ndarray], names: Mappin
         None where the expression has other operations, or a value is infinite: `circuitsim.netlist.expression` then
         reports the error.
     """
-    evaluator = Evaluator(signals=known.__getitem__, check=lambda name, result, values: result)  # type: ignore[arg-type]
+    evaluator = Evaluator(signals=known.__getitem__, check=lambda name, result, values: result)
     found: np.ndarray = np.zeros(np.broadcast_shapes(*(own.shape for own in known.values())))
     if found.shape == (1,):  # functions of the module math would take it for a number
         return None

@@ -91,7 +91,7 @@ class Linear(float):
 
     terms: dict[Any, float] | None
 
-    def __new__(cls, value: float, terms: dict[Any, float] | None) -> Self:
+    def __new__(cls, value: float, terms: dict[Any, float] | None = None) -> Self:
         made = super().__new__(cls, value)
         made.terms = terms
         return made
@@ -100,7 +100,7 @@ class Linear(float):
         """``value``, with terms ``own`` times these plus ``others`` times those of ``other``."""
         right = other.terms if isinstance(other, Linear) else {}
         if self.terms is None or right is None:
-            return type(self)(value, None)
+            return type(self)(value)
         keys = dict.fromkeys((*self.terms, *right))
         return type(self)(value, {k: own * self.terms.get(k, 0.0) + others * right.get(k, 0.0) for k in keys})
 
@@ -115,22 +115,17 @@ class Linear(float):
 
     def __mul__(self, other: Any) -> Any:
         value = float(self) * float(other)
-        return (
-            Linear(value, None) if moves(self) and moves(other) else self._with(other, value, float(other), float(self))
-        )
+        return Linear(value) if moves(self) and moves(other) else self._with(other, value, float(other), float(self))
 
     def __truediv__(self, other: Any) -> Any:
         value = float(self) / float(other)
-        return Linear(value, None) if moves(other) else self._with(0.0, value, 1.0 / float(other), 0.0)
+        return Linear(value) if moves(other) else self._with(0.0, value, 1.0 / float(other), 0.0)
 
     def __rtruediv__(self, other: Any) -> Any:
         return Linear(float(other) / float(self), None if moves(self) else {})
 
     def __neg__(self) -> Any:
         return self * -1.0
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (float(self), self.terms)
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -247,10 +242,8 @@ def checked(name: str, result: Any, arguments: Sequence[float]) -> float:
     Raises
     ------
     ValueError
-        NaN, infinity, a complex number, or an underflow.
+        NaN, infinity, or an underflow.
     """
-    if isinstance(result, complex):
-        raise ValueError("the result is a complex number")
     value = float(result)
     if not math.isfinite(value):
         raise ValueError("the result is larger than a double can hold" if math.isinf(value) else "no number results")

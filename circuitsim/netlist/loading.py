@@ -227,7 +227,7 @@ class Elaboration:
         environment, found = Environment(reader.top.parameters), {"temp": ROOM, "tnom": ROOM}
         environment.values.update(overrides)
         for key, token in reader.options.items():  # .temp goes before temp, and set temp before both
-            if key in ("temp", ".temp", "set temp", "tnom"):
+            if key != "diodes":
                 with reporter.at(token.card):
                     value = Evaluator().value(value_of(token, reader.top), environment)
                     found[key] = checked_temperature(value, token)

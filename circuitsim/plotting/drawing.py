@@ -521,9 +521,7 @@ def around(
     """Positions of a label at these distances from a point, in eight directions, those with the widest gap between
     wires first; ``made(x, y, side, up)`` is the label with a corner or an edge at (x, y)."""
     choices = np.radians([45, 135, 315, 225, 90, 0, 180, 270])
-    gaps = np.full(8, np.pi)
-    if angles:
-        gaps = np.abs((choices[:, None] - np.array(angles) + np.pi) % (2 * np.pi) - np.pi).min(1)
+    gaps = np.abs((choices[:, None] - np.array(angles) + np.pi) % (2 * np.pi) - np.pi).min(1)
     places: list[Place] = []
     for reach in reaches:
         for angle in choices[np.argsort(-np.round(gaps, 6), kind="stable")].tolist():
