@@ -54,16 +54,9 @@ class Report(NamedTuple):
     voltage_loops: int
 
 
-class Inspection(NamedTuple):
-    """Results of `inspect_circuit`: the report, likely mistakes, and why no steady state exists (None: one exists)."""
-
-    report: Report
-    lints: tuple[Problem, ...]
-    contradiction: NoSteadyStateError | None
-
-
-def inspect_circuit(circuit: Circuit) -> Inspection:
-    """Analyse a circuit without solving it."""
+def inspect_circuit(circuit: Circuit) -> tuple[Report, tuple[Problem, ...], NoSteadyStateError | None]:
+    """Analyse a circuit without solving it: the report, likely mistakes, and why no steady state exists (None: one
+    exists)."""
     if len(circuit) > MANY:
         keep_memory()
     expansion = expanded(circuit)
@@ -82,7 +75,7 @@ def inspect_circuit(circuit: Circuit) -> Inspection:
     except NoSteadyStateError as error:
         contradiction = expansion.restated(error)
     lints = (*_dangling(circuit), *_pointless(circuit), *_floating(structure, circuit), *_diode_rings(structure))
-    return Inspection(_report(structure, circuit), lints, contradiction)
+    return _report(structure, circuit), lints, contradiction
 
 
 def _groups(label: np.ndarray, touched: np.ndarray) -> int:

@@ -18,6 +18,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from statistics import fmean, median, stdev
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,24 +80,37 @@ class Findings(NamedTuple):
     axes: Mapping[str, Any]
 
 
-class Comparison(NamedTuple):
-    """A study without a grid of training runs.
+STATED, FIGURES = published("studies"), published("figures")
+"""What `presets.toml` says of each study, and of figures."""
+
+USUAL: Values = {
+    "measure": None,
+    "further": lambda runs, paper: {},
+    "network": "",
+    "paper": {},
+    "seeds": 1,
+    "usual": {},
+    "more": "",
+    "over": "",
+}
+"""What a study has by default."""
+
+
+class Comparison(SimpleNamespace):
+    """A study without a grid of training runs; its attributes are its row in `presets.toml`, and its functions.
 
     Attributes
     ----------
     name : str
-        Of its command, its row in `presets.toml` and its files.
+        Of its command, its row and its files.
     compare : callable
-        ``compare(args)``.
+        ``compare(args)`` gives `Findings`.
     line, title, options : str
         Its line in the help; title of its page; its options (`options_in`).
     """
 
-    name: str
-    compare: Callable[[Namespace], Findings]
-    line: str
-    title: str
-    options: str
+    def __init__(self, name: str, **own: Any) -> None:
+        super().__init__(**USUAL | STATED[name] | own, name=name)
 
     def known(self) -> dict[str, Option]:
         """The options of the comparison."""
@@ -109,8 +123,8 @@ class Comparison(NamedTuple):
         return 0
 
 
-class Study(NamedTuple):
-    """A study, made of functions that other processes can import.
+class Study(Comparison):
+    """A study with a grid of training runs, made of functions that other processes can import.
 
     Attributes
     ----------
@@ -146,22 +160,6 @@ class Study(NamedTuple):
     over : str
         Axis of the picture of accuracies; by default the picture shows errors over the epochs.
     """
-
-    name: str
-    train: Callable[[Namespace, Key], Values]
-    measure: Callable[..., dict[str, float]] | None = None
-    further: Callable[[Runs, Values], dict[str, str]] = lambda runs, paper: {}
-    network: str = ""
-    paper: Mapping[str, str] = {}
-    line: str = ""
-    title: str = ""
-    about: str = ""
-    columns: Mapping[str, list[list[str]]] = {}
-    axes: Mapping[str, list[Any]] = {}
-    seeds: int = 1
-    usual: Mapping[str, str] = {}
-    more: str = ""
-    over: str = ""
 
     def known(self) -> dict[str, Option]:
         """The options of the study."""
@@ -378,10 +376,6 @@ def deliver(out: str | None, name: str, found: Findings) -> None:
     print(f"written to {out}: {name}.md, {name}.csv, {name}.png")
 
 
-STATED, FIGURES = published("studies"), published("figures")
-"""What `presets.toml` says of each study, and of figures."""
-
-
 # ---------------------------------------------------------------------- Scellier, Tables 1 and 3
 def _scellier(args: Namespace, key: Key) -> Values:
     """A published network; for table 1 with its method and threads, for table 3 with its tolerance."""
@@ -404,7 +398,7 @@ def _times(runs: Runs, paper: Values) -> dict[str, str]:
     return {"paper: s per epoch (A100)": f"{theirs:.0f}", "paper / here": f"{theirs / ours:.3g}"}
 
 
-TABLE1 = Study("table1", _scellier, further=_times, **STATED["table1"])
+TABLE1 = Study("table1", train=_scellier, further=_times)
 
 SHARE, LIMIT, IMAGES = 1e-3, 400, 500
 """Fraction of each layer's largest value that counts as converged; maximum number of sweeps; test images."""
@@ -426,7 +420,7 @@ def _convergence(args: Namespace, key: Key, experiment: Any, *rest: object) -> d
     }
 
 
-TABLE3 = Study("table3", _scellier, _convergence, **STATED["table3"])
+TABLE3 = Study("table3", train=_scellier, measure=_convergence)
 
 
 # ---------------------------------------------------------------------- Nest & Ernoult, Tables 1 and 2
@@ -443,7 +437,7 @@ def _many_classes(args: Namespace, key: Key) -> Values:
     return {**_published(args, key, name, divisor), "samples": args.samples}
 
 
-TABLE2 = Study("table2", _many_classes, **STATED["table2"])
+TABLE2 = Study("table2", train=_many_classes)
 
 
 def _cut(args: Namespace, key: Key) -> Values:
@@ -468,7 +462,7 @@ def _cut(args: Namespace, key: Key) -> Values:
     }
 
 
-SPLIT = Study("split", _cut, **STATED["split"])
+SPLIT = Study("split", train=_cut)
 
 BLOCKS = (2, 2, 3, 3, 2, 3)
 
@@ -569,9 +563,9 @@ def _setting(args: Namespace) -> tuple[Any, Any, Any]:
     return chain, data.train[rows], data.train_labels[rows] % 10
 
 
-GDU = Comparison("gdu", partial(_gradients, _curves), options=CHAIN, **STATED["gdu"])
+GDU = Comparison("gdu", compare=partial(_gradients, _curves), options=CHAIN)
 
-COSINE = Comparison("cosine", partial(_gradients, _cosines), options=CHAIN, **STATED["cosine"])
+COSINE = Comparison("cosine", compare=partial(_gradients, _cosines), options=CHAIN)
 
 
 def _bias(args: Namespace) -> Findings:
@@ -627,7 +621,7 @@ def _bias(args: Namespace) -> Findings:
     return Findings(page, rows, lines, axes)
 
 
-BIAS = Comparison("cd-bias", _bias, **STATED["cd-bias"])
+BIAS = Comparison("cd-bias", compare=_bias)
 
 DECK, IDEAL = "learn-digits.cir", ".model circuitsim_ideal D(is=1e-12 n=0.01)"
 """Bundled deck, and the card of its diodes."""
@@ -705,9 +699,9 @@ def _drop_measures(args: Namespace, key: Key, made: Any, *rest: object) -> dict[
     return measures
 
 
-FORWARD_DROP = Study("forward-drop", _drop_options, measure=_drop_measures, **STATED["forward-drop"])
+FORWARD_DROP = Study("forward-drop", train=_drop_options, measure=_drop_measures)
 
-STUDIES: tuple[Study | Comparison, ...] = (TABLE1, TABLE2, TABLE3, BIAS, GDU, COSINE, FORWARD_DROP, SPLIT)
+STUDIES: tuple[Comparison, ...] = (TABLE1, TABLE2, TABLE3, BIAS, GDU, COSINE, FORWARD_DROP, SPLIT)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
