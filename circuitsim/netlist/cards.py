@@ -29,6 +29,9 @@ ELSEWHERE = re.compile(r"[A-Za-z]:|[\\/]|~")
 
 PathName = str | os.PathLike[str]
 
+Callers = tuple[str, ...]
+"""The places from which a text or a sub-circuit is called, innermost first."""
+
 
 class Source:
     """One reading of one text: its name, its text, and who included it.
@@ -51,9 +54,7 @@ class Source:
         Offset before which plain lines are read as cards, for their errors.
     """
 
-    def __init__(
-        self, name: str, path: str, text: str, order: tuple[int, ...] = (), callers: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, name: str, path: str, text: str, order: tuple[int, ...] = (), callers: Callers = ()) -> None:
         self.name, self.path, self.text = name, path, text
         self.order, self.callers, self.number = order, callers, 0
         self.as_cards = 0
@@ -67,7 +68,7 @@ class Source:
         """The physical line ``number`` (from 1); empty where there is none."""
         return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
 
-    def place(self, line: int, column: int = 1, callers: tuple[str, ...] = ()) -> Location:
+    def place(self, line: int, column: int = 1, callers: Callers = ()) -> Location:
         """A location in this text."""
         return Location(self.name, line, column, self.line(line), callers + self.callers)
 
@@ -266,7 +267,7 @@ class Card:
         piece = self.pieces[bisect_right(self.pieces, offset, key=lambda p: p.offset) - 1]
         return piece.line, piece.column + offset - piece.offset + 1
 
-    def place(self, offset: int | None = None, callers: tuple[str, ...] = ()) -> Location:
+    def place(self, offset: int | None = None, callers: Callers = ()) -> Location:
         """The location of the character at ``offset``; without it of the first that is not blank."""
         return self.source.place(*self.where(offset), callers)
 
@@ -559,7 +560,7 @@ class Reporter:
         at: Place,
         hint: str = "",
         names: Iterable[str] = (),
-        callers: tuple[str, ...] = (),
+        callers: Callers = (),
         table: Problems | None = None,
     ) -> None:
         """One error, or a problem of another table.
@@ -581,16 +582,14 @@ class Reporter:
         self.error(kind, message, at, hint, names, table=self._warnings)
 
     @contextmanager
-    def at(
-        self, card: Card, names: Iterable[str] = (), callers: Callable[[], tuple[str, ...]] = tuple
-    ) -> Iterator[None]:
+    def at(self, card: Card, names: Iterable[str] = (), callers: Callable[[], Callers] = tuple) -> Iterator[None]:
         """Report an exception raised in the block as an error of ``card``."""
         try:
             yield
         except CardError as error:
             self.failure(error, card, names, callers())
 
-    def failure(self, error: CardError, card: Card, names: Iterable[str] = (), callers: tuple[str, ...] = ()) -> None:
+    def failure(self, error: CardError, card: Card, names: Iterable[str] = (), callers: Callers = ()) -> None:
         """Report an error of a card at its place; an error in an expression may be on another card (a parameter, a
         function)."""
         at = error.at or card

@@ -69,6 +69,10 @@ GRADUAL = (
 """Warning of such models."""
 
 
+Numbers = dict[str, float]
+"""Values by name: of a card, of a model, of parameters."""
+
+
 class Origins:
     """File and line of each element, stored as columns; ``get`` as in a dictionary."""
 
@@ -137,7 +141,7 @@ class Elaborator:
         self.variants: list[int] = []
         self.following = FollowingSources(self.evaluator.constants, self.names)
 
-    def names(self) -> dict[str, float]:
+    def names(self) -> Numbers:
         """The constants and the deck's own parameters, by name in lower case."""
         values = {name: self.evaluator.value(value, self.environment) for name, value in self.top.parameters.items()}
         known = {**self.evaluator.constants, **values, **self.environment.values}
@@ -325,14 +329,14 @@ class Elaborator:
             if stated.wave is not None:
                 found.waves[position] = self.waveform(frame, stated.wave)._replace(factor=self.cells(own))
 
-    def numbers(self, own: Placed) -> dict[str, float]:
+    def numbers(self, own: Placed) -> Numbers:
         """The further numbers on the card of an element."""
         found = self.evaluated(own.stated.numbers, own.frame.environment)
         if "temp" in found:
             checked_temperature(found["temp"], own.stated.numbers["temp"].at)
         return found
 
-    def evaluated(self, counts: dict[str, Count], environment: Environment) -> dict[str, float]:
+    def evaluated(self, counts: dict[str, Count], environment: Environment) -> Numbers:
         """The values of several numbers."""
         return {word: self.evaluator.value(count.value, environment) for word, count in counts.items()}
 
@@ -461,7 +465,7 @@ class Elaborator:
             )
         return model
 
-    def warn_of_product(self, own: Placed, value: float, model: dict[str, float]) -> None:
+    def warn_of_product(self, own: Placed, value: float, model: Numbers) -> None:
         """Warn of a resistor with a resistance on both card and model, on which programs differ."""
         other, use = model.get("r", 1.0), own.stated.model
         if other not in (1.0, value) and use is not None:
@@ -474,12 +478,12 @@ class Elaborator:
                 "leave one of them out",
             )
 
-    def model_values(self, frame: Frame, model: Model, letter: str) -> dict[str, float]:
+    def model_values(self, frame: Frame, model: Model, letter: str) -> Numbers:
         """The values on the card of a passive element's model, evaluated in its defining scope."""
         found = self.evaluated(self.linker.passive(model), frame.defining(model.scope))
         return found | self.stepped(model, letter)
 
-    def stepped(self, model: Model, letter: str) -> dict[str, float]:
+    def stepped(self, model: Model, letter: str) -> Numbers:
         """The parameters of a model that are stepped (``.step RMOD(R) …``)."""
         values = self.environment.values
         stated = physical.MODELS[letter].parameters.items() if values else ()
@@ -535,7 +539,7 @@ class Elaborator:
     def device(self, own: Placed) -> None:
         """Turn an element into the device of its model."""
         frame, name, scope = own.frame, own.name, own.frame.scope
-        use, counts = self.linker.devices[scope][own.k], dict[str, float]()
+        use, counts = self.linker.devices[scope][own.k], Numbers()
         stated, card = own.stated, use.model.card
         try:
             card = stated.at.card if stated.numbers else card
@@ -554,7 +558,7 @@ class Elaborator:
         except CardError as error:
             self.reporter.failure(error, card, [name], frame.callers())
 
-    def values(self, use: DeviceUse, frame: Frame) -> dict[str, float]:
+    def values(self, use: DeviceUse, frame: Frame) -> Numbers:
         """The values of a model card in its defining scope, within this call."""
         found = self.evaluated(use.values, frame.defining(use.model.scope))
         for name, number in found.items():
@@ -564,7 +568,7 @@ class Elaborator:
                 raise CardError(f"model {short(use.model.name)}: {wrong}", use.values[name].at, kind="range")
         return found
 
-    def made(self, use: DeviceUse, values: dict[str, float], counts: dict[str, float]) -> Device:
+    def made(self, use: DeviceUse, values: Numbers, counts: Numbers) -> Device:
         """The device for these values; equal devices are shared."""
         assert use.row.device is not None
         key = id(use), tuple(values.items()), tuple(counts.items())
