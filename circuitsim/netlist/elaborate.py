@@ -128,7 +128,7 @@ class Elaborator:
         linker: Linker,
         environment: Environment,
         temperatures: Temperatures,
-        all_controlled: bool,
+        all_controlled: bool = False,
         frozen: bool = True,
     ) -> None:
         self.reporter, self.linker, self.reader = reporter, linker, linker.reader

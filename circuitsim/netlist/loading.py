@@ -219,10 +219,10 @@ class Elaboration:
         reporter: Reporter,
         overrides: dict[str, float],
         temperature: float | None = None,
-        all_controlled: bool = False,
-        frozen: bool = True,
+        *how: bool,
     ) -> tuple[Elaborator, Circuit]:
-        """The circuit with the values of some parameters replaced; errors go to the reporter."""
+        """The circuit with the values of some parameters replaced, and further arguments of `Elaborator`; errors go to
+        the reporter."""
         reader = self.reader
         environment, found = Environment(reader.top.parameters), {"temp": ROOM, "tnom": ROOM}
         environment.values.update(overrides)
@@ -233,7 +233,7 @@ class Elaboration:
                     found[key] = checked_temperature(value, token)
         ambient = found.get("set temp", found.get(".temp", found["temp"]))
         there = Temperatures(ambient if temperature is None else temperature, found["tnom"])
-        elaborator = Elaborator(reporter, self.linker, environment, there, all_controlled, frozen)
+        elaborator = Elaborator(reporter, self.linker, environment, there, *how)
         return elaborator, circuit_of(elaborator, self.title)
 
     def has(self, name: str) -> bool:
@@ -267,10 +267,9 @@ class Elaboration:
         self,
         values: Mapping[str, float],
         temperature: float | None,
-        all_controlled: bool = False,
-        frozen: bool = True,
+        *how: bool,
     ) -> tuple[Circuit, FollowingSources]:
-        """The circuit with other values, and the sources that depend on others."""
+        """The circuit with other values, and the sources that depend on others; ``how``: see `elaborated`."""
         reader, overrides = self.reader, {}
         for name, value in values.items():
             if not self.has(name):
@@ -286,7 +285,7 @@ class Elaboration:
         if temperature is not None and not ABSOLUTE_ZERO <= temperature < math.inf:
             raise UsageError(f"temperature {temperature} °C is below absolute zero")
         again = Reporter()
-        elaborator, other = self.elaborated(again, overrides, temperature, all_controlled, frozen)
+        elaborator, other = self.elaborated(again, overrides, temperature, *how)
         again.finish()
         if elaborator.variants != self.variants:
             stated = ", ".join(f"{name} = {value:g}" for name, value in values.items())

@@ -70,9 +70,8 @@ class Text(NamedTuple):
         left = {"left": 0.0, "center": -0.5, "right": -1.0}[self.ha] * width - GAP
         high = 0.5 * LINE * self.size / 72.0 + GAP
         right = left + width + 2.0 * GAP
-        cos, sin = math.cos(math.radians(self.angle)), math.sin(math.radians(self.angle))
-        box = np.array([(left, -high), (right, -high), (right, high), (left, high)])
-        return box @ np.array([[cos, sin], [-sin, cos]]) + (self.x, self.y)
+        angle, box = math.radians(self.angle), np.array([(left, -high), (right, -high), (right, high), (left, high)])
+        return box @ frame(np.array([math.cos(angle), math.sin(angle)])) + (self.x, self.y)
 
 
 Place = tuple[Text, ...]
@@ -119,16 +118,12 @@ class Placer:
 
 
 def _covered(corners: np.ndarray, shapes: np.ndarray) -> int:
-    """Number of segments (k, 2, 2) or rectangles (k, 4, 2) with a point inside the rectangle ``corners``, by separating
-    axes."""
-    low, high = corners.min(0), corners.max(0)
-    shapes = shapes[((shapes.min(1) < high) & (shapes.max(1) > low)).all(1)]
-    own = np.broadcast_to(corners[1:3] - corners[:2], (len(shapes), 2, 2))
-    sides = np.concatenate([own, np.diff(shapes[:, :3], axis=1)], axis=1)
-    normals = np.stack([-sides[..., 1], sides[..., 0]], axis=1)
-    one, other = corners @ normals, shapes @ normals
-    apart = (one.max(1) <= other.min(1)) | (other.max(1) <= one.min(1))
-    return int((~apart.any(1)).sum())
+    """Number of segments (k, 2, 2) or rectangles (k, 4, 2) that intersect the rectangle ``corners``."""
+    from matplotlib.path import Path
+
+    near = ((shapes.min(1) < corners.max(0)) & (shapes.max(1) > corners.min(0))).all(1)
+    label = Path([*corners, corners[0]])
+    return sum(label.intersects_path(Path([*shape, shape[0]])) for shape in shapes[near])
 
 
 SHORT = Symbol(0.2, graded=((-0.2, 0.0), (0.2, 0.0)))
@@ -444,12 +439,13 @@ class Drawing:
 
     def _control(self, k: int, start: np.ndarray, gap: float, stop: np.ndarray) -> None:
         """A curve that ends in an arrow from a position to the symbol of an element, unless the two are too close."""
+        from matplotlib.bezier import BezierSegment
+
         way, length = stop - start, float(np.hypot(*(stop - start)))
         if length < gap + CLEAR + LEAST:
             return
         middle = start + way / 2 + 2.0 * BOW * np.array([-way[1], way[0]])
-        t = np.linspace(gap / length, 1.0 - CLEAR / length, POINTS)[:, None]
-        points = (1 - t) ** 2 * start + 2 * t * (1 - t) * middle + t**2 * stop
+        points = BezierSegment([start, middle, stop])(np.linspace(gap / length, 1.0 - CLEAR / length, POINTS))
         self._add("control", points, ("element", k), 0.8)
         self._add("control-head", points[-1] + ARROW @ frame(points[-1] - points[-2]), ("element", k), 0.0)
 
