@@ -305,7 +305,7 @@ def current_scale(size, local):
     return local if size >= WEAK * local else size
 
 
-def branch_violations(kind, first, second, value, v, low, still, i, at_node, total, worst, relative):
+def branch_violations(kind, first, second, value, v, low, live, i, at_node, total, worst, relative):
     """The certificate from potentials and currents alone, if the potentials resolve every drop.
 
     The drop of each branch is the difference of its potentials, on its own scale: a sufficient condition, with no loops
@@ -318,8 +318,8 @@ def branch_violations(kind, first, second, value, v, low, still, i, at_node, tot
         Element values, Ω, V, A.
     v, low : (n_nodes,) float arrays
         Potentials, V, and their low-order parts.
-    still : (n_nodes,) bool array
-        Pendant nodes: a resistor there carries no current, whatever the values are.
+    live : (m,) bool array
+        False for elements that carry no current, whatever the resistances are.
     i : (m,) float array
         Branch currents, A.
     at_node, total
@@ -344,7 +344,7 @@ def branch_violations(kind, first, second, value, v, low, still, i, at_node, tot
         if size > 0.0:
             least = min(least, current_scale(size, local))
         elif local == 0.0 and kind[e] != DIODE and value[e] != 0.0 and abs(value[e]) < np.inf:
-            clear = clear and (still[a] or still[b])  # else from Kirchhoff's current law or rounding
+            clear = clear and not live[e]  # else from Kirchhoff's current law or rounding
         if kind[e] == RESISTOR and value[e] != 0.0:
             if c != 0.0 or abs(value[e]) < np.inf:  # an open circuit may have any drop
                 kvl, kvl_relative = update_maximum(kvl, kvl_relative, abs(value[e] * c - drop), abs(drop))

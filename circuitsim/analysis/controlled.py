@@ -57,7 +57,7 @@ from circuitsim.controlled.search import (
 from circuitsim.controlled.sections import levels, stages
 from circuitsim.controlled.states import CLEAR
 from circuitsim.controlled.ties import Ties, lowest_nodes
-from circuitsim.engine.small.least_norm import WireLoops
+from circuitsim.engine.loops import WireLoops
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, NoSteadyStateError, TopologyError, some
 
 SMALL = 200

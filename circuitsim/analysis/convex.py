@@ -1,9 +1,8 @@
 """Circuits of resistors, sources and ideal diodes: prepared once, solved for many values, each result certified.
 
 For small circuits one kernel goes from columns to a certified operating point. It handles circuits with unique
-potentials that it can certify. Where currents in loops of diodes are not unique and it cannot find those of least norm
-(loops through sources, or large ones) it passes on its potentials; in all other cases (loops of sources, free
-potentials, no steady state, loss of digits) the active-set engine takes over.
+potentials that it can certify. In all other cases (loops of sources, free potentials, no steady state, loss of digits)
+the active-set engine takes over, from its potentials where there are any.
 """
 
 from __future__ import annotations
@@ -22,28 +21,11 @@ from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.table import checked_value, read_only
 from circuitsim.engine.network import Resistances
-from circuitsim.engine.small.active_set import (
-    CARRIES,
-    CLEAN,
-    IDLE,
-    MAX_ITERATIONS,
-    ON_LOOP,
-    REFINED,
-    Outcome,
-    memory,
-)
+from circuitsim.engine.small.active_set import CARRIES, CLEAN, IDLE, MAX_ITERATIONS, ON_LOOP, Outcome, memory
 from circuitsim.engine.small.elimination import UPDATES, plan, plan_in
 from circuitsim.engine.small.least_norm import share_loops
 from circuitsim.engine.small.pointers import Pinned
-from circuitsim.engine.small.single import (
-    ALL,
-    LOOPS,
-    NO_GUESS,
-    PROVE,
-    REST,
-    refine_once,
-    solve_once,
-)
+from circuitsim.engine.small.single import NO_GUESS, PROVE, solve_once
 from circuitsim.engine.steady_state import SteadyState, steady_state
 from circuitsim.engine.tree import path_voltages, resistive_tree
 from circuitsim.errors import ConvergenceError, Problem
@@ -62,7 +44,7 @@ LARGEST = 20_000
 """Maximum number of nodes for which a plan is tried; larger circuits are rarely sparse enough for scalar
 elimination."""
 
-FOUND = (Outcome.CONVERGED, Outcome.NONUNIQUE_CURRENTS, Outcome.CANCELLING_SOURCES, Outcome.CANCELLING_NONUNIQUE)
+FOUND = (Outcome.CONVERGED, Outcome.NONUNIQUE_CURRENTS, Outcome.CANCELLING_SOURCES)
 """Outcomes with a set of conducting diodes and potentials."""
 
 _CONVERGED, _NONUNIQUE, _SINGULAR = Outcome.CONVERGED, Outcome.NONUNIQUE_CURRENTS, Outcome.SINGULAR
@@ -127,38 +109,24 @@ class SmallCircuitSolver:
         diodes may be any feasible ones, currents in loops of diodes those of some forest.
         """
         guess = NO_GUESS if currents is None else read_only(currents)
-        memory, out, drops = self.take(), np.empty(self.size), None
+        memory, out = self.take(), np.empty(self.size)
         out[: value.size] = value  # a copy, which protects the caller's array and earlier results
         status, worst = kernel(solve_once, self._nodes, NODE)(*memory, guess, MAX_ITERATIONS, not free, out)
-        allowed = MARGIN * self.tolerance
-        certified = worst <= allowed and (status == _CONVERGED or (free and status in (_NONUNIQUE, _SINGULAR)))
-        loops = status == _NONUNIQUE and not free
-        if loops:
-            certified = self._share(memory, out, None) <= CLEAN
-        if not certified and (status in REFINED or (free and status == Outcome.CANCELLING_NONUNIQUE)):
-            drops = np.empty(value.size)
-            what = REST if loops else ALL
-            worst = kernel(refine_once, self._nodes, NODE)(*memory, out, drops, what)
-            if loops and worst < np.inf:
-                worst = self._share(memory, out, drops)
-            certified = worst <= allowed
+        certified = worst <= MARGIN * self.tolerance
+        if status == _NONUNIQUE and not free:
+            certified = self._share(memory, out) <= CLEAN
         self.give(memory)
-        if certified:
+        if certified and (status in (_CONVERGED, _NONUNIQUE) or (free and status == _SINGULAR)):
             out.setflags(write=False)
-            return LazyOperatingPoint(self, out, drops, float(worst))
+            return LazyOperatingPoint(self, out, float(worst))
         return self._uncertified(out, status)
 
-    def _share(self, memory: Memory, out: np.ndarray, drops: np.ndarray | None) -> float:
-        """Choose the currents in loops of diodes, after a refinement if there are ``drops``; returns the largest
-        relative residual, infinite on failure."""
+    def _share(self, memory: Memory, out: np.ndarray) -> float:
+        """Choose the currents in loops of diodes; returns the largest relative residual, infinite on failure."""
         current, state = out[self.currents], out[self.iterations + 1 :]
         if not share_loops(self.circuit.arrays(), self.diode, plan_in(self._plan).tree_edge, current, state):
             return np.inf
-        worst: float
-        if drops is None:
-            _, worst = kernel(solve_once, self._nodes, NODE)(*memory, NO_GUESS, PROVE, True, out)
-        else:
-            worst = kernel(refine_once, self._nodes, NODE)(*memory, out, drops, LOOPS)
+        worst: float = kernel(solve_once, self._nodes, NODE)(*memory, NO_GUESS, PROVE, True, out)[1]
         return worst
 
     def allow_negative_resistors(self) -> None:
@@ -212,13 +180,11 @@ class LazyOperatingPoint(OperatingPoint):
 
     status = Status.SOLVED
 
-    def __init__(self, solver: SmallCircuitSolver, out: np.ndarray, drops: np.ndarray | None, worst: float) -> None:
+    def __init__(self, solver: SmallCircuitSolver, out: np.ndarray, worst: float) -> None:
         self._solver, self._out = solver, out
         self.worst, self.iterations = worst, int(out[solver.iterations])
         self.voltages, self.currents, self.intervals = out[solver.voltages], out[solver.currents], {}
         self._state = out[solver.iterations + 1 :]
-        if drops is not None:
-            self.drops = drops + 0.0
 
     def closed(self) -> np.ndarray:
         """Which ideal diodes conduct (d,)."""
@@ -264,8 +230,7 @@ class LazyOperatingPoint(OperatingPoint):
             # at their ends.
             carry = (self._state[there] == ON_LOOP + CARRIES) | (size[diodes] > self._solver.tolerance * ends)
             unique[diodes] = unchangeable(arrays.n_nodes, arrays.first[diodes], arrays.second[diodes], carry)
-        unique.flags.writeable = False
-        return unique
+        return read_only(unique)
 
     @Deferred
     def certificate(self) -> Certificate:

@@ -399,7 +399,7 @@ class SmallNewton:
         if not worst <= self.small.tolerance:
             return Found(None, own, int(taken))
         out.setflags(write=False)
-        point = LazyOperatingPoint(self.small, out, None, float(worst))
+        point = LazyOperatingPoint(self.small, out, float(worst))
         return Found(point, own, int(taken), few or self._nodes > FEW)
 
 

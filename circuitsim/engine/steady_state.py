@@ -1,9 +1,7 @@
 """From conducting diodes to the steady state: branch currents and drops, node voltages, and what is unique.
 
 Potentials do not determine currents in loops of sources, shorts and conducting diodes: any circulation with positive
-diode currents is a steady state too. The result is the limit of equal, vanishing wire resistances: the steady state of
-a circuit in which each element of the loops is 1 Ω, each diode 1 Ω in series with an ideal diode. The small driver
-solves it, or for many loops the engine.
+diode currents is a steady state too. The result has those of least norm (`circuitsim.engine.loops`).
 """
 
 from __future__ import annotations
@@ -13,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.circuit import CircuitArrays
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, RESISTOR
+from circuitsim.circuit.elements import CAPACITOR, CURRENT
 from circuitsim.engine import tree
 from circuitsim.engine.active_set import solve_active_set
 from circuitsim.engine.corrections import LinearPoint, solve_linear
@@ -25,23 +22,14 @@ from circuitsim.engine.kkt import (
     sources_alone,
     voltages_between,
 )
-from circuitsim.engine.network import Network, forest_of, network
+from circuitsim.engine.loops import WireLoops, least_norm
+from circuitsim.engine.network import Network, forest_of
 from circuitsim.engine.small.active_set import NOISE
-from circuitsim.engine.small.least_norm import WireLoops, unit_circuit
 from circuitsim.engine.tree import CLOSES, RESOLUTION
 from circuitsim.errors import ConvergenceError
 from circuitsim.kernels import MANY, kernel
-from circuitsim.program.components import component_labels, unchangeable
+from circuitsim.program.components import unchangeable
 from circuitsim.program.precise import add
-from circuitsim.program.structure import analyse_arrays
-
-SMALL = 1_000
-"""Maximum number of elements on loops for the small driver; larger circuits are rarely sparse enough."""
-
-
-LEAK = 1e30
-"""Resistance to the reference of each node on loops, relative to an edge's: rounding of the net currents, 1e-33 of the
-largest, drops no more there than this current in an edge, and other currents change by 1e-30 of it."""
 
 
 class Loops(NamedTuple):
@@ -72,9 +60,7 @@ def loop_currents(net: Network, point: LinearPoint, tight: np.ndarray) -> Loops:
     need, off = _missing(net, point, elements)
     first, second = loops.ends
     need, number = need[:, loops.nodes], loops.numbered(off[loops.nodes])
-    found = loops.carried(number, need[0]) if elements.size <= SMALL else None
-    if found is None:
-        found = _least_norm(loops, number, need, net.first.size > MANY)
+    found = least_norm(loops, number, need, net.first.size > MANY)
     # Rounding to below zero counts as zero, since a diode's current can only grow.
     size = np.abs(need[0])
     np.maximum.at(size, first, np.abs(found))
@@ -113,38 +99,6 @@ def _gather(elements, first, second, current, current_low, scale, high, low, lar
         high[b], low[b] = add(high[b], low[b], current[e], current_low[e])
         largest[a] = max(largest[a], size)
         largest[b] = max(largest[b], size)
-
-
-def _least_norm(loops: WireLoops, number: np.ndarray, need: np.ndarray, compiled: bool) -> np.ndarray:
-    """Currents of least norm in the loops with net currents ``need`` (2, n), one-way edges ≥ 0; ``number`` from
-    `WireLoops.numbered`, ``compiled`` as in `NodalPattern`.
-
-    Where one-way edges only lead out of a part, a sum rounded to below zero would be infeasible; so the sums are pairs
-    of doubles, and `LEAK` takes their rounding.
-    """
-    (first, second), one_way, n, leaks = loops.ends, loops.one_way, number.size, np.flatnonzero(number)
-    row, given = np.nonzero((need != 0.0) & (number > 0))
-    m, circuit = first.size, unit_circuit(number[loops.ends], one_way, number[given], need[row, given], n + 1)
-    kind, a, b, value = (
-        np.append(column, np.full(leaks.size, more, column.dtype))
-        for column, more in zip(circuit, (RESISTOR, 0, number[leaks], LEAK))
-    )
-    # Nodes merged into ground leave their numbers unused.
-    used, ends = np.unique(np.concatenate([[0], a, b]), return_inverse=True)
-    arrays = CircuitArrays(kind, ends[1 : a.size + 1], ends[a.size + 1 :], value, used.size)
-    net = network(analyse_arrays(arrays, compiled))
-    point, _ = solve_active_set(
-        net, np.zeros(0, dtype=np.int64), np.zeros(kind.size), np.zeros(net.n_nodes), 40 + 4 * int(one_way.sum())
-    )
-    found, part = point.current[:m].copy(), component_labels(n, first, second)
-    largest, at_node = np.zeros((2, n))
-    np.maximum.at(largest, part[first], np.abs(found))
-    kernel(tree.node_maxima, m)(first, second, found, at_node)
-    # Rounding and leaks: against a one-way edge, or all of the currents at a node.
-    noise = RESOLUTION * largest[part]
-    still = at_node <= noise
-    found[still[first] | still[second] | (one_way & (found <= noise[first]))] = 0.0
-    return found
 
 
 SMALLEST, LARGEST = 1e-290, 1e290

@@ -26,7 +26,7 @@ from circuitsim.engine.small.active_set import (
     solve_sample,
     take_conductances,
 )
-from circuitsim.engine.small.currents import ACCURATE, branch_currents, correct, pendant_nodes
+from circuitsim.engine.small.currents import ACCURATE, branch_currents, correct, forget_quiet
 from circuitsim.engine.small.elimination import plan_in, substitute
 from circuitsim.engine.small.pointers import kept, pointer
 from circuitsim.engine.small.single import take_values, views
@@ -258,6 +258,7 @@ def newton_once(block, space, guess, places, role, rows, own, tolerance, out):
     value, v, current, worst, relative = views(out, plan.kind.size, plan.coordinate.size)
     status, _ = take_values(plan, value, space.ohms, space.signed[0])
     space.stamp[:] = 0
+    forget_quiet(space)
     if status != Outcome.CONVERGED or not begin_at(rows, own):
         return 0, np.inf
     closed, tail = space.closed, out.size - plan.diode.size
@@ -311,7 +312,7 @@ def newton_steps(plan, space, value, places, role, rows, own, tolerance, v, curr
                     value,
                     v,
                     space.low,
-                    pendant_nodes(space),
+                    space.quiet.live,
                     current,
                     space.at_node,
                     role,
@@ -339,7 +340,7 @@ def newton_steps(plan, space, value, places, role, rows, own, tolerance, v, curr
 def solve_step(plan, space, v):
     """Fill in the node voltages of the linearised circuit, V; returns whether they and all currents are unique."""
     if space.closed.size > 0:
-        return solve_sample(plan, MAX_ITERATIONS, space, v, True)[0] == Outcome.CONVERGED
+        return solve_sample(plan, MAX_ITERATIONS, space, v, False)[0] == Outcome.CONVERGED
     if not plan.regular:
         return False
     factor = refactor(plan, space, space.closed)
@@ -364,11 +365,11 @@ def hold(first, second, places, own, value, v, low, current):
         current[slope], current[touch], current[rest] = 0.0, 0.0, own[CURRENT, d]
 
 
-def violations(kind, first, second, value, v, low, still, current, at_node, role, worst, relative):
+def violations(kind, first, second, value, v, low, live, current, at_node, role, worst, relative):
     """Fill in the residuals of all equations but the devices' (`circuitsim.certificate.branch_violations`); returns the
     bound on the errors of currents other than the devices'."""
     worst[0], relative[0], total = net_currents(first, second, current, at_node)
-    bound = branch_violations(kind, first, second, value, v, low, still, current, at_node, total, worst, relative)
+    bound = branch_violations(kind, first, second, value, v, low, live, current, at_node, total, worst, relative)
     if bound <= ACCURATE or not bound < np.inf:
         return bound
     return parts_bound(kind, first, second, current, at_node, role)

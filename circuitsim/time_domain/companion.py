@@ -49,7 +49,7 @@ from circuitsim.circuit.expansion import expanded
 from circuitsim.circuit.laws import CurrentControl, Law, Quantity
 from circuitsim.controlled.certificate import LawArrays, law_arrays
 from circuitsim.controlled.linear import Pair
-from circuitsim.engine.small.least_norm import WireLoops
+from circuitsim.engine.loops import WireLoops
 from circuitsim.engine.small.pointers import Pinned
 from circuitsim.errors import UsageError
 from circuitsim.kernels import UNKNOWN, kernel

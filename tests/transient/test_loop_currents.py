@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import circuitsim
-from circuitsim.engine.small.least_norm import WireLoops
+from circuitsim.engine.loops import WireLoops
 
 DECK = """three diodes between two nodes, charged through resistors
 R1 n1 0 1

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim._graphs import Tracks, new_tracks, unite
-from circuitsim.certificate import CLEAR
 from circuitsim.circuit.elements import CURRENT
 from circuitsim.engine.small.elimination import HEAD, NOWHERE, factorise, lower, plan_in, substitute
 from circuitsim.engine.small.pointers import Pinned, kept, pointer
@@ -40,15 +39,15 @@ FACTORS, FACTOR_ENTRIES = 6, 1 << 20
 than two factors."""
 
 
-class Pendant(NamedTuple):
-    """Pendant nodes, the outermost first (`circuitsim.engine.small.currents`)."""
+class Quiet(NamedTuple):
+    """What carries no current, whatever the resistances are (`circuitsim.engine.small.currents.find_quiet`)."""
 
-    node: np.ndarray  # (n_nodes,)
-    above: np.ndarray  # (n_nodes,): the neighbour of each pendant node
-    found: np.ndarray  # (1,): 1 + their number, 0: unknown
-    member: np.ndarray  # (n_nodes,): whether a node is one of them
-    closed: np.ndarray  # the diodes that conduct
-    work: np.ndarray  # (4, n_nodes)
+    live: np.ndarray  # (m,): resistors and voltage sources that may carry any
+    dead: np.ndarray  # (n_nodes,): whether the edge of a spanning tree to the node's parent carries none
+    grounded: np.ndarray  # (n_nodes,): whether no edge from there to ground does
+    node: np.ndarray  # (n_nodes,): from the roots of the tree outwards
+    above: np.ndarray  # (n_nodes,): the parent of each of them
+    found: np.ndarray  # (1,): their number, 0: without a tree
 
 
 class Workspace(NamedTuple):
@@ -60,9 +59,8 @@ class Workspace(NamedTuple):
     weight: np.ndarray  # (f + 1, slots); the last row: with a conductance in place of each diode (`guess_diodes`)
     multiplier: np.ndarray
     pivot: np.ndarray
-    reach: np.ndarray  # (f, n): potentials for 1 A into each node, V; 0 where every part is tied well to the others
     held: np.ndarray  # (f,): whether all its pivots are positive
-    reached: np.ndarray  # (f,): whether ``reach`` is known
+    tied: np.ndarray  # (f,): whether every part is tied well to the others (`TIED`)
     factored: np.ndarray  # (f, d): the closed diodes of each factor
     stamp: np.ndarray  # when each factor was last used, 0: never; last: the clock
     floating_current: np.ndarray  # (n,)
@@ -93,20 +91,19 @@ class Workspace(NamedTuple):
     wanted: np.ndarray
     carries: np.ndarray
     equal: np.ndarray  # the diodes whose ends are equal, where they close loops
-    pendant: Pendant
+    quiet: Quiet
     signed: np.ndarray  # (1,): whether resistances may be negative
 
 
 def memory(block: np.ndarray, signed: bool) -> Pinned:
     """A new `Workspace` for the plan in ``block``, without factors; ``signed``: resistances may be negative."""
-    nodes, _, _, r, d, n, fill, _ = block[:HEAD].tolist()
+    nodes, m, _, r, d, n, fill, _ = block[:HEAD].tolist()
     f, c = max(2, min(FACTORS, FACTOR_ENTRIES // (2 * fill + 2 * n + 1))), n + 1
     numbers, places, marks = np.empty, partial(np.zeros, dtype=np.int64), partial(np.zeros, dtype=bool)
     made = (
         *numbers((2, r)),
         numbers(fill + n),
         *(numbers((f + 1, size)) for size in (fill + n, fill, n)),
-        numbers((f, n)),
         *marks((2, f)),
         marks((f, d)),
         places(f + 1),
@@ -122,7 +119,7 @@ def memory(block: np.ndarray, signed: bool) -> Pinned:
         *places((3, d)),
         marks(c),
         *marks((5, d)),
-        Pendant(places(nodes), places(nodes), places(1), marks(nodes), marks(d), places((4, nodes))),
+        Quiet._make((marks(m), *marks((2, nodes)), *places((2, nodes)), places(1))),
         np.full(1, signed),
     )
     return Pinned(Workspace._make(made))
@@ -146,16 +143,11 @@ class Outcome(enum.IntEnum):
     OUT_OF_RANGE = 6
     """An element value is out of range."""
     CANCELLING_SOURCES = 7
-    """As `CONVERGED`, but current sources cancel at a node, whose sum needs refinement."""
-    CANCELLING_NONUNIQUE = 8
-    """As `NONUNIQUE_CURRENTS`, with such sources."""
+    """Potentials are unique, but current sources cancel at a node, whose sum needs refinement."""
 
 
 IDLE, CARRIES, ON_LOOP = 0, 1, 2
 """States of a diode: no current; a current above rounding; ends on a loop of equal potentials (added to the others)."""
-
-REFINED = (Outcome.CONVERGED, Outcome.NONUNIQUE_CURRENTS, Outcome.CANCELLING_SOURCES)
-"""Outcomes whose branch currents `circuitsim.engine.small.single.refine_once` can refine."""
 
 
 NOISE = 1e-13
@@ -191,7 +183,6 @@ def take_conductances(plan, value, space):
             space.base[plan.resistor_slot[r]] += g
     space.stamp[:] = 0
     space.grown[:] = 0
-    space.pendant.found[0] = 0
 
 
 def refactor(plan, space, closed):
@@ -231,13 +222,12 @@ def refactor(plan, space, closed):
         plan, space.base, closed, dirty, space.weight[oldest], space.multiplier[oldest], space.pivot[oldest], space.work
     ):
         return -1
-    held, tied, pivot, reach = True, True, space.pivot[oldest], space.reach[oldest]
+    held, tied, pivot = True, True, space.pivot[oldest]
     for k in range(plan.n):
         held = held and pivot[k] > 0.0
         tied = tied and pivot[k] >= TIED * space.strength[k]
-        reach[k] = 0.0
     space.held[oldest] = held
-    space.reached[oldest] = tied
+    space.tied[oldest] = tied
     stamp[clock] += 1
     stamp[oldest] = stamp[clock]
     return oldest
@@ -380,7 +370,7 @@ def uniqueness(plan, v, space):
         if factor < 0 or not space.held[factor]:
             return Outcome.SINGULAR
     # The closed diodes are a forest, rooted when it was grown: which of the others would join two of its trees?
-    joined, reach = space.tracks.put, reach_of(space.offset)
+    joined, reach = space.tracks.put, np.abs(space.offset).max()
     for k in range(plan.n + 1):
         joined[k] = space.root[k]
     for d in range(closed.size):
@@ -392,20 +382,12 @@ def uniqueness(plan, v, space):
     return Outcome.CONVERGED
 
 
-def reach_of(offset):
-    """The largest |offset|, V: the scale of sums of voltage sources."""
-    most = 0.0
-    for own in offset:
-        most = max(most, abs(own))
-    return most
-
-
 def nearly(plan, space, v, d, share, reach):
     """Whether diode ``d`` blocks, if it does, by less than this fraction of its ends' potentials.
 
     If voltage constraints join its ends, offsets decide: potentials have the rounding of the rest of the circuit. If
-    conducting diodes join them too, or constraints alone, their voltage is a sum of sources: zero up to the fraction of
-    ``reach``, V (`reach_of`). The large driver then checks it against the members of its loop.
+    conducting diodes join them too, or constraints alone, their voltage is a sum of sources: zero up to this
+    fraction of the largest offset ``reach``, V. The large driver then checks it against the members of its loop.
     """
     a, c = plan.anode[d], plan.cathode[d]
     high, low = v[a], v[c]
@@ -419,7 +401,7 @@ def nearly(plan, space, v, d, share, reach):
 
 def mark_equal(plan, space, v):
     """Mark the diodes whose ends are equal; returns whether some of them join trees of the forest."""
-    joins, reach = False, reach_of(space.offset)
+    joins, reach = False, np.abs(space.offset).max()
     for d in range(space.closed.size):
         a, c = plan.coordinate[plan.anode[d]], plan.coordinate[plan.cathode[d]]
         space.equal[d] = space.closed[d] or nearly(plan, space, v, d, NOISE, reach)
@@ -493,7 +475,8 @@ CLEAN = 1e-12
 
 
 def injections(kind, first, second, value, injected):
-    """Fill in the currents injected by current sources, A; returns whether none of these sums cancels."""
+    """Fill in the currents injected by current sources, A; returns whether none of these sums cancels, except at
+    ground."""
     injected[:] = 0.0
     for e in range(kind.size):
         if kind[e] == CURRENT:
@@ -502,8 +485,8 @@ def injections(kind, first, second, value, injected):
     clear = True
     for e in range(kind.size):
         if kind[e] == CURRENT:
-            least = CLEAR * abs(value[e])
-            clear = clear and not (abs(injected[first[e]]) < least or abs(injected[second[e]]) < least)
+            for k in (first[e], second[e]):
+                clear = clear and (k == 0 or not abs(injected[k]) < CLEAN * abs(value[e]))
     return clear
 
 

@@ -3,117 +3,96 @@
 Potentials in doubles do not resolve the drop across a wire with a small current. One correction, for the residual
 currents at the nodes, does; potentials are then sums of two doubles.
 
-Pendant nodes have one neighbour in the conducting graph: their resistors carry no current, whatever their values. The
-usual case is a resistor in series with a blocking diode. Rounding makes the two node voltages differ, and the current
-of that difference would be wrong at any scale. Nodes joined by conducting diodes or shorts count as one. The result
-depends only on the set of conducting diodes and is kept in the workspace.
+Elements on no loop with a source carry no current, whatever the resistances are. The usual case is a resistor in
+series with a blocking diode. Rounding makes the two node voltages differ, and the current of that difference would be
+wrong at any scale.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from circuitsim._graphs import unite
 from circuitsim.certificate import ROUNDING, branch_violations, current_scale, net_currents
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.engine.small.active_set import refactor
 from circuitsim.engine.small.elimination import substitute
-from circuitsim.engine.steps import contract_diodes, copy, demands, gather, same
+from circuitsim.engine.steps import contract_diodes, demands, gather
+from circuitsim.engine.tree import Branches, Tree, blank, grow_tree, mark_live
 from circuitsim.program.precise import add, two_product
 
-BLOCKED = -(1 << 40)
-"""Offset of a node's resistor count that exempts it from removal."""
 
-
-def neighbours(plan, closed, leader, count, total, squares):
-    """Fill in, for each node, the smallest node of its class (nodes joined by conducting diodes and shorts), and for
-    each class the number of resistors, the sum of the classes at their other ends, and the sum of the squares of these.
-
-    `BLOCKED` exempts terminals of sources, ground, and classes of several nodes.
-    """
-    kind, first, second = plan.kind, plan.first, plan.second
-    for k in range(leader.size):
-        leader[k] = k
-    for d in range(closed.size):
-        if closed[d]:
-            unite(leader, plan.anode[d], plan.cathode[d])
+def find_quiet(plan, space, value):
+    """Mark in ``space.quiet`` the elements on no loop with a source, and grow a spanning tree, to give their ends equal
+    potentials. Nothing is marked where a current source joins parts that nothing else does."""
+    kind, first, second, m, n = plan.kind, plan.first, plan.second, plan.kind.size, plan.coordinate.size
+    live, dead, grounded, node, above, found = space.quiet
+    ohms, emf, edges, count = np.zeros(m), np.zeros(m), np.empty(m, np.int64), 0
     for e in plan.tree_edge:
-        if kind[e] != VOLTAGE:
-            unite(leader, first[e], second[e])
-    for k in range(leader.size):  # a leader is never above its class
-        leader[k] = leader[leader[k]]
-    count[0] = BLOCKED
-    for k in range(leader.size):
-        if leader[k] != k:
-            count[leader[k]] += BLOCKED
-    for e in range(kind.size):
-        a, b = leader[first[e]], leader[second[e]]
-        if kind[e] == RESISTOR:
-            if a != b:
-                count[a] += 1
-                count[b] += 1
-                total[a] += b
-                total[b] += a
-                squares[a] += b * b
-                squares[b] += a * a
-        elif kind[e] == CURRENT or kind[e] == VOLTAGE:
-            count[a] += BLOCKED
-            count[b] += BLOCKED
+        edges[count] = e
+        count += 1
+        if kind[e] == VOLTAGE:
+            emf[e] = value[e]
+    for d in range(space.closed.size):
+        if space.closed[d]:
+            edges[count] = plan.diode[d]
+            count += 1
+    for e in plan.resistor:
+        edges[count] = e
+        count += 1
+        ohms[e] = value[e]
+    whole, branches = blank(n, m), Branches(first, second, ohms, emf)
+    size = grow_tree(first, second, 0, np.zeros(n), edges[:count], whole)
+    order, edge, parent, edge_of, parent_of, depth, root_of, inside = whole
+    tree = Tree(order[:size], edge[:size], parent[:size], edge_of, parent_of, depth, root_of, inside)
+    chords, sources, count, fed = np.empty(m, np.int64), np.empty(m, np.int64), 0, 0
+    for e in range(m):
+        live[e] = ohms[e] != 0.0 or emf[e] != 0.0
+        if live[e] and not inside[e]:
+            chords[count] = e
+            count += 1
+        if kind[e] == CURRENT and value[e] != 0.0:
+            sources[fed] = e
+            fed += 1
+            if root_of[first[e]] != root_of[second[e]]:
+                live[:] = True
+                return
+    mark_live(tree, branches, chords[:count], sources[:fed], live)
+    found[0] = size
+    for k in range(size):
+        u, e = tree.order[k], tree.edge[k]
+        node[k], above[k] = u, tree.parent[k]
+        dead[u] = e >= 0 and ohms[e] != 0.0 and not live[e]
+        grounded[u] = u == 0 or (dead[u] and grounded[above[k]])
 
 
-def find_pendant(plan, space):
-    """Find the pendant nodes for these conducting diodes, in ``space.pendant``; returns their number.
-
-    Leaves are removed one after another. All neighbours of a node are the same iff (Σ x)² = n Σ x² (Cauchy–Schwarz).
-    """
-    pendant, closed = space.pendant, space.closed
-    if pendant.found[0] > 0 and same(pendant.closed, closed):
-        return pendant.found[0] - 1
-    n, found, member = pendant.node.size, 0, pendant.member
-    leader, count, total, squares = pendant.work[0], pendant.work[1], pendant.work[2], pendant.work[3]
-    pendant.work[:] = 0
-    neighbours(plan, closed, leader, count, total, squares)
-    member[:] = False
-    for k in range(n):
-        u = k
-        while count[u] > 0 and total[u] * total[u] == count[u] * squares[u]:
-            p = total[u] // count[u]
-            pendant.node[found], pendant.above[found] = u, p
-            member[u] = True
-            found += 1
-            count[p] -= count[u]
-            total[p] -= count[u] * u
-            squares[p] -= count[u] * u * u
-            count[u] = 0
-            u = p
-    pendant.found[0] = found + 1
-    copy(closed, pendant.closed)
-    return found
-
-
-def pendant_nodes(space):
-    """Whether each node (n,) is pendant, by `find_pendant`; all false where it has not run for these diodes."""
-    pendant = space.pendant
-    if pendant.found[0] == 0 or not same(pendant.closed, space.closed):
-        pendant.found[0] = 0
-        pendant.member[:] = False
-    return pendant.member
-
-
-def copy_neighbours(pendant, v):
-    """Give pendant nodes the voltages of their neighbours, V; returns whether any voltage changed."""
-    changed = False
-    for k in range(pendant.found[0] - 2, -1, -1):
-        changed = changed or v[pendant.node[k]] != v[pendant.above[k]]
-        v[pendant.node[k]] = v[pendant.above[k]]
+def level(quiet, v):
+    """Give the ends of elements that carry nothing equal potentials, V; those beyond move along. Returns whether any
+    changed."""
+    changed, shift = False, np.zeros(v.size)
+    for k in range(quiet.found[0]):
+        u, p = quiet.node[k], quiet.above[k]
+        if quiet.dead[u]:
+            shift[u] = v[p] - v[u]
+            v[u] = v[p]
+        elif u != p:
+            shift[u] = shift[p]
+            v[u] += shift[u]
+        changed = changed or shift[u] != 0.0
     return changed
+
+
+def forget_quiet(space):
+    """Take all elements for live."""
+    space.quiet.live[:] = True
+    space.quiet.grounded[:] = False
+    space.quiet.found[0] = 0
 
 
 ACCURATE = 1e-9
 """Largest bound on the error of a current, relative to the largest one at its ends, that needs no refinement."""
 
 STRAY = 0.5
-"""The residual of a pendant node is all of its current: at least this fraction of the largest current there."""
+"""The residual of a quiet node is all of its current: at least this fraction of the largest current there."""
 
 
 def branch_currents(plan, space, value, v, current):
@@ -213,7 +192,7 @@ def correct(plan, space, value, v, current):
     for k in range(v.size):
         low[k] = change[forest.last[plan.coordinate[k]]]
         left[k] = space.need[k]
-    copy_neighbours(space.pendant, low)
+    level(space.quiet, low)
     if forest.node.size > 0:
         demands(plan, space.g, low, left, space.need, space.size)
         gather(plan, space.need, change)
@@ -229,91 +208,79 @@ def correct(plan, space, value, v, current):
     return True
 
 
-def reach(plan, space):
-    """The potentials of the coordinates for 1 A into each node, V, where some part is weakly tied (`TIED`); else 0."""
-    factor = refactor(plan, space, space.closed)
-    found = space.reach[max(factor, 0)]
-    if factor < 0:
-        found[:] = np.inf
-    elif not space.reached[factor]:
-        change = space.change
-        change[:] = 0.0
-        for k in plan.coordinate:
-            change[k] += 1.0
-        change[plan.n] = 0.0
-        substitute(plan, space.multiplier[factor], space.pivot[factor], change, space.floating_current)
-        for k in range(found.size):
-            found[k] = change[k]
-        space.reached[factor] = True
-    return found
+def proven(plan, space, value, v, current, total):
+    """Whether the net currents, of which ``total``, A, bounds the sum, prove all currents and potentials.
 
-
-def bounded(plan, space, v, left, total, least, ohms):
-    """Whether net currents of at most ``left`` at a node and ``total`` in all, A, prove all currents and potentials.
-
-    Each to `ACCURATE`: currents relative to their `circuitsim.certificate.current_scale`, at least ``least``,
-    potentials relative to themselves. ``ohms`` is the `reach`, which bounds the potential errors where some part is
-    weakly tied, since potentials increase with all node currents.
+    Each to `ACCURATE`: currents relative to their `circuitsim.certificate.current_scale`, potentials relative to
+    themselves. Errors of potentials are at most the potentials for the sizes of the net currents, since these increase
+    with all of them.
     """
-    last, largest, most = space.forest.last, space.at_node[1], 0.0
+    net, largest, error = space.at_node[0], space.at_node[1], space.change
+    factor, last, good = refactor(plan, space, space.closed), space.forest.last, True
+    if factor < 0:
+        return False
     for k in range(v.size):
-        most = max(most, largest[k])
-    off, proven = (left + ROUNDING * most) / ACCURATE, total <= ACCURATE * least
+        space.size[k] = abs(net[k]) + ROUNDING * largest[k]
+    gather(plan, space.size, error)
+    error[plan.n] = 0.0
+    substitute(plan, space.multiplier[factor], space.pivot[factor], error, space.floating_current)
     for k in range(v.size):
         j = last[plan.coordinate[k]]
-        proven = proven and not (j < plan.n and off * ohms[j] > abs(v[k]) and largest[k] > 0.0)
-    return proven
-
-
-def least_scale(plan, value, current, largest):
-    """The smallest `circuitsim.certificate.current_scale` of all currents, A, given the largest at each node; whether
-    some resistor carries nothing where nothing flows at either end."""
-    least, idle = np.inf, False
+        good = good and (not error[j] > ACCURATE * abs(v[k]) or largest[k] == 0.0 or space.quiet.grounded[k])
     for e in range(current.size):
-        local = max(largest[plan.first[e]], largest[plan.second[e]])
-        if current[e] != 0.0:
-            least = min(least, current_scale(abs(current[e]), local))
-        elif local == 0.0 and plan.kind[e] == RESISTOR and value[e] != 0.0:
-            idle = True
-    return least, idle
+        a, b, off = plan.first[e], plan.second[e], total
+        if plan.kind[e] == RESISTOR and value[e] != 0.0:
+            off = min(total, (error[last[plan.coordinate[a]]] + error[last[plan.coordinate[b]]]) / value[e])
+        elif plan.kind[e] == CURRENT:
+            off = 0.0
+        local = max(largest[a], largest[b])
+        good = good and (current[e] == 0.0 or off <= ACCURATE * current_scale(abs(current[e]), local))
+    return good
+
+
+def stray(plan, value, current, largest, share):
+    """Whether some resistor carries nothing where nothing flows at either end, or all that does at a node: there the
+    largest relative net current is at least ``share``."""
+    idle = share >= STRAY
+    for e in plan.resistor:
+        idle = idle or (current[e] == 0.0 and largest[plan.first[e]] == 0.0 and largest[plan.second[e]] == 0.0)
+    return idle
 
 
 def measure(plan, space, value, v, current, worst, relative):
     """Fill in a sample's branch currents and residuals, and correct its potentials ``v`` (n_nodes,), V, where they are
     too coarse; returns the bound on the currents' errors (`circuitsim.certificate.branch_violations`)."""
-    first, second = plan.first, plan.second
-    ohms = reach(plan, space)
+    first, second, factor = plan.first, plan.second, refactor(plan, space, space.closed)
     space.low[:] = 0.0
+    forget_quiet(space)
     least = branch_currents(plan, space, value, v, current)
     worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
-    proven = total < ACCURATE * least and bounded(plan, space, v, worst[0], total, least, ohms)
-    if total < np.inf and not proven:
-        least, idle = least_scale(plan, value, current, space.at_node[1])
-        if not idle and relative[0] < STRAY:
-            space.pendant.found[0] = 0  # nothing is pendant
-        else:
-            find_pendant(plan, space)
-            if copy_neighbours(space.pendant, v):
+    good = factor >= 0 and space.tied[factor] and total < ACCURATE * least
+    if total < np.inf and not good:
+        if stray(plan, value, current, space.at_node[1], relative[0]):
+            find_quiet(plan, space, value)
+            if level(space.quiet, v):
                 branch_currents(plan, space, value, v, current)
                 worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
-                least, _ = least_scale(plan, value, current, space.at_node[1])
-        proven = bounded(plan, space, v, worst[0], total, least, ohms)
-        if not proven and correct(plan, space, value, v, current):
+        good = proven(plan, space, value, v, current, total)
+        if not good and correct(plan, space, value, v, current):
             worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
-    return branch_violations(
+            good = proven(plan, space, value, v, current, total)
+    bound = branch_violations(
         plan.kind,
         first,
         second,
         value,
         v,
         space.low,
-        pendant_nodes(space),
+        space.quiet.live,
         current,
         space.at_node,
         total,
         worst,
         relative,
     )
+    return min(bound, ACCURATE) if good and bound < np.inf else bound
 
 
 def largest(relative):

@@ -14,13 +14,10 @@ from circuitsim.engine.small.active_set import (
     NOISE,
     ON_LOOP,
     Outcome,
-    constraint_currents,
     injections,
-    refactor,
     solve_sample,
     take_conductances,
 )
-from circuitsim.engine.small.branches import certify, refine, take_tree
 from circuitsim.engine.small.currents import ACCURATE, largest, measure
 from circuitsim.engine.small.elimination import plan_in
 from circuitsim.engine.small.pointers import kept, pointer
@@ -28,9 +25,6 @@ from circuitsim.engine.steps import offsets
 
 PROVE = -1
 """Value of the iterations for which `solve_once` proves its previous result, with currents in loops chosen since."""
-ALL, REST, LOOPS = range(3)
-"""What `refine_once` refines and proves: all currents; those that are unique, before currents in loops of diodes are
-chosen; the result of that choice."""
 
 NO_GUESS = np.zeros(0)
 NO_GUESS.flags.writeable = False  # as currents of operating points are: one kind of array, one compilation
@@ -141,11 +135,8 @@ def found(plan, space, guess, max_iterations, merged, out):
         for d in range(closed.size):
             current[plan.diode[d]] = space.flow[d]
             out[tail + d] += ON_LOOP if space.equal[d] and looped[tree_of(plan, space, d)] else 0
-    if not clear and status == Outcome.CONVERGED:
-        return Outcome.CANCELLING_SOURCES
-    if not clear and status == Outcome.NONUNIQUE_CURRENTS:
-        return Outcome.CANCELLING_NONUNIQUE
-    return status
+    cancelling = not clear and (status == Outcome.CONVERGED or status == Outcome.NONUNIQUE_CURRENTS)
+    return Outcome.CANCELLING_SOURCES if cancelling else status
 
 
 def tree_of(plan, space, d):
@@ -170,66 +161,3 @@ def take_flows(plan, space, out):
     _, _, current, _, _ = views(out, plan.kind.size, plan.coordinate.size)
     for d in range(plan.diode.size):
         space.flow[d] = current[plan.diode[d]]
-
-
-def refine_once(block, space, out, drop, what):
-    """Refine the currents and potentials just found by `solve_once`; the same arguments.
-
-    Parameters
-    ----------
-    drop : (m,) float array
-        Branch voltages, V: overwritten, or with `LOOPS` as they were left.
-    what : int
-        `ALL`, or where `solve_once` ended with `Outcome.NONUNIQUE_CURRENTS` `REST`, and with chosen currents of diodes
-        `LOOPS`.
-
-    Returns
-    -------
-    float
-        Largest relative residual; infinite if the engine is needed.
-    """
-    plan, space, out, drop = pointer(plan_in(kept(block))), pointer(space), kept(out), kept(drop)
-    kind, state = plan.kind, out[out.size - plan.diode.size :]
-    values, v, current, worst, relative = views(out, kind.size, plan.coordinate.size)
-    if what == LOOPS:
-        take_flows(plan, space, out)
-        good = share(plan, space, current)
-        if good:
-            low = np.zeros(kind.size)
-            made = take_tree(plan, values, space.closed)
-            good = made.whole
-        if good:
-            good = certify(made, kind, values, current, low, v, drop, space.at_node, worst, relative)
-    else:
-        good = refine(plan, space, values, what == ALL, v, current, drop, worst, relative)
-        if good and what == REST:
-            good = forward(plan, space.closed, state, current)
-    for k in range(v.size):
-        v[k] += 0.0  # no −0.0
-    for k in range(current.size):
-        current[k] += 0.0
-    return largest(relative) if good else np.inf
-
-
-def share(plan, space, current):
-    """Fill in the currents of diodes, given those on loops, and of voltage constraints, A; returns whether these
-    determine all potentials."""
-    for d in range(plan.diode.size):
-        space.carries[d] = space.flow[d] > 0.0
-        current[plan.diode[d]] = max(space.flow[d], 0.0)
-    factor = refactor(plan, space, space.carries)
-    if factor < 0 or not space.held[factor]:  # some potentials may be free
-        return False
-    for e in plan.tree_edge:
-        current[e] = 0.0
-    space.need[:] = 0.0
-    constraint_currents(plan, space.need, current)
-    return True
-
-
-def forward(plan, closed, state, current):
-    """Whether no closed diode outside loops of equal potentials carries a reverse current."""
-    good = True
-    for d in range(closed.size):
-        good = good and (not closed[d] or state[d] >= ON_LOOP or current[plan.diode[d]] >= 0.0)
-    return good
