@@ -77,8 +77,8 @@ def released(structure: Structure, smooth: Smooth, found: Found, level: dict[int
     if off.any():
         raise ConvergenceError(f"Newton's method ended outside a constant-current segment ({across[off][0]:.6g} V)")
     if free:
-        blocks = (kind == DIODE) & ~carries
-        drops[blocks] = voltages[first[blocks]] - voltages[second[blocks]]
+        moved, blocks = voltages - point.voltages, (kind == DIODE) & ~carries
+        drops += np.where(blocks, moved[first] - moved[second], 0.0)
     drops[rest], drops[slope] = across, across - drops[touch]
     named = {point.circuit.node_names[k]: open_ended(ends) for k, ends in free.items()}
     warnings = [warning for warning in point.warnings if warning.kind != "nonunique-potential"]

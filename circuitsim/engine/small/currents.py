@@ -90,6 +90,8 @@ def forget_quiet(space):
 
 ACCURATE = 1e-9
 """Largest bound on the error of a current, relative to the largest one at its ends, that needs no refinement."""
+FINE = 1e-12
+"""The same that needs no correction, which takes a substitution."""
 
 STRAY = 0.5
 """The residual of a quiet node is all of its current: at least this fraction of the largest current there."""
@@ -208,10 +210,10 @@ def correct(plan, space, value, v, current):
     return True
 
 
-def proven(plan, space, value, v, current, total):
+def proven(plan, space, value, v, current, total, share):
     """Whether the net currents, of which ``total``, A, bounds the sum, prove all currents and potentials.
 
-    Each to `ACCURATE`: currents relative to their `circuitsim.certificate.current_scale`, potentials relative to
+    Each to ``share``: currents relative to their `circuitsim.certificate.current_scale`, potentials relative to
     themselves. Errors of potentials are at most the potentials for the sizes of the net currents, since these increase
     with all of them.
     """
@@ -226,7 +228,7 @@ def proven(plan, space, value, v, current, total):
     substitute(plan, space.multiplier[factor], space.pivot[factor], error, space.floating_current)
     for k in range(v.size):
         j = last[plan.coordinate[k]]
-        good = good and (not error[j] > ACCURATE * abs(v[k]) or largest[k] == 0.0 or space.quiet.grounded[k])
+        good = good and (not error[j] > share * abs(v[k]) or largest[k] == 0.0 or space.quiet.grounded[k])
     for e in range(current.size):
         a, b, off = plan.first[e], plan.second[e], total
         if plan.kind[e] == RESISTOR and value[e] != 0.0:
@@ -234,7 +236,7 @@ def proven(plan, space, value, v, current, total):
         elif plan.kind[e] == CURRENT:
             off = 0.0
         local = max(largest[a], largest[b])
-        good = good and (current[e] == 0.0 or off <= ACCURATE * current_scale(abs(current[e]), local))
+        good = good and (current[e] == 0.0 or off <= share * current_scale(abs(current[e]), local))
     return good
 
 
@@ -262,10 +264,10 @@ def measure(plan, space, value, v, current, worst, relative):
             if level(space.quiet, v):
                 branch_currents(plan, space, value, v, current)
                 worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
-        good = proven(plan, space, value, v, current, total)
+        good = proven(plan, space, value, v, current, total, FINE)
         if not good and correct(plan, space, value, v, current):
             worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
-            good = proven(plan, space, value, v, current, total)
+            good = proven(plan, space, value, v, current, total, ACCURATE)
     bound = branch_violations(
         plan.kind,
         first,
