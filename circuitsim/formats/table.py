@@ -17,7 +17,7 @@ from circuitsim.units import Quantity, format_quantity
 
 Cell = str | float | bool | None
 
-_FORMULA = frozenset(("=", "+", "-", "@", "\t", "\r"))
+_FORMULA = frozenset("=+-@\t\r")
 """Characters that begin a formula in a spreadsheet (OWASP, CSV injection)."""
 
 SMALLEST_SHARE = 1e-12
