@@ -38,7 +38,7 @@ from circuitsim.netlist.deck import Directive
 from circuitsim.netlist.definitions import Table, normal, table
 from circuitsim.netlist.expression import Code, Environment, Evaluator, outwards
 from circuitsim.netlist.parts import CODES, SWITCHES, ElementReader
-from circuitsim.netlist.scope import Choice, Coupling, Scope, formula, value_of
+from circuitsim.netlist.scope import Coupling, Scope, formula, value_of
 from circuitsim.units import parse, short
 
 _HEAD = re.compile(r"\.(?:if|elseif|else|endif)\b", re.I)
@@ -123,7 +123,7 @@ class Conditions:
         """The outcome of a condition in the current variant of a sub-circuit."""
         asked = self.outcomes.get((own.card.source, own.card.line), [])
         holds = asked[len(own.choices)] if len(own.choices) < len(asked) else True
-        own.choices.append(Choice(code, holds))
+        own.choices.append((code, holds))
         return holds
 
     def read_variants(self, reader: DeckReader, first: Scope) -> None:
@@ -146,7 +146,7 @@ class Conditions:
                         hint="define a sub-circuit for each case",
                         kind="limit",
                     )
-                self.outcomes[place] = [*(choice.holds for choice in scope.choices[:k]), False]
+                self.outcomes[place] = [*(holds for _, holds in scope.choices[:k]), False]
                 found.append((reader.again(first.card), k + 1))
         first.variants = [scope for scope, _ in found]
         self.outcomes.pop(place, None)

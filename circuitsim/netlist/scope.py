@@ -41,13 +41,6 @@ Phasor = tuple[Value, Value]
 """Magnitude, V or A, and phase in degrees."""
 
 
-class Choice(NamedTuple):
-    """The outcome of a condition on a parameter of a sub-circuit, in one of its variants."""
-
-    code: Code
-    holds: bool
-
-
 class Count(NamedTuple):
     """A number on an element's card in addition to the value (``m=``, ``tc1=``)."""
 
@@ -250,8 +243,8 @@ class Scope(Columns):
     stated : dict of int to ElementCard
         Position → data on its card besides a plain value.
     couplings : list of Coupling
-    choices : list of Choice
-        Outcomes of ``.if`` on parameters of the sub-circuit for which this scope was read.
+    choices : list of (Code, bool)
+        Conditions and their outcomes, of ``.if`` on parameters of the sub-circuit for which this scope was read.
     variants : list of Scope
         This scope and those for all other outcomes; empty without such conditions.
     """
@@ -274,7 +267,7 @@ class Scope(Columns):
         self.subcircuits: dict[str, Scope] = {}
         self.modelled: dict[str, array[int]] = {}
         self.couplings: list[Coupling] = []
-        self.choices: list[Choice] = []
+        self.choices: list[tuple[Code, bool]] = []
         self.variants: list[Scope] = []
 
     def state(self, code: int, name: str, first: int, second: int, stated: ElementCard) -> None:
