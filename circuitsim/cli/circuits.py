@@ -263,7 +263,7 @@ def run_check(args: Namespace) -> int:
     from circuitsim.inspection import inspect_circuit
 
     check_target(args.output, [args.deck])
-    structure, roles, deck, ending = None, None, None, None
+    structure, roles, title, shown, ending = None, None, "", "", None
     try:
         deck = read(args)
         roles, notes = roles_of(deck)
@@ -271,6 +271,7 @@ def run_check(args: Namespace) -> int:
         problems, ending = [("error", problem) for problem in error.problems], (CircuitError, "cannot be built")
     else:
         structure, lints, stop = inspect_circuit(deck.operating_circuit)
+        title, shown = deck.title, _structure(structure, deck, roles)
         said = {str(p): p for p in (*deck.notes, *notes, *_asked_wrongly(deck), *lints)}
         problems = [(severity(problem), problem) for problem in said.values()]
         if stop is not None:
@@ -280,11 +281,11 @@ def run_check(args: Namespace) -> int:
     counts = [(levels.count(level), level) for level in ("error", "warning", "note")]
     count = ", ".join(f"{n} {level}{'s' * (n > 1)}" for n, level in counts if n) or "no problems"
     lines = [f"{level}: {problem}" for level, problem in problems]
-    if structure is not None and deck is not None:
-        lines += [*[""] * bool(lines), deck.title, _structure(structure, deck, roles), "", f"{args.deck}: {count}"]
+    if shown:
+        lines += [*[""] * bool(lines), title, shown, "", f"{args.deck}: {count}"]
     content = {
         "schema": 2,
-        "title": deck.title if structure is not None and deck is not None else "",
+        "title": title,
         "ok": "error" not in levels,
         "problems": [{"severity": level, **as_dict(problem)} for level, problem in problems],
         "structure": structure and structure._asdict(),

@@ -393,11 +393,11 @@ class Elaborator:
     def model_tolerances(self, own: Placed, value: float) -> None:
         """``DEV=5%`` and ``LOT=5%`` of a passive element's model: per element, and common to all that name the
         model."""
-        named = own.stated.model
-        model = own.frame.scope.found("models", named.word) if named is not None else None
-        for key, token in () if model is None else model.pairs:
+        if (model := self.model(own)) is None:
+            return
+        for key, token in model.pairs:
             word, _, law = key.word.partition("/")
-            if model is None or word not in physical.TOLERANCES:
+            if word not in physical.TOLERANCES:
                 continue
             amount, draws = percent(token.text), self.draws
             if amount is None or law not in TOLERANCE_LAWS:

@@ -234,7 +234,7 @@ def plan_of(options: Any, optimizer: Optimizer, schedule: Schedule | None = None
         options.batch,
         options.seed,
         optimizer,
-        Constant() if schedule is None else schedule,
+        schedule or Constant(),
         evaluate_every=options.evaluate_every,
         checkpoint_seconds=options.checkpoint_seconds,
     )
