@@ -169,8 +169,8 @@ def plot_curve(found: Any) -> Figure:
     """An I–V curve; a piecewise-linear one passes through its breakpoints, drawn as dots."""
     (label, v), (_, i) = next(iter(found.points.axes.items())), next(iter(found.points.columns.items()))
     bends = found.breakpoints or ()
-    corners = np.array([(bend.voltage, bend.current) for bend in bends]).reshape(-1, 2).T
-    v, i = np.hstack([(v, i), corners])
+    v = np.concatenate([v, [b.voltage for b in bends]])
+    i = np.concatenate([i, [b.current for b in bends]])
     known = np.isfinite(i)
     v, i = v[known], i[known]
     order = np.lexsort((i, v))
@@ -178,7 +178,8 @@ def plot_curve(found: Any) -> Figure:
     axes.axhline(0.0, color=FAINT, linewidth=0.8)
     axes.axvline(0.0, color=FAINT, linewidth=0.8)
     axes.plot(v[order], i[order], color=BLUE, linewidth=1.5)
-    axes.plot(*corners, "o", color=INK, markersize=4)
+    if bends:
+        axes.plot([b.voltage for b in bends], [b.current for b in bends], "o", color=INK, markersize=4)
     low, high = axes.get_ylim()
     for bend in bends:
         for slope, end in ((bend.below, low), (bend.above, high)):
@@ -368,18 +369,17 @@ def plot_design(found: Any) -> Figure:
     errors = [
         (name, 100.0 * (value / target - 1.0)) for name, (value, target) in found.outputs.items() if target != 0.0
     ]
-    names = [*found.values][:BARS]
-    rows, values, (low, high) = range(len(names)), [*found.values.values()], zip(*map(found.bounds.get, names))
-    heights = [0.9 + 0.28 * len(own) for own in (errors[:BARS], names)]
+    ranges = [(name, value, *found.bounds[name]) for name, value in found.values.items()][:BARS]
+    heights = [0.9 + 0.28 * len(rows) for rows in (errors[:BARS], ranges)]
     figure, (above, below) = stacked(found.point.circuit.title, 7.0, heights)
     bars(above, [(name, round(error, 7)) for name, error in errors], "difference from the target, %")
-    below.hlines(rows, low, high, color=BLUE, linewidth=1.2, label="bounds")
-    below.plot(values[:BARS], rows, "o", color=RED, markersize=5, label="value")
-    for row, value in zip(rows, values):
+    for row, (_, value, low, high) in enumerate(ranges):
+        below.hlines(row, low, high, color=BLUE, linewidth=1.2, label="bounds" if row == 0 else None)
+        below.plot([value], [row], "o", color=RED, markersize=5, label="value" if row == 0 else None)
         below.annotate(plain(f"{value:.4g}"), (value, row), (0, 5), textcoords="offset points", fontsize=7, ha="center")
-    below.set_yticks(rows, [*map(plain, names)])
-    below.set_ylim(len(names) - 0.4, -0.8)
-    if min(low) > 0.0:
+    below.set_yticks(range(len(ranges)), [plain(name) for name, *_ in ranges])
+    below.set_ylim(len(ranges) - 0.4, -0.8)
+    if all(low > 0.0 for _, _, low, _ in ranges):
         below.set_xscale("log")
     below.set_xlabel("value, Ω, V or A", color=INK)
     below.tick_params(labelsize=8, colors=INK)
