@@ -116,21 +116,20 @@ def _of_device(point: OperatingPoint, k: int, parts: Sequence[int]) -> list[Depe
             continue
         changes: tuple[Pairs, Pairs] = [(e, slope) for e, slope in zip(parts, slopes) if slope != 0.0], ()
         if isinstance(device, SmoothDevice):
-            changes = (), [(k, law_slope(device, slopes, drop))]
+            changes = (), [(k, law_slope(device, slopes, point.junctions[k]))]
         found.append(DependsOn(own.name, own.value, own.unit, *changes))
     return found
 
 
-def law_slope(device: SmoothDevice, slopes: Sequence[float], voltage: float) -> float:
-    """Derivative of a smooth device's current, A, by a parameter at a voltage of the device, V.
+def law_slope(device: SmoothDevice, slopes: Sequence[float] | np.ndarray, junction: float) -> float:
+    """Derivative of a smooth device's current, A, by a parameter at a voltage of its junction, V.
 
     The derivatives by the entries of its row are exact; those of the entries by the parameter, ``slopes``, are nearly
     constant.
     """
     row = device.row()
-    junction_voltage, current = device.at(voltage)
-    by_row, slope = np.zeros(len(row)), type(device).junction(row, junction_voltage)[1]
-    type(device).by_parameters(row, junction_voltage, by_row)
+    (current, slope), by_row = type(device).junction(row, junction), np.zeros(len(row))
+    type(device).by_parameters(row, junction, by_row)
     by_row[0] = -current * slope
     changed = by_row != 0.0  # a knee at infinity has no effect
     return float(by_row[changed] @ np.array(slopes)[changed]) / (1.0 + row[0] * slope)

@@ -152,16 +152,14 @@ class Entries(NamedTuple):
 
     @classmethod
     def of(cls, memory: csr_matrix, storages: np.ndarray) -> Entries:
-        """P diag(storages) Pᵀ from Pᵀ (k, size)."""
-        found, many = list[Entries](), np.diff(memory.indptr)
-        for width in np.unique(many).tolist():
-            own = np.flatnonzero(many == width)
-            at = np.broadcast_to((memory.indptr[own, None] + np.arange(width))[:, None], (own.size, width, width))
-            left, right = at.swapaxes(1, 2).ravel(), at.ravel()
-            one, other = (Pairs.of(memory.data[place]) for place in (left, right))
-            value = one.times(other).times(Pairs.of(np.repeat(storages[own], width * width)))
-            found.append(cls(memory.indices[left], memory.indices[right], value))
-        return cls.joined(found)
+        """P diag(storages) Pᵀ from Pᵀ (k, size): the products of all pairs of entries of each row."""
+        many = np.diff(memory.indptr)
+        pairs = many * many
+        row = np.repeat(np.arange(many.size), pairs)
+        place = np.arange(row.size) - np.repeat(np.cumsum(pairs) - pairs, pairs)
+        left, right = (memory.indptr[row] + part for part in np.divmod(place, many[row]))
+        value = Pairs.of(memory.data[left]).times(Pairs.of(memory.data[right])).times(Pairs.of(storages[row]))
+        return cls(memory.indices[left], memory.indices[right], value)
 
     @classmethod
     def joined(cls, parts: Sequence[Entries]) -> Entries:

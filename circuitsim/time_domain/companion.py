@@ -20,16 +20,17 @@ import math
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.collapse import assembled, proof
 from circuitsim.analysis.controlled import NOISE, branches, point_of
-from circuitsim.analysis.convex import Deferred, Prepared
+from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.expanded import PreparedExpanded
 from circuitsim.analysis.newton import Found, Smooth
-from circuitsim.analysis.operating_point import OperatingPoint, Status
+from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solve import prepared_as_it_is
 from circuitsim.analysis.tangent_newton import MEASURED, Made, StageMatrices
 from circuitsim.certificate import Certificate
@@ -106,7 +107,7 @@ class Solved(NamedTuple):
     x: np.ndarray
     slope: np.ndarray
     wave: np.ndarray
-    points: Sequence[OperatingPoint]
+    points: Sequence[Any]
 
 
 class Beginning(NamedTuple):
@@ -255,7 +256,7 @@ class StagesAtOnce:
         return Solved(x, slopes[first + 1 : first + 1 + len(points)], self.companion.waves(*wave, x), points)
 
     def _waves(
-        self, points: Sequence[OperatingPoint], device: np.ndarray, branch: np.ndarray
+        self, points: Sequence[StagePoint], device: np.ndarray, branch: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Voltages and currents of the companion circuit's elements in stages (k, n), V, A."""
         if not self.smooth_alone:
@@ -295,19 +296,8 @@ class _Potentials(NamedTuple):
     drops: np.ndarray
 
 
-class Part:
-    """An attribute of an operating point; the first access of one takes them all from its ``whole``."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, point: Any, owner: type) -> Any:
-        point.__dict__ = vars(point.whole) | vars(point)
-        return getattr(point, self._name)
-
-
-class StagePoint(OperatingPoint):
-    """The operating point of a stage.
+class StagePoint:
+    """The operating point of a stage; what it does not hold itself is of the ``whole`` point, made on first use.
 
     Attributes
     ----------
@@ -316,21 +306,20 @@ class StagePoint(OperatingPoint):
     certificate : Certificate
     """
 
-    status = Status.SOLVED
-    circuit, unique, intervals, solver, warnings = Part(), Part(), Part(), Part(), Part()
-    voltages, currents, drops, regions, junctions, elementary = Part(), Part(), Part(), Part(), Part(), Part()
-
     def __init__(self, stages: StagesAtOnce, made: Made, filled: tuple[np.ndarray, ...], place: int) -> None:
         self._stages, self.made, self._filled, self._place = stages, made, filled, place
         if stages.smooth_alone:
             self.voltages = filled[3][place, 0, : stages.outer]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.whole, name)
 
     @property
     def tangents(self) -> Tangents:
         """Results of the kernel."""
         return Tangents(*(own[self._place] for own in self._filled[:4]))
 
-    @Deferred
+    @cached_property
     def certificate(self) -> Certificate:
         """The certificate from the kernel's residuals."""
         *measured, farthest, gap = self._filled[5][self._place].tolist()
@@ -347,7 +336,7 @@ class StagePoint(OperatingPoint):
         self.certificate = proof(found_of(self.tangents), arrays, own.smooth, own.tolerance, own.laws)
         return self.certificate.certified
 
-    @property
+    @cached_property
     def whole(self) -> OperatingPoint:
         """The complete operating point."""
         ready, certificate, found = self._stages.ready, self.certificate, found_of(self.tangents)

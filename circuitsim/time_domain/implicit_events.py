@@ -86,12 +86,8 @@ class Watch:
             gaps[:] = gap / (np.abs(controls) + np.abs(at) + 1e-300)
         return found
 
-    def controls(self, point: Point) -> np.ndarray:
-        """Control quantities of the switches (s,), V, A."""
-        return np.asarray(self._controls((point,))[0])
-
     def _controls(self, points: Sequence[Point]) -> np.ndarray:
-        """`controls` at points (k, s)."""
+        """Control quantities of the switches, V, A, at points (k, s)."""
         potentials = np.array([point.solved.voltages for point in points])
         found = potentials[:, self._plus] - potentials[:, self._minus]
         if self._flowing.size:

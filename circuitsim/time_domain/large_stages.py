@@ -8,8 +8,9 @@ decide or certify (loops of diodes, sets that do not settle) the active-set engi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -192,10 +193,8 @@ class Groups(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """A factor, with its conductances (r,), S, conducting diodes (d,), scale, S, and groups of nodes."""
+    """A factor, with its scale, S, and groups of nodes."""
 
-    siemens: np.ndarray
-    on: np.ndarray
     unit: float
     factor: Factor
     groups: Groups
@@ -223,8 +222,6 @@ class Corrected(OperatingPoint):
 class LargeStages(Prepared):
     """A prepared circuit whose `solve` starts from the potentials of a nearby operating point."""
 
-    _kept: list[Kept] = field(default_factory=list, init=False)
-
     @cached_property
     def _given(self) -> np.ndarray:
         """Which elements are voltage sources (m,)."""
@@ -235,6 +232,16 @@ class LargeStages(Prepared):
         """Workspace, zero at first: two values per node and coordinate, two per element."""
         n, m = self.structure.arrays.n_nodes, len(self.circuit)
         return [np.zeros(size) for size in (n, n, n, m, m)]
+
+    @cached_property
+    def _factor(self) -> Callable[[bytes, bytes], Kept | None]:
+        """`_factored`, with the last factors kept."""
+        return lru_cache(KEPT)(self._factored)
+
+    @cached_property
+    def _groups(self) -> Callable[[bytes], Groups | None]:
+        """`_grouped`, with the last groups kept."""
+        return lru_cache(KEPT)(self._grouped)
 
     @classmethod
     def of(cls, circuit: Prepared) -> LargeStages:
@@ -275,7 +282,7 @@ class LargeStages(Prepared):
         v[:], low = start.voltages, np.zeros(n_nodes) if start.low is None else start.low.copy()
         current[i], on = value[i], start.currents[d] > 0.0
         for _ in range(SETS):
-            kept = self._factor(siemens, on)
+            kept = self._factor(siemens.tobytes(), on.tobytes())
             if kept is None:
                 return None
             made = kept.groups
@@ -312,45 +319,26 @@ class LargeStages(Prepared):
         change = laplacian.solve(kept.factor, rows)
         kernel(add_to, v.size)(kept.groups.root, kept.groups.row, change, v, low)
 
-    def _factor(self, siemens: np.ndarray, on: np.ndarray) -> Kept | None:
+    def _factored(self, conductances: bytes, conducting: bytes) -> Kept | None:
         """The factor for conductances (r,), S, and conducting diodes (d,); None where the diodes close loops."""
         from circuitsim.solvers import laplacian
 
-        same = None
-        for k in range(len(self._kept) - 1, -1, -1):
-            kept = self._kept[k]
-            if np.array_equal(kept.siemens, siemens):
-                if np.array_equal(kept.on, on):
-                    self._kept.append(self._kept.pop(k))
-                    return kept
-                same = same or kept
-        groups = next((kept.groups for kept in self._kept if np.array_equal(kept.on, on)), None) or self._groups(on)
+        groups = self._groups(conducting)
         if groups is None:
             return None
-        pattern = self.structure.pattern
-        between, d = self.structure.branch[self.structure.resistors], self.structure.diodes[on]
+        siemens, on, pattern = np.frombuffer(conductances), np.frombuffer(conducting, bool), self.structure.pattern
+        between, shorts = (self.structure.branch[own] for own in (self.structure.resistors, self.structure.diodes[on]))
         unit = float(siemens.max())
         w = np.zeros(pattern.a.size)
         w[between[between >= 0]] = siemens[between >= 0] / unit
-        shorts = self.structure.branch[d]
         w[shorts[shorts >= 0]] = laplacian.SHORT
-        before = None
-        if same is not None:
-            before = same.factor._replace(values=same.factor.values.copy(), pivots=same.factor.pivots.copy())
-        elif len(self._kept) == KEPT:
-            before = self._kept.pop(0).factor
-        made = laplacian.factor(pattern.symbolic, w, before)
-        if not made.pivots.all():
-            return None
-        if len(self._kept) == KEPT:
-            self._kept.pop(0)
-        self._kept.append(Kept(siemens, on, unit, made, groups))
-        return self._kept[-1]
+        made = laplacian.factor(pattern.symbolic, w)
+        return Kept(unit, made, groups) if made.pivots.all() else None
 
-    def _groups(self, on: np.ndarray) -> Groups | None:
+    def _grouped(self, conducting: bytes) -> Groups | None:
         """The groups of nodes with these conducting diodes (d,); None where the diodes close loops."""
         structure, (_, first, second, _, n_nodes) = self.structure, self.structure.arrays
-        d = structure.diodes[on]
+        d = structure.diodes[np.frombuffer(conducting, bool)]
         r, held = structure.resistors, np.concatenate([structure.voltage_edges, d])
         dead, degree = np.zeros(first.size, dtype=bool), np.zeros((2, n_nodes), dtype=np.int64)
         kernel(dead_ends, first.size)(first, second, np.concatenate([held, r]), structure.currents, *degree, dead)

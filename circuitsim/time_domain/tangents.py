@@ -14,8 +14,9 @@ import numpy as np
 
 from circuitsim.analysis.controlled import ControlledSystem
 from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.parameters import law_slope
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CAPACITOR, DIODE
 from circuitsim.circuit.expansion import expanded
 from circuitsim.circuit.laws import Quantity
 from circuitsim.controlled.certificate import law_arrays
@@ -92,15 +93,9 @@ class Tangents:
         value[[self.parts[k][0] for k in self.smooth]] = 1.0  # conductances of companion models
         laws = law_arrays(self.circuit.laws)
         self._system = ControlledSystem(self.circuit, arrays._replace(value=value), laws, series)
-        self.equations = self._system.eq
-        self.place = self.equations.own
-        self.flowing = self.place >= 0
-        resistor = self.kind == RESISTOR
-        self.ohmic, self.stiff = resistor & ~self.flowing, resistor & self.flowing
-        self.diode, self.held, self.given = (self.kind == own for own in (DIODE, VOLTAGE, CURRENT))
+        self.equations, self.roles = self._system.eq, self._system.roles
         signs, ends = np.repeat([1.0, -1.0], m), np.concatenate([first, second])
         self._incidence = csr_array((signs, (ends, np.tile(np.arange(m), 2))), shape=(self.nodes, m))
-        self._drops = self._incidence.T.tocsr()
         self._kept: dict[bytes, tuple[Factor, csr_array]] = {}
 
     # ------------------------------------------------------------------ equations
@@ -152,17 +147,10 @@ class Tangents:
         found = np.zeros((self.kind.size, changes.value.shape[1]))
         found[: len(changes.value)] = changes.value
         for j, k, slopes in changes.devices:
-            if k not in self.smooth:
+            if k in self.smooth:  # the current source of the companion model is the last part
+                found[self.parts[k][2], j] = law_slope(self.smooth[k], slopes, point.junctions[k])
+            else:
                 found[list(self.parts[k]), j] = slopes
-                continue
-            device, u = self.smooth[k], point.junctions[k]
-            row = device.row()
-            (current, slope), by_row = type(device).junction(row, u), np.zeros(len(row))
-            type(device).by_parameters(row, u, by_row)
-            by_row[0] = -current * slope
-            changed = by_row != 0.0  # a knee at infinity has no effect
-            # The current source of the companion model is the last part.
-            found[self.parts[k][2], j] = by_row[changed] @ slopes[changed] / (1.0 + row[0] * slope)
         return found
 
     def conducting(self, point: OperatingPoint, before: np.ndarray, sizes: Sizes) -> np.ndarray:
@@ -170,7 +158,7 @@ class Tangents:
         current."""
         inner = point.elementary or point
         forward = inner.drops / sizes.volts + inner.currents / sizes.amperes
-        return np.asarray(self.diode & np.where(np.abs(forward) > TOUCH, forward > 0.0, before))
+        return np.asarray((self.kind == DIODE) & np.where(np.abs(forward) > TOUCH, forward > 0.0, before))
 
     def change(
         self,
@@ -202,31 +190,32 @@ class Tangents:
             The linearised circuit has no unique solution.
         """
         inner, column = point.elementary or point, self.column_at(point, column, sizes)
-        current, ohms = inner.currents[:, None], np.where(self.ohmic, column, 1.0)[:, None]
+        place, (inside, nodal, ohmic, held, given, _) = self.equations.own, self.roles
+        across, ohms = value * inner.currents[:, None], column[nodal, None]
         # Changes of current sources, and of the Norton equivalents of resistors.
-        source = np.where(self.ohmic[:, None], -value * current / ohms, np.where(self.given[:, None], value, 0.0))
+        source = np.zeros(value.shape)
+        source[nodal], source[given] = -across[nodal] / ohms, value[given]
         right = np.zeros((self.equations.size, value.shape[1]))
         right[: self.nodes - 1] = -(self._incidence @ source)[1:]
-        right[self.place[self.stiff]] = (value * current)[self.stiff]
-        right[self.place[self.held]] = value[self.held]
+        right[place[ohmic]], right[place[held]] = across[ohmic], value[held]
         for k, law in self.circuit.laws.items():
             if law.quantity is Quantity.NEITHER:
                 continue
             gain = 1.0 if np.isnan(column[k]) else column[k]
             control = sum(c * (inner.voltages[p] - inner.voltages[q]) for c, p, q in law.voltages)
             control += sum(c * inner.currents[e] for c, e in law.currents)
-            right[self.place[k]] = value[k] * control + laws.get(k, 0.0)
-            right[self.place[k]] += gain * sum(c * source[e] for c, e in law.currents)
+            right[place[k]] = value[k] * control + laws.get(k, 0.0)
+            right[place[k]] += gain * sum(c * source[e] for c, e in law.currents)
         right[self.equations.pinned - 1] = 0.0
         try:
             found = self._solved(*self._factor(column, self.conducting(point, before, sizes)), right)
         except ArithmeticError:
             raise ConvergenceError("the tangents at some time have no unique solution") from None
         potentials = np.vstack([np.zeros((1, value.shape[1])), found[: self.nodes - 1]])
-        drops = self._drops @ potentials
-        flow = np.where(self.ohmic[:, None], drops / ohms + source, source)
-        flow[self.flowing] = found[self.place[self.flowing]]
-        return Change(potentials, drops, flow)
+        drops = self._incidence.T @ potentials
+        source[nodal] += drops[nodal] / ohms
+        source[inside] = found[place[inside]]
+        return Change(potentials, drops, source)
 
 
 def change_at_rest(
