@@ -10,18 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.time_domain.mode_kernels import (
+from circuitsim.time_domain.mode_kernels import FIXED, FREE, C, L, R, of_class, shared, unknowns
+from circuitsim.time_domain.small_matrices import (
     CANCELLED,
-    CURRENT,
-    FREE,
-    C,
-    L,
-    R,
-    add,
-    fill,
-    loops_of_diodes,
-    placed,
-    scaled,
+    backward,
+    forward,
+    remainder,
+    rooted,
+    rotated,
     times,
     without_rounding,
 )
@@ -30,27 +26,6 @@ RANK = 1e-15
 """Singular values below this fraction of the largest, times their number, are zero."""
 UNDRIVEN = 1e-13
 """Relative magnitude below which a source does not affect a state."""
-LEAST = (0.01 * RANK) ** 2
-"""Squared lengths below this fraction of their sum are zero."""
-SWEEPS = 40
-"""Maximum number of sweeps of rotations; about six suffice."""
-ORTHOGONAL = 1e-15
-"""Cosine of the angle between two rows that counts as zero, times the square root of their length."""
-
-
-def rooted(matrix):
-    """Overwrite ``matrix`` by L, L Lᵀ = matrix (Cholesky); most matrices are nearly diagonal."""
-    n = matrix.shape[0]
-    for j in range(n):
-        for c in range(j):
-            if matrix[j, c] != 0.0:
-                for i in range(j, n):
-                    matrix[i, j] -= matrix[i, c] * matrix[j, c]
-        pivot = np.sqrt(matrix[j, j])
-        for i in range(j, n):
-            matrix[i, j] /= pivot
-        for i in range(j):
-            matrix[i, j] = 0.0
 
 
 def triangular(rows, k):
@@ -87,38 +62,6 @@ def triangular(rows, k):
     return min(r, k)
 
 
-def rotated(rows, count, k):
-    """Make the first ``k`` columns of the first rows orthogonal to each other by rotations (one-sided Jacobi, Hestenes
-    1958): then their lengths are the singular values, their directions the right singular vectors, and the columns
-    appended as the unit matrix the left ones."""
-    bound, whole = ORTHOGONAL * math.sqrt(k), 0.0
-    for i in range(count):
-        for c in range(k):
-            whole += rows[i, c] * rows[i, c]
-    least = LEAST * whole
-    for _ in range(SWEEPS):
-        still = True
-        for i in range(count):
-            for j in range(i + 1, count):
-                a, b, both = 0.0, 0.0, 0.0
-                for c in range(k):
-                    a += rows[i, c] * rows[i, c]
-                    b += rows[j, c] * rows[j, c]
-                    both += rows[i, c] * rows[j, c]
-                if a <= least or b <= least or abs(both) <= bound * math.sqrt(a) * math.sqrt(b):
-                    continue
-                still = False
-                angle = 0.5 * (b - a) / both
-                tangent = math.copysign(1.0, angle) / (abs(angle) + math.sqrt(1.0 + angle * angle))
-                cosine = 1.0 / math.sqrt(1.0 + tangent * tangent)
-                sine = cosine * tangent
-                for c in range(rows.shape[1]):
-                    one, other = rows[i, c], rows[j, c]
-                    rows[i, c], rows[j, c] = cosine * one - sine * other, sine * one + cosine * other
-        if still:
-            return
-
-
 def decompose(over, flow, farads, push, system):
     """The decaying parts of a mode: see `Parting`.
 
@@ -139,7 +82,7 @@ def decompose(over, flow, farads, push, system):
     rate, start, lift, drive, shape, along, slope, current : arrays
         ``lift`` and ``current`` refer to the rows of ``flow``.
     """
-    (k, s), weighed = push.shape, scaled(over, farads)
+    (k, s), weighed = push.shape, times(np.diag(farads), over)
     root = times(over[:, s:].T, weighed[:, s:])
     rooted(root)
     slope = push - times(weighed[:, s:].T, times(over[:, :s], system))
@@ -154,55 +97,23 @@ def decompose(over, flow, farads, push, system):
     forward(root, slope)
     force, shape = np.zeros((k + s, s)), np.zeros((k, k + s))
     right, left, size = rows[:many, :k], rows[:many, k:], np.sqrt(rate[:many])
-    fill(times(right, slope), force)
+    force[:many] = times(right, slope)
     directions = right.T.copy()
     backward(root, directions)
-    fill(directions, shape)
+    shape[:, :many] = directions
     backward(root, slope)
     c = unmoved(slope, many, force, shape)
     # The parts include the sources' share of the resistors' voltages, so their slopes include the sources' slopes, and
     # a fast part is small.
     start, lift, current = np.zeros((c, s + k)), np.zeros((c, flow.shape[0])), np.zeros((flow.shape[0], s + c))
-    by_flow, carried = scaled(left, 1.0 / size), scaled(left, size).T.copy()
-    fill(times(by_flow, sources), start)
-    fill(times(right, root.T), start[:, s:])
-    placed(by_flow.T, flowing, lift.T)
-    placed(carried, flowing, current[:, s:])
-    placed(without(carried, start[:many, :s], sources), flowing, current)
+    by_flow, carried = times(np.diag(1.0 / size), left), times(np.diag(size), left).T
+    start[:many, :s], start[:many, s:] = times(by_flow, sources), times(right, root.T)
+    lift[:many, flowing] = by_flow
+    current[flowing, s : s + many] = carried
+    current[flowing, :s] = remainder(sources, carried, start[:many, :s], UNDRIVEN)
     drive = force[:c] + times(start[:, :s], system)
     along = -times(shape[:, :c], start[:, :s])
     return rate[:c], start, lift, drive, shape[:, :c].copy(), along, slope, current
-
-
-def without(matrix, rows, given):
-    """What a product leaves of given numbers, zero where the rest is rounding."""
-    found, size = given - times(matrix, rows), np.abs(given) + times(np.abs(matrix), np.abs(rows))
-    for i in range(found.shape[0]):
-        for c in range(found.shape[1]):
-            found[i, c] *= abs(found[i, c]) > UNDRIVEN * size[i, c]
-    return found
-
-
-def forward(root, columns):
-    """Overwrite ``columns`` by L⁻¹ columns."""
-    for i in range(root.shape[0]):
-        for c in range(i):
-            if root[i, c] != 0.0:
-                for j in range(columns.shape[1]):
-                    columns[i, j] -= root[i, c] * columns[c, j]
-        for j in range(columns.shape[1]):
-            columns[i, j] /= root[i, i]
-
-
-def backward(root, columns):
-    """Overwrite ``columns`` by L⁻ᵀ columns."""
-    for i in range(root.shape[0] - 1, -1, -1):
-        for c in range(i + 1, root.shape[0]):
-            if root[c, i] != 0.0:
-                for j in range(columns.shape[1]):
-                    columns[i, j] -= root[c, i] * columns[c, j]
-        for j in range(columns.shape[1]):
-            columns[i, j] /= root[i, i]
 
 
 def kept(rows, count, k, rate):
@@ -227,16 +138,15 @@ def kept(rows, count, k, rate):
 
 def unmoved(given, many, drive, shape):
     """Add what affects states without any resistor: charges of current sources, capacitors in loops with sources."""
-    found, rest = many, without(shape[:, :many], drive[:many], given)
+    found, rest = many, remainder(given, shape[:, :many], drive[:many], UNDRIVEN)
     for j in range(given.shape[1]):
         if rest[:, j].any():
-            fill(rest[:, j : j + 1], shape[:, found:])
-            drive[found, j] = 1.0
+            shape[:, found], drive[found, j] = rest[:, j], 1.0
             found += 1
     return found
 
 
-def over_parts(rows, parting, out):
+def over_parts(rows, parting):
     """Convert sums over states to sums over the changes of w and the decaying parts: one row per state or part, one
     column per sum.
 
@@ -245,9 +155,8 @@ def over_parts(rows, parting, out):
     """
     (k, s), many = parting.along.shape, parting.rate.size
     weights = np.eye(s + many, s + k)
-    fill(parting.along.T, weights[:, s:])
-    fill(parting.shape.T, weights[s:, s:])
-    fill(without_rounding(weights, rows[: s + k]), out)
+    weights[:s, s:], weights[s:, s:] = parting.along.T, parting.shape.T
+    return without_rounding(weights, rows)
 
 
 def of_parts(row, start, s, many, out):
@@ -266,60 +175,6 @@ def of_parts(row, start, s, many, out):
     return True
 
 
-def link_flows(net, value, voltage, current, flow, root):
-    """Fill in L⁻¹ d and L, where d are the voltages of capacitors and sources across the resistors outside the tree and
-    L Lᵀ are the loop resistances: the resistor currents are L⁻ᵀ L⁻¹ d.
-
-    Parameters
-    ----------
-    net : Wiring
-    value : (m,) float array
-    voltage, current : (m, n) float arrays
-        Of capacitors, sources and current sources over the states and those of the sources.
-    flow : (l, n) float array
-    root : (l, l) float array
-    """
-    t0, t1, l0, l1, outer = net.tree[R], net.tree[L], net.rest[R], net.rest[L], net.rest[FREE]
-    cut, ohms = net.cut[t0:t1, l0:l1], value[net.twigs[t0:t1]]
-    add(net.cut[:t0, l0:l1].T, voltage[net.twigs[:t0]], flow, 1.0)
-    driven = times(net.cut[t0:t1, outer:], current[net.links[outer:]])
-    add(cut.T, scaled(driven, ohms), flow, -1.0)
-    fill(np.diag(value[net.links[l0:l1]]), root)
-    add(cut.T, scaled(cut, ohms), root, 1.0)
-    rooted(root)
-    forward(root, flow)
-
-
-def part_currents(net, role, value, own, system, parting, shared, current):
-    """Fill in the currents of capacitors, sources and conducting diodes over w and the decaying parts.
-
-    Parameters
-    ----------
-    net : Wiring
-    role : (m,) int array
-    value : (m,) float array
-    own : (m, s + k) float array
-        Voltages of capacitors over the states of the sources and the states.
-    system : (s, s) float array
-        Generator of the sources' states.
-    parting : Parting
-    shared : array
-        See `circuitsim.time_domain.mode_kernels.loops_of_diodes`.
-    current : (m, s + c) float array
-        Those of current sources and of resistors outside the tree are there.
-    """
-    s, l0, l1, inside = system.shape[0], net.rest[C], net.rest[R], slice(net.tree[C], net.tree[L])
-    through, i, plates = current[net.links], current[net.twigs], net.links[l0:l1]
-    weight = scaled(own[plates], value[plates])
-    add(weight[:, :s], system, through[l0:l1], 1.0)
-    add(weight[:, s:], parting.slope, through[l0:l1], 1.0)
-    add(weight[:, s:], scaled(parting.shape.T, parting.rate).T, through[l0:l1, s:], -1.0)
-    add(net.cut[inside, l0:], through[l0:], i[inside], -1.0)
-    loops_of_diodes(net, role, shared, i, through)
-    placed(i, net.twigs, current)
-    placed(through, net.links, current)
-
-
 class Parting(NamedTuple):
     """The decaying parts of one mode.
 
@@ -335,12 +190,8 @@ class Parting(NamedTuple):
     drive : (c, s) float array
     shape, along : (k, c), (k, s) float arrays
         Changes of the states as sums over those of y and w.
-    slope : (k, s) float array
-        Slopes of the states as sums over w; those over y are −λ shape.
     current : (m, s + c) float array
         Branch currents as sums over w and y.
-    value : (m,) float array
-        Ω or F.
     resistors : (r,) int array
         Those outside the tree.
     """
@@ -352,13 +203,11 @@ class Parting(NamedTuple):
     drive: np.ndarray
     shape: np.ndarray
     along: np.ndarray
-    slope: np.ndarray
     current: np.ndarray
-    value: np.ndarray
     resistors: np.ndarray
 
 
-def of_capacitors(net, role, of, value, shared, waves, dependent):
+def of_capacitors(mode, value, storing, system):
     """The decaying parts of a mode.
 
     Computed from the currents of the resistors outside the tree: they are independent, so each has the digits of its
@@ -366,32 +215,38 @@ def of_capacitors(net, role, of, value, shared, waves, dependent):
 
     Parameters
     ----------
-    net : Wiring
-    role : (m,) int array
-    of : Given
+    mode : circuitsim.time_domain.mode_kernels.Mode
     value : (m,) float array
         Ω, F.
-    shared : float array
-        As in `circuitsim.time_domain.mode_kernels.loops_of_diodes`.
-    waves : Waves
-    dependent : (m, s + k) float array
-        See `circuitsim.time_domain.modes.Mode`.
+    storing : (q,) int array
+        Capacitors.
+    system : (s, s) float array
+        Generator of the sources' states.
     """
-    n, s, first = waves.system.shape[0], of.system.shape[0], net.rest[FREE]
-    own, outer = net.links[net.rest[R] : net.rest[L]], net.links[first:]
-    flow, root = np.zeros((own.size, n)), np.zeros((own.size, own.size))
-    link_flows(net, value, waves.voltage, waves.current, flow, root)
+    net, s = mode.net, system.shape[0]
+    cut, tree, rest, t, order = net.cut, net.tree, net.rest, net.twigs.size, np.concatenate((net.twigs, net.links))
+    loops, outside, ohms = slice(t + rest[C], t + rest[R]), slice(t + rest[R], t + rest[L]), value[order]
+    # L⁻¹ d and L, where d are the voltages of capacitors and sources across the resistors outside the tree and L Lᵀ
+    # are the loop resistances: the resistor currents are L⁻ᵀ L⁻¹ d.
+    onto, begin, flow = unknowns(net, R, True, mode.voltage[order], mode.current[order])
+    image = times(np.diag(ohms[of_class(net, R)]), onto)
+    root = times(onto.T, image)
+    rooted(root)
+    flow -= times(image.T, begin)
+    forward(root, flow)
     # Current sources change the charges.
-    push = times(-net.cut[net.tree[C] : net.tree[R], first:], waves.current[outer][:, :s])
-    over, farads = dependent[of.storing], value[of.storing]
-    rate, start, by_flow, drive, shape, along, slope, flows = decompose(over, flow, farads, push, of.system)
+    given = mode.current[order][:, :s]
+    push = -times(cut[tree[C] : tree[R], rest[FREE] :], given[t + rest[FREE] :])
+    found = decompose(mode.storing, flow, value[storing], push, system)
+    rate, start, by_flow, drive, shape, along, slope, flows = found
     backward(root, flows)
-    current = np.zeros((role.size, s + rate.size))
-    placed(flows, own, current)
-    for e in of.sources:
-        if role[e] == CURRENT:
-            fill(waves.current[e : e + 1, :s], current[e : e + 1])
-    lift, weight = times(by_flow, root.T), np.diag(root)
-    parts = Parting(rate, start, lift, weight, drive, shape, along, slope, current, value, own)
-    part_currents(net, role, value, dependent, of.system, parts, shared, current)
-    return parts
+    # The other currents: of capacitors in loops, of the tree, of conducting diodes.
+    i, charge = np.zeros((order.size, s + rate.size)), times(np.diag(ohms[loops]), mode.voltage[order[loops]])
+    i[:, :s], i[outside] = given, flows
+    i[loops, :s] = times(charge[:, :s], system) + times(charge[:, s:], slope)
+    i[loops, s:] = -times(charge[:, s:], times(shape, np.diag(rate)))
+    i[tree[C] : tree[L]] = -times(cut[tree[C] : tree[L], rest[C] :], i[t + rest[C] :])
+    i[of_class(net, FIXED)] = shared(net, FIXED, True, mode.role[order], i, i)
+    current = np.zeros((mode.role.size, s + rate.size))
+    current[order] = i
+    return Parting(rate, start, times(by_flow, root.T), np.diag(root), drive, shape, along, current, order[outside])

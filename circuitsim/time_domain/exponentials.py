@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from circuitsim.time_domain.mode_kernels import times
+from circuitsim.time_domain.small_matrices import times
 
 TERMS = 19
 """Terms of Taylor's series; 1 / 19! is below rounding."""

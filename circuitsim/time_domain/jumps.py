@@ -17,8 +17,9 @@ import numpy as np
 
 from circuitsim.controlled.states import lemke
 from circuitsim.errors import InfeasibleError, UnboundedError
-from circuitsim.time_domain.mode_kernels import FIXED, FREE, C, L, R
-from circuitsim.time_domain.modes import Parts, Role, mode_of, normal_tree
+from circuitsim.time_domain.mode_kernels import FIXED, FREE, C, L, Parts, R
+from circuitsim.time_domain.mode_rows import Supply
+from circuitsim.time_domain.modes import Role, mode_of, normal_tree
 from circuitsim.time_domain.problem import Problem
 
 
@@ -37,25 +38,22 @@ class Constraint(NamedTuple):
     given: np.ndarray
 
 
-def constraint(problem: Problem, carrying: np.ndarray, open_: np.ndarray, rows: np.ndarray) -> Constraint:
+def constraint(of: Supply, carrying: np.ndarray, open_: np.ndarray) -> Constraint:
     """The dependence of states after a jump on each other and on the sources.
 
     Parameters
     ----------
-    problem : Problem
+    of : Supply
     carrying, open_ : (d,) bool arrays
         See `circuitsim.time_domain.result.Jump`.
-    rows : (sources, s) array
-        Source values over the sources' states.
     """
-    storing, q, s = problem.storing, problem.storing.size, rows.shape[1]
-    role, free, given = problem.parts.role, [], np.zeros((q, s), complex)
+    q, s, role, free = of.storing.size, of.rows.shape[1], of.parts.role, []
+    given = np.zeros((q, s), complex)
     for kind, conducting in ((Role.CAPACITOR, carrying), (Role.INDUCTOR, open_)):
-        mode = mode_of(problem.parts, problem.diodes, conducting, problem.sources, problem.system, rows)
-        own = role[storing] == kind
-        columns = mode.dependent[storing][:, s:].real
-        free.append(np.where(own[:, None], columns, 0.0)[:, role[mode.states] == kind])
-        given[own] = mode.dependent[storing[own]][:, :s]
+        mode = mode_of(of, np.pad(conducting, (0, of.switched.size)))
+        own = role[of.storing] == kind
+        free.append(np.where(own[:, None], mode.storing[:, s:].real, 0.0)[:, role[mode.states] == kind])
+        given[own] = mode.storing[own, :s]
     return Constraint(np.concatenate(free, axis=1), given)
 
 
@@ -130,7 +128,7 @@ def jump(problem: Problem, x: np.ndarray, w: np.ndarray, now: str) -> tuple[np.n
     """
     k, sources = problem.kept, problem.rows @ w
     carrying, blocking = (_limiting(problem, role, x, sources, k, now) for role in (Role.CAPACITOR, Role.INDUCTOR))
-    free, given = constraint(problem, carrying, ~blocking, problem.rows)
+    free, given = constraint(problem.supply, carrying, ~blocking)
     p = projection(free, k)
     after = p @ x + (np.eye(x.size) - p) @ (given.real @ w)
     return after, float(after @ k @ (after - x)), [carrying, ~blocking]

@@ -19,9 +19,9 @@ from circuitsim.kernels import PRODUCT, SHORT, keep_memory, kernel
 from circuitsim.time_domain.decays import Decays, window_series
 from circuitsim.time_domain.exponentials import PRODUCTS as EXPONENTIAL
 from circuitsim.time_domain.exponentials import STEPS, TERMS
-from circuitsim.time_domain.mode_kernels import FIRST_ROLE, Wiring
+from circuitsim.time_domain.mode_kernels import FIRST_ROLE
 from circuitsim.time_domain.mode_rows import entered
-from circuitsim.time_domain.modes import UNCOUPLED, Role, normal_tree, shared_of
+from circuitsim.time_domain.modes import WORK, normal_tree
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.roots import POINTS
 from circuitsim.time_domain.windows import LENGTHS
@@ -30,8 +30,6 @@ OSCILLATION = 8.0
 """Longest window times the largest imaginary part of an eigenvalue, so that no oscillation is missed."""
 OVERDAMPED = 0.05
 """Imaginary parts below this fraction of the eigenvalue are rounding, or decay within a window."""
-WORK = 8
-"""Products of two numbers per mode, relative to its elements times its states."""
 ROTATIONS = 10
 """Products of two numbers for decaying parts, relative to the cube of the number of states: six sweeps of rotations of
 all pairs of rows."""
@@ -43,13 +41,6 @@ FEW = 8
 """Initial room for windows."""
 LARGEST = 2_000_000_000
 """Maximum size of all modes, bytes, which the waveforms of a result need."""
-
-
-NOTHING = UNCOUPLED, UNCOUPLED
-"""No matrices of least squares (`circuitsim.time_domain.mode_equations.equations`)."""
-NO_BRANCHES = np.zeros(0, np.int64)
-UNWIRED = Wiring(NO_BRANCHES, NO_BRANCHES, UNCOUPLED, NO_BRANCHES, NO_BRANCHES, UNCOUPLED)
-"""No normal tree: `entered` computes it."""
 
 
 class Modes(NamedTuple):
@@ -86,7 +77,7 @@ class Modes(NamedTuple):
         Infinite currents of conducting diodes, minus infinite voltages of blocking ones, in loops and cuts of sources
         and diodes alone.
     source_checks : (n, s, 2 m) float array
-        Those that must be zero: of loops, then of cuts (`mode_kernels.mismatches`).
+        Those that must be zero: of loops, then of cuts (`mode_kernels.Mode`).
     source_checked : (n,) bool array
         Whether any is not identically zero.
     twigs, links, cut, tree, rest : (n, t), (n, l), (n, t, l), (n, 6), (n, 6) arrays
@@ -142,9 +133,9 @@ class Library:
 
     def __init__(self, problem: Problem, longest: float) -> None:
         keep_memory()
-        self.problem, self.supply, self.decaying = problem, problem.supply(), problem.decays
+        self.problem, self.decaying = problem, problem.decays
         s, q = len(problem.system), problem.storing.size
-        self._supplied = Pinned(self.supply)
+        self._supplied = Pinned(problem.supply)
         # A mode has a part for each state that a resistor affects, and one for each state of a source.
         self.parts = min(q, problem.resistors.size) + s if self.decaying else 0
         self.twigs = normal_tree(problem.parts, problem.parts.role).twigs.size
@@ -166,8 +157,9 @@ class Library:
         """
         at = self.count
         self._grow()
-        self._enter(conducting, at)
-        modes = self.modes
+        modes, (n, m) = self.modes, self.modes.voltage.shape[1:]
+        enter = kernel(entered, WORK * m * m + (ROTATIONS * n**3 if self.decaying else 0), PRODUCT)
+        enter(self._supplied, conducting, at, *self.pinned)
         if self.decaying:
             modes.radius[at] = max(self.of_sources[0], self.decays.rate[at, 0])  # the largest rate
             modes.longest[at] = self.of_sources[1]
@@ -175,16 +167,6 @@ class Library:
             n = len(self.problem.system) + int(modes.size[at])
             modes.radius[at], modes.longest[at] = _speeds(np.linalg.eigvals(modes.system[at, :n, :n]))
         self.count += 1
-
-    def _enter(self, conducting: np.ndarray, at: int) -> None:
-        """Create mode number ``at``."""
-        m, n = self.supply.role.size, len(self.problem.system) + self.supply.of.storing.size
-        enter = kernel(entered, m * (m + WORK * n) + (ROTATIONS * n**3 if self.decaying else 0), PRODUCT)
-        net = self._tree(conducting)[0] if self.supply.of.turns.size else UNWIRED
-        if not enter(self._supplied, conducting, net, NOTHING, False, at, *self.pinned):
-            # What current sources in the tree and voltage sources outside of it need.
-            shared = shared_of(*self._tree(conducting))
-            enter(self._supplied, conducting, net, shared, True, at, *self.pinned)
 
     def add_window(self, mode: int, halvings: int) -> None:
         """Compute the series of one window of a mode; with decaying parts, of the sources in all modes."""
@@ -201,13 +183,6 @@ class Library:
         find(matrix, radius, length, self.inside[self.windows])
         self.modes.window[mode, halvings] = self.windows
         self.windows += 1
-
-    def _tree(self, conducting: np.ndarray) -> tuple[Wiring, np.ndarray]:
-        """The normal tree of a mode, and its roles."""
-        parts, diodes = self.problem.valued(conducting), self.problem.diodes
-        role = parts.role.copy()
-        role[diodes[conducting[: diodes.size]]] = Role.CONDUCTING
-        return normal_tree(parts, role), role
 
     def _grow(self) -> None:
         """Make room for one more mode."""
@@ -231,7 +206,7 @@ class Library:
     def _room(self, many: int) -> tuple[Modes, Decays]:
         """Zeros for modes; decays are empty without decaying parts."""
         problem, c, t = self.problem, self.parts, self.twigs
-        m, s, q, d = problem.parts.role.size, len(problem.system), problem.storing.size, self.supply.on.size
+        m, s, q, d = problem.parts.role.size, len(problem.system), problem.storing.size, problem.switched.size
         d, n, links, own = d + problem.diodes.size, s + q, m - len(problem.parts.turns) - t, 0 if c else q
         e, x, y, events, k = (m, q, n, d, s + c) if c else (0, 0, 0, 0, 0)
 

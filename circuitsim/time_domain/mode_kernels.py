@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim._graphs import Tracks, find, grow_forest
+from circuitsim.time_domain.small_matrices import rotated, solved, times, without_rounding
 
 VOLTAGE, CONDUCTING, CAPACITOR, RESISTOR, INDUCTOR, BLOCKING, CURRENT, WINDING = range(8)
 """Roles of branches: `circuitsim.time_domain.modes.Role`."""
@@ -20,14 +20,48 @@ FIXED, C, R, L, FREE = range(5)
 """Classes of branches: class k has the range ``tree[k]`` to ``tree[k + 1]`` in the tree, and likewise in the links."""
 FIRST_ROLE = np.array([0, 2, 3, 4, 5, 7])
 """The first role of each class (`circuitsim.time_domain.modes.Role`), and that of windings, which have no class."""
+ROUNDED = 1e-12
+"""Relative magnitude below which a sum is zero, since turns ratios are rounded."""
+FAR = 1e300
+"""A number beyond all resistances, Ω."""
+DEPENDENT = 1e-9
+"""Singular values below this fraction of the largest are zero in matrices of zeros and ones."""
+
+
+class Parts(NamedTuple):
+    """The elements of a circuit in transient analysis.
+
+    Attributes
+    ----------
+    n_nodes : int
+        Ground included.
+    first, second : (m,) int arrays
+        Terminals.
+    role : (m,) int array
+        `Role`; diodes are `Role.BLOCKING` here.
+    value : (m,) float array
+        Ω, F or H; 0 for all others.
+    coupling : (m, m) float array
+        Mutual inductances between inductors, H.
+    turns : (w, m) float array
+        For windings (`Role.WINDING`), ascending, over the inductors that they are ideally coupled to: their voltages
+        are these times those of the inductors, and their currents times these are part of the inductors' states.
+    """
+
+    n_nodes: int
+    first: np.ndarray
+    second: np.ndarray
+    role: np.ndarray
+    value: np.ndarray
+    coupling: np.ndarray
+    turns: np.ndarray
 
 
 class Wiring(NamedTuple):
     """A normal tree: its branches, the links, the cut-set matrix between them, and the ranges of the classes.
 
     With ideal couplings the cut-set matrix also holds turns ratios, and windings are neither branches of the tree nor
-    links; ``flows`` (windings, m) are their currents as sums over those of all other branches
-    (`circuitsim.time_domain.modes`).
+    links; ``flows`` (windings, links) are their currents as sums over those of the links.
     """
 
     twigs: np.ndarray
@@ -38,299 +72,250 @@ class Wiring(NamedTuple):
     flows: np.ndarray
 
 
-def wired(nodes, first, second, role, order):
-    """The normal tree of elements with these roles, within one role in the given order: a `Wiring`.
-
-    Windings come last, after the ranges of the classes.
-    """
-    m = role.size
-    twigs, links = np.empty(m, np.int64), np.empty(m, np.int64)
-    tree, rest = np.zeros(FIRST_ROLE.size, np.int64), np.zeros(FIRST_ROLE.size, np.int64)
-    t = forest(nodes, first, second, role, order, twigs, links, tree, rest)
-    cut = np.zeros((t, m - t))
-    cut_sets(nodes, first, second, twigs[:t], links[: m - t], cut)
-    return Wiring(twigs[:t], links[: m - t], cut, tree, rest, np.zeros((0, 0)))
-
-
-def forest(nodes, first, second, role, order, twigs, links, tree, rest):
-    """Fill in a spanning forest that takes branches in ascending order of role, and within a role in the given order;
-    the remaining branches (links); and the ranges of the classes of both.
-
-    Returns the number of branches in the forest.
-    """
-    root, t, left, kind = np.arange(nodes), 0, 0, 0
-    for k in range(FIRST_ROLE[FREE + 1] + 1):
-        if k == FIRST_ROLE[kind]:
-            tree[kind], rest[kind] = t, left
-            kind += 1
-        for e in order:
-            if role[e] != k:
-                continue
-            a, b = find(root, first[e]), find(root, second[e])
-            if a == b:
-                links[left] = e
-                left += 1
-            else:
-                root[b] = a
-                twigs[t] = e
-                t += 1
-    return t
-
-
-def cut_sets(nodes, first, second, twigs, links, cut):
-    """Fill in the cut-set matrix (t, l) of a forest, from the tree path between the ends of each link."""
-    t, one, two = twigs.size, first[twigs], second[twigs]
-    of = np.full((8, nodes), -1)
-    tracks = Tracks(np.empty(nodes + 1, np.int64), of[0], np.empty(2 * t, np.int64), of[1])
-    node, parent, edge, root, above, by = of[2], of[3], of[4], of[5], of[6], of[7]
-    depth = np.zeros(nodes)  # at first no node is preferred as a root
-    for k in range(grow_forest(nodes, t, one, two, 0, depth, tracks, node, parent, edge, root)):
-        above[node[k]], by[node[k]], depth[node[k]] = parent[k], edge[k], depth[parent[k]] + 1.0
-    for k in range(links.size):
-        a, b = first[links[k]], second[links[k]]
-        while a != b:
-            if depth[a] >= depth[b]:
-                cut[by[a], k] += 1.0 if one[by[a]] == a else -1.0
-                a = above[a]
-            else:
-                cut[by[b], k] -= 1.0 if one[by[b]] == b else -1.0
-                b = above[b]
-
-
-CANCELLED = 1e-15
-"""Relative magnitude below which a sum counts as zero."""
-
-
-class Given(NamedTuple):
-    """Data common to all modes.
+class Mode(NamedTuple):
+    """The linear system ż = A z at one set of conducting diodes; z are the states w of the sources, then capacitor
+    voltages and inductor currents.
 
     Attributes
     ----------
-    storing : (q,) int array
-        Capacitors and inductors.
-    sources : (p,) int array
-    system : (s, s) float array
-        Generator of the sources' states.
-    rows : (p, s) array
-        Source values over these states.
-    coupling : (m, m) array
-        Mutual inductances, H; (0, 0) where there are none.
-    turns : (w, m) float array
-        See `circuitsim.time_domain.modes.Parts`.
+    net : Wiring
+    role : (m,) int array
+    states : (k,) int array
+        Elements whose voltages (capacitors) and currents (inductors) are the last k entries of z.
+    system : (s + k, s + k) array
+        A, 1/s.
+    voltage, current : (m, s + k) arrays
+        Branch voltages and currents are these matrices times z.
+    storing : (q, s + k) array
+        Voltages of capacitors and currents of inductors, including windings that they are ideally coupled to.
+    onto, onto_sources : (c, c), (c, s) float arrays
+        The states of inductors from the currents of those outside the tree and the sources' states.
+    loops, cuts : (m, s) arrays
+        Contradictions that no finite current and voltage satisfies: currents through loops of sources and conducting
+        diodes whose voltages do not add up, for equal infinitesimal resistances (Ω times A), and voltages across cuts
+        of sources and blocking diodes whose currents do not, for equal infinitesimal conductances (S times V).
     """
 
-    storing: np.ndarray
-    sources: np.ndarray
+    net: Wiring
+    role: np.ndarray
+    states: np.ndarray
     system: np.ndarray
-    rows: np.ndarray
-    coupling: np.ndarray
-    turns: np.ndarray
-
-
-class Waves(NamedTuple):
-    """Branch voltages and currents as rows over z = (states of the sources, states), and the system matrix."""
-
     voltage: np.ndarray
     current: np.ndarray
-    system: np.ndarray
+    storing: np.ndarray
+    onto: np.ndarray
+    onto_sources: np.ndarray
+    loops: np.ndarray
+    cuts: np.ndarray
 
 
-def equations(net, role, of, value, shared, waves, dependent, checks):
-    """The equations of a mode.
+def normal_tree(parts, role):
+    """The normal tree of elements with these roles; twigs and links are each in ascending order of role.
+
+    Kirchhoff's current law over the currents of windings, then of branches in the order of their roles, is brought to
+    reduced row echelon form. Its pivots among the branches are the greedy base: the tree. Small resistances precede
+    large ones: the conductances of twigs are then the large diagonal entries of the nodal matrix, and a large
+    resistance beside many small ones costs no digits.
+    """
+    w, m, first, second, key = parts.turns.shape[0], role.size, parts.first, parts.second, np.zeros(role.size)
+    for e in range(m):
+        kind = role[e] - RESISTOR if role[e] != WINDING else -WINDING
+        key[e] = parts.value[e].real if kind == 0 else kind * FAR
+    order = np.argsort(key, kind="mergesort")
+    rows, pivot = np.zeros((parts.n_nodes, m)), np.zeros(m, np.int64) - 1
+    for k in range(m):
+        rows[first[order[k]], k] += 1.0
+        rows[second[order[k]], k] -= 1.0
+    for k in range(w):
+        # The law over the inductors' states, which include the windings' currents.
+        for e in range(m):
+            rows[first[e], k] = difference(rows[first[e], k], parts.turns[k, e])
+            rows[second[e], k] = difference(rows[second[e], k], -parts.turns[k, e])
+    free = np.ones(parts.n_nodes, np.bool_)
+    for k in range(m):
+        p = -1
+        for i in range(parts.n_nodes):
+            if free[i] and abs(rows[i, k]) > (abs(rows[p, k]) if p >= 0 else 0.0):
+                p = i
+        if p < 0:
+            continue
+        pivot[k], free[p] = p, False
+        rows[p] /= rows[p, k]
+        for i in range(parts.n_nodes):
+            share = rows[i, k]
+            if i != p and share != 0.0:
+                for j in range(k, m):
+                    rows[i, j] = difference(rows[i, j], share * rows[p, j])
+    inside = np.flatnonzero(pivot[w:] >= 0) + w
+    outside = np.flatnonzero(pivot[w:] < 0) + w
+    left, flows = rows[:, outside], np.zeros((w, outside.size))
+    for k in range(w):
+        # Indeterminate currents of windings (ideally coupled ones in parallel) are zero.
+        if pivot[k] >= 0:
+            flows[k] = -left[pivot[k]]
+    twigs, links = order[inside], order[outside]
+    tree, rest = np.searchsorted(role[twigs], FIRST_ROLE), np.searchsorted(role[links], FIRST_ROLE)
+    return Wiring(twigs, links, left[pivot[inside]], tree, rest, flows)
+
+
+def difference(one, other):
+    """The difference of two numbers, zero where it is the rounding of turns ratios."""
+    left = one - other
+    return left if abs(left) > ROUNDED * (abs(one) + abs(other)) else 0.0
+
+
+def linear_system(parts, supply, conducting):
+    """The linear system at a set of conducting diodes: a `Mode`.
 
     Parameters
     ----------
-    net : Wiring
-    role : (m,) int array
-    of : Given
-    value : (m,) array
-        Ω, F, H.
-    shared : tuple of two arrays
-        Matrices of least squares for potentials and loop currents, empty where no current source is in the tree, and no
-        voltage source outside it.
-    waves, dependent, checks
-        Overwritten; see `circuitsim.time_domain.modes.Mode`, and for `checks`: `mismatches`.
-
-    Returns
-    -------
-    states, of_sources : arrays
-        See `sums_of_currents`.
+    parts : Parts
+        Imaginary parts of these and of the sources' rows give those of the result (complex step).
+    supply : circuitsim.time_domain.mode_rows.Supply
+    conducting : (d,) bool array
     """
-    s, n, m, kind = of.system.shape[0], waves.system.shape[0], role.size, waves.voltage.dtype
-    first, last, l0 = net.tree[C], net.tree[R], net.rest[L]
+    storing, system, rows = supply.storing, supply.system, supply.rows
+    role = parts.role.copy()
+    role[supply.diodes[conducting]] = CONDUCTING
+    net = normal_tree(parts, role)
+    cut, tree, rest, t = net.cut, net.tree, net.rest, net.twigs.size
+    order, coils = np.concatenate((net.twigs, net.links)), slice(t + rest[L], t + rest[FREE])
+    states = np.concatenate((order[tree[C] : tree[R]], order[coils]))
+    m, s, kind = role.size, system.shape[0], rows.dtype
+    n, first = s + states.size, s + tree[R] - tree[C]
     given = np.zeros((m, s), kind)
-    placed(of.rows, of.sources, given)
-    v, drop = np.zeros((net.twigs.size, n), kind), np.zeros((net.links.size, n), kind)
-    i, flow = np.zeros(v.shape, kind), np.zeros(drop.shape, kind)
-    # The first class of branches has all voltage sources, the last one all current sources.
-    fill(given[net.twigs[:first]], v)
-    fill(given[net.links[: net.rest[C]]], drop)
-    fill(given[net.twigs[net.tree[FREE] :]], i[net.tree[FREE] :])
-    fill(given[net.links[net.rest[FREE] :]], flow[net.rest[FREE] :])
-    for j in range(last - first):
-        v[first + j, s + j] = 1.0
-    states, of_sources = sums_of_currents(net, given.real)
-    fill(states[0], flow[l0:, s + last - first :])
-    fill(of_sources[0], flow[l0:])
-    rate = times(of.system.T, given.T).T
-    fill(of.system, waves.system)
-    outside, own = net.links[net.rest[R] : l0], net.twigs[last : net.tree[L]]
-    nodal(net, R, 1.0 / value[outside], 1.0 / value[own], v, drop, i, flow)
-    add(net.cut[:last, net.rest[C] : net.rest[R]].T, v[:last], drop[net.rest[C] : net.rest[R]], 1.0)
-    capacitors(net, value, rate, i, flow, waves.system)
-    if l0 < net.rest[FREE] or net.tree[L] < net.tree[FREE]:
-        back = states[1], times(of_sources[1], of.system)
-        inductors(net, of.coupling, value, rate, back, v, drop, i, flow, waves.system)
-    floating(net, role, shared[0], v, drop)
-    loops_of_diodes(net, role, shared[1], i, flow)
-    for tree, links, whole in ((v, drop, waves.voltage), (i, flow, waves.current)):
-        placed(tree, net.twigs, whole)
-        placed(links, net.links, whole)
-    mismatches(net, given, checks[0], checks[1])
-    for e in of.storing:
-        for c in range(n):
-            dependent[e, c] = waves.voltage[e, c] if role[e] == CAPACITOR else waves.current[e, c]
-    if net.flows.shape[0]:
-        windings(net, role, of.turns, waves)
-    return states, of_sources
+    given[supply.sources] = rows
+    # Voltages of the first class of branches and currents of the last one are given.
+    v, slope, value = np.zeros((order.size, n), kind), np.zeros((order.size, n), kind), parts.value[order]
+    v[:, :s], slope[:, :s] = given[order], times(system.T, given[order].T).T
+    i = v.copy()
+    for j in range(tree[C], tree[R]):
+        v[j, s + j - tree[C]] = 1.0
+    found, of_sources = sums_of_currents(net, given.real)
+    i[coils, first:], i[coils, :s] = found[0], of_sources[0]
+    whole = np.zeros((n, n), kind)
+    whole[:s, :s] = system
+    own = of_class(net, R)
+    v[own], i[own] = balanced(net, R, False, np.diag(1.0 / value[own]), v, i)
+    v[t + rest[C] : t + rest[R]] = times(cut[: tree[R], rest[C] : rest[R]].T, v[: tree[R]])
+    own = of_class(net, C)
+    slope[own], i[own] = balanced(net, C, False, np.diag(value[own]), slope, i)
+    whole[s:first] = slope[tree[C] : tree[R]]
+    own = of_class(net, L)
+    henries = np.diag(value[own]) + parts.coupling[order[own]][:, order[own]]
+    slope[own], v[own] = balanced(net, L, True, henries, v, slope)
+    whole[first:] = times(found[1], slope[coils])
+    whole[first:, :s] += times(of_sources[1], system)
+    i[tree[L] : tree[FREE]] = -times(cut[tree[L] : tree[FREE], rest[L] :], i[t + rest[L] :])
+    v[of_class(net, FREE)] = shared(net, FREE, False, role[order], v, i)
+    v[t + rest[FREE] :] = without_rounding(cut[:, rest[FREE] :].T, v[:t])
+    i[of_class(net, FIXED)] = shared(net, FIXED, True, role[order], v, i)
+    voltage, current = np.zeros((m, n), kind), np.zeros((m, n), kind)
+    voltage[order], current[order] = v, i
+    stored = current[storing]
+    for j in range(storing.size):
+        if role[storing[j]] == CAPACITOR:
+            stored[j] = voltage[storing[j]]
+    if net.flows.size:
+        # Inductors carry the rest of their states' currents.
+        windings, through = np.flatnonzero(role == WINDING), times(net.flows, i[t:])
+        current[windings], voltage[windings] = through, times(parts.turns, voltage)
+        current -= times(parts.turns.T, through)
+    loops, cuts = np.zeros((m, s)), np.zeros((m, s))
+    loops[order] = contradictions(net, FIXED, True, given[order].real)
+    cuts[order] = contradictions(net, FREE, False, given[order].real)
+    return Mode(net, role, states, whole, voltage, current, stored, found[1], of_sources[1], loops, cuts)
 
 
-def fill(rows, out):
-    """Copy rows to the first rows and columns of ``out``."""
-    for i in range(rows.shape[0]):
-        for c in range(rows.shape[1]):
-            out[i, c] = rows[i, c]
+def of_class(net, kind):
+    """The places of the branches of a class among those of the tree, then links."""
+    links = np.arange(net.rest[kind], net.rest[kind + 1]) + net.twigs.size
+    return np.concatenate((np.arange(net.tree[kind], net.tree[kind + 1]), links))
 
 
-def placed(rows, places, out):
-    """Copy rows to the first columns of these rows of ``out``."""
-    for i in range(places.size):
-        for c in range(rows.shape[1]):
-            out[places[i], c] = rows[i, c]
+def independent(net, kind, by_loops):
+    """The voltages of the branches of a class as sums over those of the tree's, or, ``by_loops``, their currents as
+    sums over those of the links."""
+    cut = net.cut[net.tree[kind] : net.tree[kind + 1], net.rest[kind] : net.rest[kind + 1]]
+    if by_loops:
+        return np.concatenate((-cut, np.eye(cut.shape[1])))
+    return np.concatenate((np.eye(cut.shape[0]), cut.T))
 
 
-def scaled(rows, weight):
-    """Rows times their weights."""
-    out = np.empty(rows.shape, rows.dtype)
-    for i in range(weight.size):
-        for c in range(rows.shape[1]):
-            out[i, c] = weight[i] * rows[i, c]
-    return out
-
-
-def add(matrix, rows, out, factor):
-    """Add a multiple of the product of a matrix, most of whose entries are zero, and rows to the first columns of
-    ``out``."""
-    for i in range(matrix.shape[0]):
-        for k in range(matrix.shape[1]):
-            weight = factor * matrix[i, k]
-            if weight != 0.0:
-                for c in range(rows.shape[1]):
-                    out[i, c] += weight * rows[k, c]
-
-
-def times(a, b):
-    """The product of two matrices."""
-    out = np.zeros((a.shape[0], b.shape[1]), b.dtype)
-    add(a, b, out, 1.0)
-    return out
-
-
-def solved(matrix, right):
-    """Overwrite ``right`` by the solution for a symmetric positive definite ``matrix``, which is overwritten too
-    (LDLᵀ)."""
-    n, columns = right.shape
-    for j in range(n):
-        for i in range(j + 1, n):
-            if matrix[i, j] != 0.0:
-                share = matrix[i, j] / matrix[j, j]
-                for k in range(j + 1, i + 1):
-                    matrix[i, k] -= share * matrix[k, j]
-                for c in range(columns):
-                    right[i, c] -= share * right[j, c]
-    for j in range(n - 1, -1, -1):
-        for c in range(columns):
-            right[j, c] = right[j, c] / matrix[j, j]
-        for i in range(j):
-            share = matrix[j, i]
-            if share != 0.0:
-                for c in range(columns):
-                    right[i, c] -= share * right[j, c]
-
-
-def twice_solved(matrix, right):
-    """As `solved`, with one step of refinement; ``matrix`` is real."""
-    factor, found = matrix.copy(), right.copy()
-    solved(factor, found)
-    add(matrix, found, right, -1.0)
-    solved(matrix, right)
-    right += found
-
-
-def nodal(net, kind, outside, own, v, drop, i, flow):
-    """Voltages and currents of a class of branches: nodal analysis, potentials of the tree's branches from the currents
-    into their cuts; for capacitors these voltages are slopes.
+def unknowns(net, kind, by_loops, v, i):
+    """Kirchhoff's laws for a class of branches: nodal analysis, or ``by_loops`` mesh analysis.
 
     Parameters
     ----------
     net : Wiring
     kind : int
-        `R` or `C`.
-    outside, own : float arrays
-        Conductances of the links, of the tree's branches; for capacitors F.
-    v, drop, i, flow
-        Voltages and currents of tree and links, filled in; those of the classes before, and the currents of the links
-        after, are there.
+        Class of branches.
+    by_loops : bool
+    v, i : (b, n) arrays
+        Voltages and currents of the branches of the tree, then of the links. Those of the tree in the classes before
+        have voltages, and those of the links in the classes after have currents.
+
+    Returns
+    -------
+    onto, start : (c, u), (c, n) arrays
+        Voltages of the class from those of the tree's branches among them, or currents from those of the links:
+        ``onto`` times these, plus ``start``.
+    push : (u, n) array
+        The sums of ``onto`` over the class's currents, or over their voltages.
     """
     t0, t1, l0, l1 = net.tree[kind], net.tree[kind + 1], net.rest[kind], net.rest[kind + 1]
-    cut = net.cut[t0:t1, l0:l1]
-    add(net.cut[:t0, l0:l1].T, v[:t0], drop[l0:l1], 1.0)
-    fill(scaled(drop[l0:l1], outside), flow[l0:l1])
-    add(net.cut[t0:t1, l0:], flow[l0:], v[t0:t1], -1.0)
-    solved(np.diag(own) + times(cut, (cut * outside).T), v[t0:t1])
-    fill(scaled(v[t0:t1], own), i[t0:t1])
-    add(cut.T, v[t0:t1], drop[l0:l1], 1.0)
-    fill(scaled(drop[l0:l1], outside), flow[l0:l1])
+    across = without_rounding(net.cut[:t0, l0:l1].T, v[:t0])
+    into = -times(net.cut[t0:t1, l1:], i[net.twigs.size + l1 :])
+    start = np.zeros((t1 - t0 + l1 - l0, v.shape[1]), v.dtype)
+    if by_loops:
+        start[: t1 - t0] = into
+    else:
+        start[t1 - t0 :] = across
+    return independent(net, kind, by_loops), start, across if by_loops else into
 
 
-def capacitors(net, value, rate, i, flow, system):
-    """Charges of the tree's capacitors, including those in loops of capacitors and sources."""
-    t0, t1, s = net.tree[C], net.tree[R], rate.shape[1]
-    slope, drift = np.zeros(i.shape, i.dtype), np.zeros(flow.shape, i.dtype)
-    fill(rate[net.twigs[:t0]], slope)
-    nodal(net, C, value[net.links[net.rest[C] : net.rest[R]]], value[net.twigs[t0:t1]], slope, drift, i, flow)
-    fill(slope[t0:t1], system[s:])
+def solution(onto, weight, start, push, passes):
+    """The sums ``onto`` for which weights times these, plus ``start``, balance ``push``; with one step of refinement in
+    2 ``passes``."""
+    image, found = times(weight, onto), np.zeros(start.shape, start.dtype)
+    for _ in range(passes):
+        right = push - times(image.T, start + found)
+        solved(times(onto.T, image), right)
+        found += times(onto, right)
+    return found
 
 
-def inductors(net, coupling, value, rate, back, v, drop, i, flow, system):
-    """Fluxes of the inductors outside the tree, including those in cuts of inductors and sources.
+def balanced(net, kind, by_loops, weight, v, i):
+    """Voltages of the branches of a class, or currents, and weights (conductances, resistances; for slopes
+    capacitances, inductances) times these; see `unknowns`."""
+    onto, start, push = unknowns(net, kind, by_loops, v, i)
+    found = start + solution(onto.astype(weight.dtype), weight, start, push, 1)
+    return found, times(weight, found)
 
-    ``back`` maps slopes of the states to those of their currents and the sources' states (`sums_of_currents`).
-    """
-    t0, t1, l0, l1 = net.tree[L], net.tree[FREE], net.rest[L], net.rest[FREE]
-    outside, n = l1 - l0, v.shape[1]
-    own = np.concatenate((net.links[l0:l1], net.twigs[t0:t1]))
-    onto, inductance = np.zeros((own.size, outside), v.dtype), np.zeros((own.size, own.size), v.dtype)
-    slope, change = np.zeros((net.links.size, n), v.dtype), np.zeros((own.size, n), v.dtype)
-    fill(np.eye(outside), onto)
-    fill(-net.cut[t0:t1, l0:l1], onto[outside:])
-    fill(rate[net.links[l1:]], slope[l1:])
-    add(net.cut[t0:t1, l1:], slope[l1:], change[outside:], -1.0)
-    for a in range(own.size):
-        for b in range(own.size):
-            inductance[a, b] = coupling[own[a], own[b]] if coupling.size else 0.0
-        inductance[a, a] += value[own[a]]
-    image = times(inductance, onto)
-    push = -times(image.T, change)
-    add(net.cut[:t0, l0:l1].T, v[:t0], push, 1.0)
-    solved(times(onto.T, image), push)
-    fill(times(back[0], push), system[n - outside :])
-    add(np.eye(outside), back[1], system[n - outside :], 1.0)
-    add(onto, push, change, 1.0)
-    flux = times(inductance, change)
-    fill(flux[:outside], drop[l0:l1])
-    fill(flux[outside:], v[t0:t1])
-    add(net.cut[t0:t1, l0:], flow[l0:], i[t0:t1], -1.0)
+
+def shared(net, kind, by_loops, role, v, i):
+    """Voltages of floating parts, determined by equal infinitesimal conductances of blocking diodes, or currents in
+    loops, by equal infinitesimal resistances of conducting ones; see `unknowns`. Where these do not suffice, the
+    smallest."""
+    counted = role[of_class(net, kind)] == (CONDUCTING if by_loops else BLOCKING)
+    onto, start, push = unknowns(net, kind, by_loops, v, i)
+    twigs = net.tree[kind + 1] - net.tree[kind]
+    if (counted[twigs:] if by_loops else counted[:twigs]).all():
+        return start + solution(onto, np.diag(counted * 1.0), start, push, 2)
+    rows = np.concatenate((onto[counted].T, np.eye(onto.shape[1])), axis=1)
+    many = rows.shape[1] - rows.shape[0]
+    rotated(rows, rows.shape[0], many)
+    size, right = (rows[:, :many] ** 2).sum(axis=1), times(rows[:, :many], start[counted])
+    for j in range(size.size):
+        right[j] *= -1.0 / size[j] if size[j] > DEPENDENT**2 * size.max() else 0.0
+    return start + times(onto, times(rows[:, many:].T, right))
+
+
+def contradictions(net, kind, by_loops, given):
+    """Those of loops of sources and conducting diodes (m, s), or of cuts of sources and blocking ones."""
+    own, onto, found = of_class(net, kind), independent(net, kind, by_loops), np.zeros(given.shape)
+    found[own] = solution(onto, np.eye(own.size), given[own], np.zeros((onto.shape[1], given.shape[1])), 2)
+    return found
 
 
 def sums_of_currents(net, given):
@@ -345,8 +330,7 @@ def sums_of_currents(net, given):
     l0, l1, l2, s = net.rest[L], net.rest[FREE], net.rest[FREE + 1], given.shape[1]
     count = l1 - l0
     found, of_sources, taken = np.zeros((2, count, count)), np.zeros((2, count, s)), np.zeros(count, np.bool_)
-    fill(np.eye(count), found[0])
-    fill(np.eye(count), found[1])
+    found[:] = np.eye(count)
     for t in range(net.tree[L] - 1, net.tree[R] - 1, -1):
         # The cut over the states so far: all entries are −1, 0 or 1, as those of the cut-set matrix, or turns ratios.
         cut = net.cut[t : t + 1, l0:l1]
@@ -358,89 +342,10 @@ def sums_of_currents(net, given):
             continue
         taken[p] = True
         driven = times(net.cut[t : t + 1, l1:l2], given[net.links[l1:l2]])
-        fill(driven, of_sources[1, p : p + 1])
-        fill(cut, found[1, p : p + 1])
-        add(cut, of_sources[0], driven, 1.0)
+        of_sources[1, p], found[1, p] = driven[0], cut[0]
+        driven += times(cut, of_sources[0])
         of_sum = found[0, :, p : p + 1] / row[0, p]
-        add(of_sum, row, found[0], -1.0)
-        add(of_sum, driven, of_sources[0], -1.0)
-        fill(of_sum, found[0, :, p : p + 1])
+        found[0] -= times(of_sum, row)
+        of_sources[0] -= times(of_sum, driven)
+        found[0, :, p] = of_sum[:, 0]
     return found, of_sources
-
-
-def without_rounding(matrix, rows):
-    """The product of a matrix and rows; the residual where the terms of a sum cancel is zero. Derivatives, the
-    imaginary parts, are kept."""
-    found, size = np.zeros((matrix.shape[0], rows.shape[1]), rows.dtype), np.empty(rows.shape[1])
-    for i in range(found.shape[0]):
-        size[:] = 0.0
-        for k in range(matrix.shape[1]):
-            weight = matrix[i, k]
-            if weight != 0.0:
-                for c in range(size.size):
-                    found[i, c] += weight * rows[k, c]
-                    size[c] += abs(weight * rows[k, c])
-        for c in range(size.size):
-            if abs(found[i, c].real) <= CANCELLED * size[c]:
-                found[i, c] -= found[i, c].real
-    return found
-
-
-def floating(net, role, given, v, drop):
-    """Floating parts: equal infinitesimal conductances of blocking diodes determine their potentials.
-
-    ``given`` is empty where all free branches of the tree are such diodes, otherwise the matrix of least squares.
-    """
-    t0, t1, l0, l1 = net.tree[FREE], net.tree[FREE + 1], net.rest[FREE], net.rest[FREE + 1]
-    cut = net.cut[t0:t1, l0:l1]
-    # Otherwise the sign of a diode's voltage would be that of rounding.
-    fill(without_rounding(net.cut[:t0, l0:l1].T, v[:t0]), drop[l0:l1])
-    if given.size:
-        add(given, drop[l0:l1], v[t0:t1], -1.0)
-    else:
-        blocking = cut * (role[net.links[l0:l1]] == BLOCKING)
-        add(blocking, drop[l0:l1], v[t0:t1], -1.0)
-        twice_solved(np.eye(t1 - t0) + times(blocking, cut.T), v[t0:t1])
-    fill(without_rounding(net.cut[:t1, l0:l1].T, v[:t1]), drop[l0:l1])
-
-
-def loops_of_diodes(net, role, given, i, flow):
-    """Loops of conducting diodes: equal infinitesimal resistances share the current; ``given`` as in `floating`."""
-    t1, l1 = net.tree[C], net.rest[C]
-    cut = net.cut[:t1, :l1]
-    add(net.cut[:t1, l1:], flow[l1:], i[:t1], -1.0)
-    if given.size:
-        add(given, i[:t1], flow[:l1], 1.0)
-    else:
-        conducting = cut.T * (role[net.twigs[:t1]] == CONDUCTING)
-        add(conducting, i[:t1], flow[:l1], 1.0)
-        twice_solved(np.eye(l1) + times(conducting, cut), flow[:l1])
-    add(cut, flow[:l1], i[:t1], -1.0)
-
-
-def mismatches(net, given, loops, cuts):
-    """Fill in the contradictions (m, s) that no finite current and voltage satisfies: currents through loops of sources
-    and conducting diodes whose voltages do not add up, for equal infinitesimal resistances (Ω times A), and voltages
-    across cuts of sources and blocking diodes whose currents do not, for equal infinitesimal conductances (S times
-    V)."""
-    t1, l1, t0, l0 = net.tree[FIXED + 1], net.rest[FIXED + 1], net.tree[FREE], net.rest[FREE]
-    t2, l2 = net.tree[FREE + 1], net.rest[FREE + 1]
-    contradictions(net.cut[:t1, :l1].copy(), net.twigs[:t1], net.links[:l1], given, loops)
-    contradictions(-net.cut[t0:t2, l0:l2].T.copy(), net.links[l0:l2], net.twigs[t0:t2], given, cuts)
-
-
-def contradictions(cut, twigs, links, given, found):
-    """Those of loops of ``links`` over ``twigs``, or of cuts with both exchanged and the sign of ``cut`` reversed."""
-    gap = -given[links]
-    add(cut.T, given[twigs], gap, 1.0)
-    twice_solved(np.eye(links.size) + times(cut.T, cut), gap)
-    placed(gap, links, found)
-    placed(times(-cut, gap), twigs, found)
-
-
-def windings(net, role, turns, waves):
-    """Voltages and currents of ideally coupled windings; inductors carry the rest of their states' currents."""
-    flows, own = times(net.flows, waves.current), np.flatnonzero(role == WINDING)
-    placed(flows, own, waves.current)
-    add(turns.T, flows, waves.current, -1.0)
-    placed(times(turns, waves.voltage), own, waves.voltage)

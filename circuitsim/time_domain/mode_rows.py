@@ -8,21 +8,7 @@ import numpy as np
 
 from circuitsim.engine.small.pointers import pointer
 from circuitsim.time_domain.decaying_parts import of_capacitors, of_parts, over_parts
-from circuitsim.time_domain.mode_kernels import (
-    BLOCKING,
-    CONDUCTING,
-    FREE,
-    C,
-    Given,
-    L,
-    R,
-    Waves,
-    equations,
-    fill,
-    placed,
-    scaled,
-    wired,
-)
+from circuitsim.time_domain.mode_kernels import FREE, C, L, Parts, R, linear_system
 
 
 class Supply(NamedTuple):
@@ -30,186 +16,128 @@ class Supply(NamedTuple):
 
     Attributes
     ----------
-    nodes : int
-        Ground included.
-    first, second, role : (m,) int arrays
-        Terminals and roles; diodes are `BLOCKING` here.
-    of : Given
-    value : (m,) float array
-        Ω, F, H, with arbitrary resistances of switches.
-    diodes, switched, resistors : int arrays
+    parts : Parts
+        With arbitrary resistances of switches.
+    diodes, storing, sources, resistors, switched : int arrays
         Elements.
-    ohms : (2, switches) float array
-        Closed and open, Ω.
+    system : (s, s) float array
+        Generator of the sources' states.
+    rows : (p, s) array
+        Source values over these states; the last state is 1.
     control : (switches, 2) int array
         Element of the control, and whether its voltage (0) or current (1).
-    on, off : (switches,) float arrays
-        Thresholds of the control, V or A: a switch turns on above ``on`` and off below ``off``.
-    one : int
-        Position of the constant 1 among the sources' states.
+    ohms, thresholds : (2, switches) arrays
+        Closed and open, Ω; the control, V or A, above which a switch turns on, and below which off.
     """
 
-    nodes: int
-    first: np.ndarray
-    second: np.ndarray
-    role: np.ndarray
-    of: Given
-    value: np.ndarray
+    parts: Parts
     diodes: np.ndarray
-    switched: np.ndarray
+    storing: np.ndarray
+    sources: np.ndarray
     resistors: np.ndarray
-    ohms: np.ndarray
+    switched: np.ndarray
+    system: np.ndarray
+    rows: np.ndarray
     control: np.ndarray
-    on: np.ndarray
-    off: np.ndarray
-    one: int
+    ohms: np.ndarray
+    thresholds: np.ndarray
 
 
-def entered(supply, conducting, transformed, shared, known, at, modes, decays):
-    """Compute the mode of a set of conducting diodes and closed switches, and store it as number ``at``.
+def mode_of(supply, conducting):
+    """The linear system at a set of conducting diodes and closed switches, and the elements' values."""
+    parts, d = supply.parts, supply.diodes.size
+    value = parts.value.copy()
+    value[supply.switched] = np.where(conducting[d:], supply.ohms[0], supply.ohms[1])
+    own = Parts(parts.n_nodes, parts.first, parts.second, parts.role, value, parts.coupling, parts.turns)
+    return linear_system(own, supply, conducting[:d]), value
+
+
+def watched(supply, conducting):
+    """Of each diode and switch the element whose waveform decides when it changes, and whether that is a current."""
+    d, control = supply.diodes.size, supply.control
+    return np.concatenate((supply.diodes, control[:, 1])), np.concatenate((conducting[:d], control[:, 0] == 1))
+
+
+def switching_functions(supply, conducting, voltage, current):
+    """The switching functions (d, n): see `circuitsim.time_domain.library.Modes`."""
+    of, by_current = watched(supply, conducting)
+    d, one, found = supply.diodes.size, supply.system.shape[0] - 1, voltage[of]
+    for j in range(of.size):
+        if by_current[j]:
+            found[j] = current[of[j]]
+        if not conducting[j]:
+            found[j] = -found[j]
+        if j >= d:
+            found[j, one] += -supply.thresholds[1, j - d] if conducting[j] else supply.thresholds[0, j - d]
+    return found
+
+
+def entered(supply, conducting, at, modes, decays):
+    """Compute the mode of a set of conducting diodes and closed switches, and store it as number ``at``, which is zero.
 
     Parameters
     ----------
     supply : Supply
         Pinned, as are `modes` and `decays`.
     conducting : (d,) bool array
-    transformed : Wiring
-        The normal tree of this mode for a circuit with ideally coupled windings; otherwise empty.
-    shared : tuple of two arrays
-        See `circuitsim.time_domain.mode_kernels.equations`.
-    known : bool
-        Whether these belong to this mode.
     at : int
-    modes : Modes
+    modes : circuitsim.time_domain.library.Modes
     decays : Decays
         Empty where the circuit has inductors.
-
-    Returns
-    -------
-    bool
-        Whether it is stored; False where ``shared`` must be known.
     """
     supply, modes, decays = pointer(supply), pointer(modes), pointer(decays)
-    d, s, m = supply.diodes.size, supply.of.system.shape[0], supply.role.size
-    role, value = supply.role.copy(), supply.value.copy()
-    for j in range(d):
-        if conducting[j]:
-            role[supply.diodes[j]] = CONDUCTING
-    for j in range(supply.switched.size):
-        value[supply.switched[j]] = supply.ohms[0 if conducting[d + j] else 1, j]
-    ohms = np.zeros(m)
-    for e in supply.resistors:
-        ohms[e] = value[e]
-    net = transformed
-    if not supply.of.turns.size:
-        net = wired(supply.nodes, supply.first, supply.second, role, np.argsort(ohms, kind="mergesort"))
-    if not known and not (
-        alone(net.twigs[net.tree[FREE] :], role, BLOCKING) and alone(net.links[: net.rest[C]], role, CONDUCTING)
-    ):
-        return False
-    k = net.tree[R] - net.tree[C] + net.rest[FREE] - net.rest[L]
-    waves = Waves(np.zeros((m, k + s)), np.zeros((m, k + s)), np.zeros((k + s, k + s)))
-    dependent, loops, cuts = np.zeros((m, k + s)), np.zeros((m, s)), np.zeros((m, s))
-    states, of_sources = equations(net, role, supply.of, value, shared, waves, dependent, (loops, cuts))
-    taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at)
-    if modes.onto.shape[1] > 0:
-        from_storing(net, states[1], of_sources[1], modes, at)
-        cut_conductances(net, value, states[1], modes.conductance[at])
-    if decays.rate.shape[1] > 0:
-        parts = of_capacitors(net, role, supply.of, value, shared[1], waves, dependent)
-        parted(supply, conducting, parts, modes, decays, at)
-    return True
-
-
-def alone(branches, role, kind):
-    """Whether branches have only this role."""
-    return (role[branches] == kind).all()
-
-
-def watched(supply, conducting, j):
-    """Whether the waveform of event ``j`` is a current, and of which element it is that or the voltage."""
-    d = supply.diodes.size
-    if j < d:
-        return conducting[j], supply.diodes[j]
-    return supply.control[j - d, 0] == 1, supply.control[j - d, 1]
-
-
-def taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at):
-    """Fill in mode number ``at``, which is zero; see `circuitsim.time_domain.library.Modes`."""
-    storing, d, s, n = supply.of.storing, supply.diodes.size, loops.shape[1], waves.system.shape[0]
+    mode, value = mode_of(supply, conducting)
+    net, n, s, d = mode.net, mode.system.shape[0], supply.system.shape[0], supply.diodes.size
     modes.conducting[at], modes.size[at] = conducting, n - s
-    states = np.concatenate((net.twigs[net.tree[C] : net.tree[R]], net.links[net.rest[L] : net.rest[FREE]]))
-    for j in range(n - s):
-        modes.place[at, j] = np.searchsorted(storing, states[j])
-    modes.system[at, :n, :n] = waves.system
-    modes.voltage[at, :n], modes.current[at, :n] = waves.voltage.T, waves.current.T
-    modes.storing[at, :n] = dependent[storing].T
-    for j in range(conducting.size):
-        of_current, e = watched(supply, conducting, j)
-        row = waves.current[e] if of_current else waves.voltage[e]
-        for i in range(n):
-            modes.switching[at, i, j] = row[i] if conducting[j] else -row[i]
-        if j >= d:
-            modes.switching[at, supply.one, j] += -supply.off[j - d] if conducting[j] else supply.on[j - d]
-            continue
-        for c in range(s):
-            modes.sources[at, c, j] = loops[e, c] if conducting[j] else -cuts[e, c]
-    fill(loops.T, modes.source_checks[at])
-    fill(cuts.T, modes.source_checks[at, :, loops.shape[0] :])
-    modes.source_checked[at] = loops.any() or cuts.any()
+    modes.place[at, : n - s] = np.searchsorted(supply.storing, mode.states)
+    modes.system[at, :n, :n], modes.storing[at, :n] = mode.system, mode.storing.T
+    modes.voltage[at, :n], modes.current[at, :n] = mode.voltage.T, mode.current.T
+    rows = switching_functions(supply, conducting, mode.voltage, mode.current).T
+    modes.switching[at, :n] = rows
+    for j in range(d):
+        e = supply.diodes[j]
+        modes.sources[at, :, j] = mode.loops[e] if conducting[j] else -mode.cuts[e]
+    modes.source_checks[at] = np.concatenate((mode.loops, mode.cuts)).T
+    modes.source_checked[at] = modes.source_checks[at].any()
     modes.twigs[at], modes.links[at], modes.cut[at] = net.twigs, net.links, net.cut
     modes.tree[at], modes.rest[at] = net.tree, net.rest
+    if modes.onto.shape[1] > 0:
+        from_storing(mode, value, modes, at)
+    if decays.rate.shape[1] > 0:
+        parted(supply, conducting, mode, value, rows, modes, decays, at)
 
 
-def from_storing(net, back, of_sources, modes, at):
+def from_storing(mode, value, modes, at):
     """Fill in the map from the voltages and currents of all storing elements and the sources' states to the states of
-    mode number ``at``."""
-    many = net.tree[R] - net.tree[C]
-    for j in range(many):
-        modes.onto[at, j, modes.place[at, j]] = 1.0
-    for j in range(back.shape[0]):
-        for i in range(back.shape[0]):
-            modes.onto[at, many + j, modes.place[at, many + i]] = back[j, i]
-    fill(of_sources, modes.onto_sources[at, many:])
+    mode number ``at``, and the conductances of the cuts whose sums of inductor currents are states."""
+    net, place, first = mode.net, modes.place[at], mode.net.tree[R] - mode.net.tree[C]
+    many, l0, l1 = first + mode.onto.shape[0], net.rest[R], net.rest[L]
+    for j in range(first):
+        modes.onto[at, j, place[j]] = 1.0
+    modes.onto[at, first:many][:, place[first:many]] = mode.onto
+    modes.onto_sources[at, first:many] = mode.onto_sources
+    modes.conductance[at] = np.inf
+    for t in range(net.tree[R], net.tree[L]):
+        for p in range(many - first):
+            if (mode.onto[p] == net.cut[t, l1 : net.rest[FREE]]).all():
+                beside = net.links[l0:l1][net.cut[t, l0:l1] != 0.0]
+                modes.conductance[at, first + p] = 1.0 / value[net.twigs[t]] + (1.0 / value[beside]).sum()
 
 
-def cut_conductances(net, value, back, conductance):
-    """Fill in the conductances of the cuts whose sums of inductor currents are states (`sums_of_currents`)."""
-    l0, first = net.rest[L], net.tree[R] - net.tree[C]
-    conductance[:] = np.inf
-    for t in range(net.tree[R], net.tree[R + 1]):
-        found = 1.0 / value[net.twigs[t]]
-        for k in range(net.rest[R], l0):
-            found += 1.0 / value[net.links[k]] if net.cut[t, k] != 0.0 else 0.0
-        for p in range(back.shape[0]):
-            if (back[p] == net.cut[t, l0 : l0 + back.shape[0]]).all():
-                conductance[first + p] = found
-
-
-def parted(supply, conducting, parting, modes, decays, at):
+def parted(supply, conducting, mode, value, rows, modes, decays, at):
     """Store the decaying parts of mode number ``at``; see `circuitsim.time_domain.decays.Decays`."""
-    c, d, s = parting.rate.size, supply.diodes.size, parting.along.shape[1]
-    decays.size[at] = c
-    decays.rate[at, :c] = parting.rate
-    fill(parting.drive, decays.drive[at])
-    fill(parting.start, decays.start[at])
-    placed(parting.lift.T, parting.resistors, decays.lift[at].T)
-    for j in range(parting.resistors.size):
-        decays.weight[at, parting.resistors[j]] = parting.weight[j]
-    fill(parting.along.T, decays.states[at])
-    fill(parting.shape.T, decays.states[at, s:])
-    over_parts(modes.switching[at], parting, decays.switching[at])
-    over_parts(modes.voltage[at], parting, decays.voltage[at])
-    fill(parting.current.T, decays.current[at])
-    ohms, voltage = parting.value[supply.resistors], parting.current[supply.resistors]
-    placed(scaled(voltage, ohms), supply.resistors, decays.voltage[at].T)
+    parts = of_capacitors(mode, value, supply.storing, supply.system)
+    c, s, own, n = parts.rate.size, supply.system.shape[0], parts.resistors, mode.system.shape[0]
+    decays.size[at], decays.weight[at][own] = c, parts.weight
+    decays.rate[at, :c], decays.drive[at, :c], decays.start[at, :c, :n] = parts.rate, parts.drive, parts.start
+    decays.lift[at].T[own, :c] = parts.lift.T
+    decays.states[at, :s, : n - s], decays.states[at, s : s + c, : n - s] = parts.along.T, parts.shape.T
+    decays.current[at, : s + c], decays.voltage[at, : s + c] = parts.current.T, over_parts(mode.voltage.T, parts)
+    for e in supply.resistors:
+        decays.voltage[at, : s + c, e] = value[e] * parts.current[e]
+    by_current, over = watched(supply, conducting)[1], over_parts(rows, parts)
+    through = switching_functions(supply, conducting, parts.current, parts.current)
     for j in range(conducting.size):
-        of_current, e = watched(supply, conducting, j)
-        modes.switching_whole[at, j] = of_current or of_parts(
-            modes.switching[at, :, j], decays.start[at], s, c, decays.switching[at, :, j]
-        )
-        if of_current:
-            for i in range(s + c):
-                decays.switching[at, i, j] = parting.current[e, i] if conducting[j] else -parting.current[e, i]
-            if j >= d:
-                decays.switching[at, supply.one, j] += -supply.off[j - d] if conducting[j] else supply.on[j - d]
+        whole = by_current[j] or of_parts(rows[:, j], parts.start, s, c, over[:, j])
+        modes.switching_whole[at, j] = whole
+        decays.switching[at, : s + c, j] = through[j] if by_current[j] else over[:, j]

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from circuitsim.time_domain.exponentials import put
-from circuitsim.time_domain.mode_kernels import L, R, placed, solved, times
+from circuitsim.time_domain.mode_kernels import L, R
 from circuitsim.time_domain.part_states import (
     DERIVATIVE,
     STATE,
@@ -26,6 +26,7 @@ from circuitsim.time_domain.part_states import (
 )
 from circuitsim.time_domain.roots import ORDERS, VALUE
 from circuitsim.time_domain.run_state import NOW
+from circuitsim.time_domain.small_matrices import solved, times
 from circuitsim.time_domain.windows import VOLTAGE
 
 NOISE = 1e-10
@@ -83,10 +84,8 @@ def infinite(modes, m, known, diodes, order, sign):
     shared(cut[:last, : loops.shape[0]].T, loops)
     shared(cut[first:, begin:], cuts)
     value = np.zeros((known.shape[1], 1))
-    placed(loops, links[: loops.shape[0]], value)
-    placed(times(-cut[:last, : loops.shape[0]], loops), twigs[:last], value)
-    placed(-cuts, twigs[first:], value)
-    placed(times(-cut[first:, begin:].T, cuts), links[begin:], value)
+    value[links[: loops.shape[0]]], value[twigs[:last]] = loops, -times(cut[:last, : loops.shape[0]], loops)
+    value[twigs[first:]], value[links[begin:]] = -cuts, -times(cut[first:, begin:].T, cuts)
     most = np.abs(value).max()
     for d in range(diodes.size):
         if abs(value[diodes[d], 0]) > NOISE * most:

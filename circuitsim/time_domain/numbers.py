@@ -6,7 +6,6 @@ Exact runs take them as imaginary steps of their data (complex-step derivative),
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from circuitsim.circuit.waveforms import Constant, Waveform
 from circuitsim.errors import UsageError
 from circuitsim.time_domain.beginning import Start
 from circuitsim.time_domain.formula_sources import check_gradient
+from circuitsim.time_domain.mode_rows import Supply
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.tangents import Changes, change_at_rest
 
@@ -183,28 +183,6 @@ def refused(name: str, why: str) -> UsageError:
     return UsageError(f"{name} {why}: {NAMES}")
 
 
-class Stepped(NamedTuple):
-    """The data of a problem with an imaginary step of one parameter: imaginary part / `STEP` is the derivative.
-
-    Attributes
-    ----------
-    value : (m,) complex array
-        As `Parts.value`.
-    coupling : (m, m) complex array or None
-        As `Parts.coupling`.
-    rows : (sources, s) complex array
-        As `Problem.rows`.
-    ohms, thresholds : (2, switches) complex arrays
-        Closed and open, Ω; on and off, V or A.
-    """
-
-    value: np.ndarray
-    coupling: np.ndarray | None
-    rows: np.ndarray
-    ohms: np.ndarray
-    thresholds: np.ndarray
-
-
 class ExactDirections(Directions):
     """The data of an exact run, differentiated; see `Directions`.
 
@@ -212,8 +190,8 @@ class ExactDirections(Directions):
     ----------
     elementary : (m, p) float array
         Of the elementary elements' values; of sources with a waveform the factor on it.
-    steps : list of Stepped
-        One per name; without names one without a step.
+    steps : list of Supply
+        With an imaginary step of one number each: imaginary part / `STEP` is the derivative; without names one without.
     moves : (p,) bool array
         Whether it has one: initial values have none.
     """
@@ -239,18 +217,20 @@ class ExactDirections(Directions):
         changes = self.elementary, self.mutual.T, self.ohms, self.thresholds
         self.moves = np.asarray(np.vstack([own.reshape(-1, p) for own in changes]).any(axis=0))
 
-    def _step(self, j: int) -> Stepped:
-        problem, supply, (vt, vh) = self.problem, self.problem.supply(), self.thresholds[:, :, j]
-        change, coupling, rows = 1j * STEP * self.elementary[:, j], problem.parts.coupling, problem.rows.astype(complex)
-        for row, k in zip(rows, problem.sources.tolist()):
+    def _step(self, j: int) -> Supply:
+        of, (vt, vh), coupling = (
+            self.problem.supply,
+            self.thresholds[:, :, j],
+            self.problem.parts.coupling.astype(complex),
+        )
+        change, rows = 1j * STEP * self.elementary[:, j], of.rows.astype(complex)
+        for row, k in zip(rows, of.sources.tolist()):
             row += change[k] * (row if k in self.waves else np.eye(row.size)[-1])
-        if coupling is not None:
-            places = np.ix_(self.inductors, self.inductors)
-            coupling = coupling.astype(complex)
-            coupling[places] += np.where(coupling[places] != 0.0, 1j * STEP * self.mutual[j], 0.0)
-        thresholds = np.array([supply.on + 1j * STEP * (vt + vh), supply.off + 1j * STEP * (vt - vh)])
-        ohms = supply.ohms.reshape(2, -1) + 1j * STEP * self.ohms[:, :, j]
-        return Stepped(problem.parts.value + change, coupling, rows, ohms, thresholds)
+        places = np.ix_(self.inductors, self.inductors)
+        coupling[places] += np.where(coupling[places] != 0.0, 1j * STEP * self.mutual[j], 0.0)
+        parts = of.parts._replace(value=of.parts.value + change, coupling=coupling)
+        thresholds = of.thresholds + 1j * STEP * np.array([vt + vh, vt - vh])
+        return of._replace(parts=parts, rows=rows, ohms=of.ohms + 1j * STEP * self.ohms[:, :, j], thresholds=thresholds)
 
     def states(self, before: np.ndarray) -> np.ndarray:
         """Derivatives of the initial states (p, q); ``before`` (elements,): conducting diodes there."""
@@ -260,4 +240,4 @@ class ExactDirections(Directions):
         return np.asarray(self.problem.states_of(level)[self.problem.storing].T)
 
 
-__all__ = ["STEP", "Directions", "ExactDirections", "Stepped"]
+__all__ = ["STEP", "Directions", "ExactDirections"]

@@ -21,9 +21,9 @@ from circuitsim.circuit.waveforms import Constant, Waveform
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.beginning import check_amplifiers, waves_of
-from circuitsim.time_domain.mode_kernels import Given
+from circuitsim.time_domain.mode_kernels import Parts
 from circuitsim.time_domain.mode_rows import Supply
-from circuitsim.time_domain.modes import UNCOUPLED, Parts, Role
+from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.run_state import Fixed
 
 HELD = 1000
@@ -218,14 +218,6 @@ class Problem:
             found[0, self.resistors], found[1] = True, True
         return found
 
-    def valued(self, conducting: np.ndarray) -> Parts:
-        """The elements, with the resistances of switches in these states."""
-        if not self.switched.size:
-            return self.parts
-        value = self.parts.value.copy()
-        value[self.switched] = self.switching.ohms(conducting[self.diodes.size :])
-        return self.parts._replace(value=value)
-
     def states(self, time: float) -> tuple[np.ndarray, np.ndarray]:
         """States of all sources at a time, and their sizes: (s,) each."""
         found = [wave.states(np.array([time])) for wave in self.waveforms]
@@ -262,27 +254,22 @@ class Problem:
         size = np.maximum(np.abs(both).max(axis=0), np.abs(control).max(axis=0, initial=0.0))
         return np.asarray(wrong / np.where(size > 0.0, size, 1.0))
 
+    @cached_property
     def supply(self) -> Supply:
         """The data that modes are computed from."""
-        parts, states = self.parts, np.array([[True], [False]])
-        (off, on), ohms = self.switching.thresholds(states), self.switching.ohms(states)
-        coupling = UNCOUPLED if parts.coupling is None else parts.coupling
-        of = Given(self.storing, self.sources, self.system, self.rows, coupling, parts.turns)
+        states = np.array([[True], [False]])
         return Supply(
-            parts.n_nodes,
-            parts.first,
-            parts.second,
-            parts.role,
-            of,
-            parts.value,
+            self.parts,
             self.diodes,
-            self.switched,
+            self.storing,
+            self.sources,
             self.resistors,
-            ohms,
+            self.switched,
+            self.system,
+            self.rows,
             self.control,
-            on,
-            off,
-            self.system.shape[0] - 1,
+            self.switching.ohms(states),
+            self.switching.thresholds(~states),
         )
 
     def fixed(self) -> Fixed:
@@ -323,10 +310,9 @@ class Problem:
         found: np.ndarray = (self.parts.role == Role.WINDING) | (self.parts.turns != 0.0).any(axis=0)
         return found
 
-    def storage(self, value: np.ndarray, coupling: np.ndarray | None) -> np.ndarray:
+    def storage(self, value: np.ndarray, coupling: np.ndarray) -> np.ndarray:
         """Capacitances and inductances K (q, q), of elements of these values (m,) and mutual inductances (m, m)."""
-        found = np.diag(value[self.storing])
-        return found if coupling is None else found + coupling[np.ix_(self.storing, self.storing)]
+        return np.asarray(np.diag(value[self.storing]) + coupling[np.ix_(self.storing, self.storing)])
 
     @cached_property
     def kept(self) -> np.ndarray:
@@ -369,8 +355,8 @@ def _parts(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) -> Part
     windings, turns = ideal_windings(circuit, couplings)
     role[windings] = Role.WINDING
     coupling = mutual_inductances(circuit, size, couplings)
-    if coupling is not None:
-        coupling[windings], coupling[:, windings] = 0.0, 0.0
+    coupling = np.zeros((role.size, role.size)) if coupling is None else coupling
+    coupling[windings], coupling[:, windings] = 0.0, 0.0
     # Writable copies, so that the kernels are compiled for one array type only.
     return Parts(n_nodes, first.copy(), second.copy(), role, size, coupling, turns)
 
@@ -395,8 +381,7 @@ def _with_controls(circuit: Circuit, parts: Parts, switching: Switching) -> tupl
     more = len(ends)
     added = first, second, np.full(more, int(Role.CURRENT)), np.zeros(more)
     first, second, role, value = (np.concatenate(both) for both in zip(parts[1:5], added))
-    coupling = None if parts.coupling is None else np.pad(parts.coupling, (0, more))
-    turns = np.pad(parts.turns, ((0, 0), (0, more)))
+    coupling, turns = np.pad(parts.coupling, (0, more)), np.pad(parts.turns, ((0, 0), (0, more)))
     made = Parts(parts.n_nodes, first, second, role, value, coupling, turns)
     return made, np.array(control, dtype=np.int64).reshape(-1, 2)
 

@@ -27,8 +27,9 @@ from circuitsim.time_domain.functionals import (
     check,
 )
 from circuitsim.time_domain.jumps import constraint, projection
+from circuitsim.time_domain.mode_rows import Supply, switching_functions
 from circuitsim.time_domain.modes import mode_of
-from circuitsim.time_domain.numbers import STEP, ExactDirections, Stepped
+from circuitsim.time_domain.numbers import STEP, ExactDirections
 from circuitsim.time_domain.result import Jump, Origin, Segments, TransientResult
 
 GRAZING = 1e-12
@@ -65,7 +66,7 @@ class Sensitivities:
     segments : Segments
     stop : float
         s.
-    steps : sequence of Stepped
+    steps : sequence of Supply
     functionals : sequence of Functional
     weights : mapping of str to tuple of two (m,) float arrays
         Of branch voltages and currents in their quantities.
@@ -83,7 +84,7 @@ class Sensitivities:
         origin: Origin,
         segments: Segments,
         stop: float,
-        steps: Sequence[Stepped],
+        steps: Sequence[Supply],
         functionals: Sequence[Functional],
         weights: Mapping[str, tuple[np.ndarray, np.ndarray]],
         strict: bool,
@@ -137,25 +138,17 @@ class Sensitivities:
             self.stepped[m] = SteppedMode(*map(np.stack, zip(*(self._of_step(m, step) for step in self.steps))))
         return self.stepped[m]
 
-    def _of_step(self, m: int, of: Stepped) -> SteppedMode:
+    def _of_step(self, m: int, of: Supply) -> SteppedMode:
         """The matrices of mode ``m`` for one step."""
-        problem, modes, s, q = self.problem, self.modes, self.s, self.q
-        d, conducting, value = problem.diodes.size, modes.conducting[m], of.value.copy()
-        value[problem.switched] = np.where(conducting[d:], *of.ohms)
-        parts = problem.parts._replace(value=value, coupling=of.coupling)
-        mode = mode_of(parts, problem.diodes, conducting[:d], problem.sources, problem.system, of.rows)
+        s, q, conducting = self.s, self.q, self.modes.conducting[m]
+        mode = mode_of(of, conducting)
         left = q - mode.states.size
         voltage, current, storing = (
-            np.pad(own, ((0, 0), (0, left))) for own in (mode.voltage, mode.current, mode.dependent[problem.storing])
+            np.pad(own, ((0, 0), (0, left))) for own in (mode.voltage, mode.current, mode.storing)
         )
-        diodes = np.where(conducting[:d, None], current[problem.diodes], -voltage[problem.diodes])
-        controls = np.zeros((len(problem.control), s + q), complex)
-        for k, ((by_current, element), closed) in enumerate(zip(problem.control.tolist(), conducting[d:].tolist())):
-            control = (current if by_current else voltage)[element]
-            controls[k] = control if closed else -control
-            controls[k, s - 1] += -of.thresholds[1, k] if closed else of.thresholds[0, k]
+        switching = switching_functions(of, conducting, voltage, current)
         rows = np.array([by_v @ voltage + by_i @ current for by_v, by_i in self.weights]).reshape(-1, s + q)
-        return SteppedMode(np.pad(mode.system, (0, left)), np.concatenate([diodes, controls]), storing, rows)
+        return SteppedMode(np.pad(mode.system, (0, left)), switching, storing, rows)
 
     def _state(self, m: int, x: np.ndarray) -> np.ndarray:
         """The change of the state of a mode (p, N) for that of capacitor voltages and inductor currents (p, q)."""
@@ -240,10 +233,10 @@ class Sensitivities:
                 raise UsageError("states jump between two sets of conducting diodes: there is no gradient")
         return x
 
-    def _jump_map(self, jump: Jump, of: Stepped) -> tuple[np.ndarray, np.ndarray]:
+    def _jump_map(self, jump: Jump, of: Supply) -> tuple[np.ndarray, np.ndarray]:
         """P (q, q) and N (q, s) of a jump: see `circuitsim.time_domain.jumps`."""
-        free, given = constraint(self.problem, jump.carrying, jump.open, of.rows)
-        return projection(free, self.problem.storage(of.value, of.coupling)), given
+        free, given = constraint(of, jump.carrying, jump.open)
+        return projection(free, self.problem.storage(of.parts.value, of.parts.coupling)), given
 
 
 def _applied(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
