@@ -10,7 +10,7 @@ import numpy as np
 
 from circuitsim.circuit import CircuitArrays
 from circuitsim.engine.loops import WireLoops, unit_circuit
-from circuitsim.engine.small.active_set import CARRIES, IDLE, MAX_ITERATIONS, NOISE, ON_LOOP, memory
+from circuitsim.engine.small.active_set import CARRIES, CLEAN, IDLE, MAX_ITERATIONS, NOISE, ON_LOOP, memory
 from circuitsim.engine.small.elimination import UPDATES, plan
 from circuitsim.engine.small.pointers import Pinned
 from circuitsim.engine.small.single import NO_GUESS, solve_once
@@ -48,11 +48,7 @@ def share_loops(
         return False
     kernel(node_maxima, current.size)(first, second, current, largest)
     scale, need = largest[loops.nodes], loops.need(current[loops.elements])
-    number = loops.numbered(scale)
-    left = np.zeros(int(number.max(initial=0)) + 1)
-    left[number] = np.where(np.abs(need) <= NOISE * scale, 0.0, need)
-    left[0] = 0.0
-    carried = _least_norm(number[loops.ends], loops.one_way, left)
+    carried = small_least_norm(loops, loops.numbered(scale), np.where(np.abs(need) <= NOISE * scale, 0.0, need))
     if carried is None:
         return False
     state[state >= ON_LOOP] -= ON_LOOP
@@ -87,10 +83,14 @@ def _unit(ends: bytes, one_way: bytes, fed: bytes) -> _Unit | None:
     return _Unit(made, [], columns[3], f, n, diodes) if made.size else None
 
 
-def _least_norm(ends: np.ndarray, one_way: np.ndarray, need: np.ndarray) -> np.ndarray | None:
-    """Currents ≥ 0 of least norm through edges between ``ends`` (2, k), A, with net currents ``need`` (nodes,), the
-    residual of which node 0 takes; None if they were not found."""
-    fed = need != 0.0  # a source of 0 A would hide that a node carries nothing
+def small_least_norm(loops: WireLoops, number: np.ndarray, need: np.ndarray) -> np.ndarray | None:
+    """`circuitsim.engine.loops.least_norm` for net currents ``need`` (n,), A; None where it fails, or these span more
+    than `CLEAN`."""
+    ends, one_way = number[loops.ends], loops.one_way
+    left = np.zeros(int(number.max(initial=0)) + 1)
+    left[number] = need
+    left[0] = 0.0
+    fed = left != 0.0  # a source of 0 A would hide that a node carries nothing
     unit = _unit(ends.tobytes(), one_way.tobytes(), fed.tobytes())
     if unit is None:
         return None
@@ -102,8 +102,11 @@ def _least_norm(ends: np.ndarray, one_way: np.ndarray, need: np.ndarray) -> np.n
     end = size + n
     out = np.empty(end + size + 15 + unit.diodes)
     out[:size] = unit.value
-    out[size - unit.fed.size : size] = need[unit.fed]
+    out[size - unit.fed.size : size] = left[unit.fed]
     _, worst = kernel(solve_once, n, NODE)(unit.plan, space, NO_GUESS, MAX_ITERATIONS, True, out)
     unit.spare.append(space)
-    found: np.ndarray = out[end : end + one_way.size]
-    return found if worst < np.inf else None
+    found, nodes = out[end : end + one_way.size], fed.size
+    through = np.bincount(ends[0], np.abs(found), nodes) + np.bincount(ends[1], np.abs(found), nodes)
+    left += np.bincount(ends[1], found, nodes) - np.bincount(ends[0], found, nodes)
+    whole = worst < np.inf and (np.abs(left) <= CLEAN * through)[1:].all()
+    return found if whole else None
