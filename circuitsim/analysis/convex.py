@@ -40,7 +40,7 @@ Memory = tuple[np.ndarray, Pinned]
 COARSE = 1e-3
 """A voltage below this fraction of the potentials at its ends is computed as a sum of drops instead."""
 
-LARGEST = 20_000
+LARGEST = 8_000
 """Maximum number of nodes for which a plan is tried; larger circuits are rarely sparse enough for scalar
 elimination."""
 
