@@ -85,11 +85,12 @@ def _whole(
     """See `collapsed`; smooth devices have the values of Newton's method."""
     m, n_nodes, devices = len(circuit), len(circuit.node_names), circuit.devices
     voltages, currents, unique = point.voltages[:n_nodes].copy(), point.currents[:m].copy(), point.unique[:m].copy()
-    drops, regions, exact = point.drops[:m].copy(), dict[int, Region](), dict[int, Device]()
-    for k, device in devices.items():
-        unique[k] = point.unique[list(expansion.parts[k])].all()
-        if not isinstance(device, SmoothDevice):
-            exact[k] = device
+    drops, regions = point.drops[:m].copy(), dict[int, Region]()
+    if not point.unique.all():
+        for k in devices:
+            unique[k] = point.unique[list(expansion.parts[k])].all()
+    own = set() if newton is None else set(newton[0].elements.tolist())
+    exact = {k: device for k, device in devices.items() if k not in own}
     least = NOTHING if len(exact) < len(devices) else SMALLEST
     around = ROUNDED * float(np.abs(point.currents).max(initial=0.0)) if circuit.laws and exact else 0.0
     _, first, second, _, _ = circuit.arrays()
@@ -106,10 +107,6 @@ def _whole(
         smooth, found = newton
         currents[smooth.elements], drops[smooth.elements] = found.current, found.voltage
         warnings += implausible_currents(circuit, smooth.elements, currents, drops)
-        for k, volts in zip(smooth.elements.tolist(), found.near[0].tolist()):
-            device = devices[k]
-            assert isinstance(device, SmoothDevice)
-            regions[k] = device.region_at(volts)
         solver = {**solver, "newton_steps": found.steps}
     result = OperatingPoint(circuit, voltages, currents, intervals, unique, certificate, solver, tuple(warnings), drops)
     result.regions, result.elementary, result._device_parts = regions, point, expansion.parts

@@ -22,7 +22,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE
 from circuitsim.circuit.expansion import Expansion, expanded, same_shape
 from circuitsim.errors import ConvergenceError, NoSteadyStateError
-from circuitsim.models.smooth import SmoothDevice
+from circuitsim.models.table import Table
 from circuitsim.newton.steps import NOTHING, VOLTAGE
 from circuitsim.program import Structure
 
@@ -34,11 +34,10 @@ if TYPE_CHECKING:
 def level_devices(circuit: Circuit, smooth: Smooth, junctions: np.ndarray) -> dict[int, tuple[float, float]]:
     """The smooth devices on flat segments at the junction voltages (s,), V, by number, and the ends of these segments,
     V."""
-    found = {}
+    found, devices = {}, circuit.devices
     for d, k in enumerate(smooth.elements.tolist()):
-        device = circuit.devices[k]
-        assert isinstance(device, SmoothDevice)
-        ends = device.level(float(junctions[d]))
+        device = devices[k]
+        ends = device.level(float(junctions[d])) if type(device) is Table else None
         if ends is not None:
             found[d] = ends
     return found

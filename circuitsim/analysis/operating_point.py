@@ -34,6 +34,7 @@ from circuitsim.formats.result import Result, verdict
 from circuitsim.formats.rich import Picture
 from circuitsim.formats.table import Table, quantity
 from circuitsim.models import Region
+from circuitsim.models.smooth import SmoothDevice
 from circuitsim.program.components import block_labels
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class OperatingPoint(Result):
     warnings : tuple of Problem
         Notes about the deck and warnings about the solution.
     regions : mapping of int to Region
-        Of each device (`circuitsim.models`), by element: the region of its characteristic.
+        Of each piecewise-linear device (`circuitsim.models`), by element: the region of its characteristic.
     elementary : OperatingPoint or None
         With devices: that of the elementary elements they consist of, which has the same certificate; smooth devices
         are linearised there.
@@ -246,6 +247,10 @@ class OperatingPoint(Result):
         """The region of element ``k`` on its characteristic; None where that has one piece."""
         if self.circuit.columns()[0][k] == DIODE:
             return CONDUCTING if self.currents[k] > 0.0 else BLOCKING
+        if k in self.junctions:
+            device = self.circuit.devices[k]
+            assert isinstance(device, SmoothDevice)
+            return device.region_at(self.junctions[k])
         return self.regions.get(k)
 
     def to_dict(self) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def implausible_currents(
     circuit: Circuit, elements: np.ndarray, currents: np.ndarray, drops: np.ndarray
 ) -> list[Problem]:
     """The warning that smooth devices, ``elements``, carry more than `IMPLAUSIBLE`."""
-    found = [k for k in elements.tolist() if abs(currents[k]) > IMPLAUSIBLE]
+    found = elements[np.abs(currents[elements]) > IMPLAUSIBLE].tolist()
     if not found:
         return []
     most = max(found, key=lambda k: abs(float(currents[k])))

@@ -75,10 +75,6 @@ class SmoothDevice(Device):
         """Whether its current rises strictly with the voltage."""
         return True
 
-    def level(self, voltage: float) -> tuple[float, float] | None:
-        """The ends, V, of the flat segment at a junction voltage, V; None where the current rises."""
-        return None
-
     def junction_energy(self, voltage: float) -> float:
         """Co-content ∫ j du of the junction from 0 to ``voltage`` (V), W; by quadrature unless overridden."""
         nodes, weights = quadrature(voltage)
