@@ -85,12 +85,12 @@ def _whole(
     """See `collapsed`; smooth devices have the values of Newton's method."""
     m, n_nodes, devices = len(circuit), len(circuit.node_names), circuit.devices
     voltages, currents, unique = point.voltages[:n_nodes].copy(), point.currents[:m].copy(), point.unique[:m].copy()
-    drops, regions = point.drops[:m].copy(), dict[int, Region]()
+    regions = dict[int, Region]()
     if not point.unique.all():
         for k in devices:
             unique[k] = point.unique[list(expansion.parts[k])].all()
-    own = set() if newton is None else set(newton[0].elements.tolist())
-    exact = {k: device for k, device in devices.items() if k not in own}
+    own = [] if newton is None else newton[0].elements.tolist()
+    exact = {k: devices[k] for k in devices.keys() - own}
     least = NOTHING if len(exact) < len(devices) else SMALLEST
     around = ROUNDED * float(np.abs(point.currents).max(initial=0.0)) if circuit.laws and exact else 0.0
     _, first, second, _, _ = circuit.arrays()
@@ -98,18 +98,20 @@ def _whole(
         a, b = float(voltages[first[k]]), float(voltages[second[k]])
         amperes = point.currents[list(expansion.parts[k])].tolist()
         currents[k], regions[k] = device.collapse(amperes)
-        drops[k] = a - b
         largest = max(around, *map(abs, amperes))
         _hold(circuit.names[k], device, (a, b), (float(currents[k]), largest), tolerance, least)
     intervals = {name: ends for name, ends in point.intervals.items() if name not in expansion.hidden}
     warnings, solver = [*circuit.notes, *(_original(warning, expansion) for warning in point.warnings)], point.solver
+    across = dict[int, float]()
     if newton is not None:
         smooth, found = newton
-        currents[smooth.elements], drops[smooth.elements] = found.current, found.voltage
-        warnings += implausible_currents(circuit, smooth.elements, currents, drops)
+        across = dict(zip(smooth.elements.tolist(), found.voltage.tolist()))
+        currents[smooth.elements] = found.current
+        warnings += implausible_currents(circuit, smooth.elements, found.current, found.voltage)
         solver = {**solver, "newton_steps": found.steps}
-    result = OperatingPoint(circuit, voltages, currents, intervals, unique, certificate, solver, tuple(warnings), drops)
-    result.regions, result.elementary, result._device_parts = regions, point, expansion.parts
+    result = OperatingPoint(circuit, voltages, currents, intervals, unique, certificate, solver, tuple(warnings))
+    result.regions, result.elementary = regions, point
+    result._device_parts, result._smooth_drops = expansion.parts, across
     return result
 
 

@@ -105,6 +105,7 @@ class OperatingPoint(Result):
     elementary: OperatingPoint | None = None
     junctions: Mapping[int, float] = MappingProxyType({})
     _device_parts: Mapping[int, Sequence[int]] = MappingProxyType({})
+    _smooth_drops: Mapping[int, float] = MappingProxyType({})
     transformed: OperatingPoint | None = None
     uniqueness: Uniqueness | None = None
     other: OperatingPoint | None = None
@@ -146,7 +147,12 @@ class OperatingPoint(Result):
         """Branch voltages v(first) − v(second), V (m,), accurate on their own scale where node voltages are too coarse
         to resolve them."""
         arrays = self.circuit.arrays()
-        return self.voltages[arrays.first] - self.voltages[arrays.second]
+        drops = self.voltages[arrays.first] - self.voltages[arrays.second]
+        if self._device_parts and self.elementary is not None:
+            plain = np.setdiff1d(np.arange(drops.size), [*self._device_parts])
+            drops[plain] = self.elementary.drops[plain]
+            drops[[*self._smooth_drops]] = [*self._smooth_drops.values()]
+        return drops
 
     @cached_property
     def margin(self) -> np.ndarray:

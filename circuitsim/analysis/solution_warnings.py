@@ -68,12 +68,13 @@ def nonunique_current(names: list[str]) -> Problem:
 def implausible_currents(
     circuit: Circuit, elements: np.ndarray, currents: np.ndarray, drops: np.ndarray
 ) -> list[Problem]:
-    """The warning that smooth devices, ``elements``, carry more than `IMPLAUSIBLE`."""
-    found = elements[np.abs(currents[elements]) > IMPLAUSIBLE].tolist()
+    """The warning that smooth devices, ``elements``, with ``currents``, A, and ``drops``, V, carry more than
+    `IMPLAUSIBLE`."""
+    found = elements[np.abs(currents) > IMPLAUSIBLE].tolist()
     if not found:
         return []
-    most = max(found, key=lambda k: abs(float(currents[k])))
-    message = f"{circuit.names[most]} carries {currents[most]:.2g} A at {drops[most]:.6g} V"
+    most = int(np.argmax(np.abs(currents)))
+    message = f"{circuit.names[elements[most]]} carries {currents[most]:.2g} A at {drops[most]:.6g} V"
     hint = "give its model a series resistance (RS), or put a resistor in series"
     return [Problem("implausible-current", message, hint=hint, names=[circuit.names[k] for k in found])]
 
