@@ -16,10 +16,11 @@ import numpy as np
 from circuitsim.engine.small.pointers import Pinned
 from circuitsim.errors import ConvergenceError
 from circuitsim.kernels import PRODUCT, SHORT, keep_memory, kernel
+from circuitsim.program.components import component_labels
 from circuitsim.time_domain.decays import Decays, window_series
 from circuitsim.time_domain.exponentials import PRODUCTS as EXPONENTIAL
 from circuitsim.time_domain.exponentials import STEPS, TERMS
-from circuitsim.time_domain.mode_kernels import FIRST_ROLE
+from circuitsim.time_domain.mode_kernels import FIRST_ROLE, Parts
 from circuitsim.time_domain.mode_rows import entered
 from circuitsim.time_domain.modes import WORK, normal_tree
 from circuitsim.time_domain.problem import Problem
@@ -138,7 +139,7 @@ class Library:
         self._supplied = Pinned(problem.supply)
         # A mode has a part for each state that a resistor affects, and one for each state of a source.
         self.parts = min(q, problem.resistors.size) + s if self.decaying else 0
-        self.twigs = normal_tree(problem.parts, problem.parts.role).twigs.size
+        self.twigs = _rank(problem.parts)
         self.exponent = int(np.frexp(longest)[1])
         self.count, self.windows = 0, 0
         self.of_sources = _speeds(np.linalg.eigvals(problem.system))
@@ -253,6 +254,13 @@ class Library:
             switching=zeros(k, events),
         )
         return modes, decays
+
+
+def _rank(parts: Parts) -> int:
+    """The number of branches in every normal tree: the rank of the incidence matrix."""
+    if len(parts.turns):
+        return normal_tree(parts, parts.role).twigs.size
+    return parts.n_nodes - np.unique(component_labels(parts.n_nodes, parts.first, parts.second)).size
 
 
 def products(n: int, steps: np.ndarray) -> int:

@@ -141,10 +141,11 @@ def normal_tree(parts, role):
             continue
         pivot[k], free[p] = p, False
         rows[p] /= rows[p, k]
+        there = np.flatnonzero(rows[p])
         for i in range(parts.n_nodes):
             share = rows[i, k]
             if i != p and share != 0.0:
-                for j in range(k, m):
+                for j in there:
                     rows[i, j] = difference(rows[i, j], share * rows[p, j])
     inside = np.flatnonzero(pivot[w:] >= 0) + w
     outside = np.flatnonzero(pivot[w:] < 0) + w
