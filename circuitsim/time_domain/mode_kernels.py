@@ -141,12 +141,12 @@ def normal_tree(parts, role):
             continue
         pivot[k], free[p] = p, False
         rows[p] /= rows[p, k]
-        there = np.flatnonzero(rows[p])
         for i in range(parts.n_nodes):
             share = rows[i, k]
             if i != p and share != 0.0:
-                for j in there:
-                    rows[i, j] = difference(rows[i, j], share * rows[p, j])
+                for j in range(k, m):
+                    if rows[p, j] != 0.0:
+                        rows[i, j] = difference(rows[i, j], share * rows[p, j])
     inside = np.flatnonzero(pivot[w:] >= 0) + w
     outside = np.flatnonzero(pivot[w:] < 0) + w
     left, flows = rows[:, outside], np.zeros((w, outside.size))
@@ -188,7 +188,7 @@ def linear_system(parts, supply, conducting):
     given[supply.sources] = rows
     # Voltages of the first class of branches and currents of the last one are given.
     v, slope, value = np.zeros((order.size, n), kind), np.zeros((order.size, n), kind), parts.value[order]
-    v[:, :s], slope[:, :s] = given[order], times(system.T, given[order].T).T
+    v[:, :s], slope[:, :s] = given[order], times(given[order], system)
     i = v.copy()
     for j in range(tree[C], tree[R]):
         v[j, s + j - tree[C]] = 1.0
