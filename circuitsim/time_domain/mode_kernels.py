@@ -188,7 +188,7 @@ def linear_system(parts, supply, conducting):
     given[supply.sources] = rows
     # Voltages of the first class of branches and currents of the last one are given.
     v, slope, value = np.zeros((order.size, n), kind), np.zeros((order.size, n), kind), parts.value[order]
-    v[:, :s], slope[:, :s] = given[order], times(given[order], system)
+    v[:, :s], slope[:, :s] = given[order], times(system.T, given[order].T).T
     i = v.copy()
     for j in range(tree[C], tree[R]):
         v[j, s + j - tree[C]] = 1.0
