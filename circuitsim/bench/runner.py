@@ -232,8 +232,8 @@ def measure(case: Case, budget: float) -> Row:
         return row | {"failure": f"{type(error).__name__}: {error}".splitlines()[0][:300]}
     if ours:
         point = solve(circuit)
-        regions = [region for k in circuit.devices if (region := point.region(k)) is not None]
-        states = [*(point.currents[diodes] > 0.0), *(region.conducting for region in regions)]
+        regions = map(point.region, circuit.devices)
+        states = [*(point.currents[diodes] > 0.0), *(region.conducting for region in regions if region)]
         row["conducting"] = float(np.mean(states)) if states else 0.0
     return row | {"memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
