@@ -1,4 +1,4 @@
-"""Currents of the small driver without a spanning tree: dangling parts, wires with little current, weak ties."""
+"""Currents of the small driver: dangling parts, wires with little current, weak ties."""
 
 from __future__ import annotations
 
@@ -76,3 +76,10 @@ def test_currents_of_long_ladders_are_proven_where_they_are() -> None:
         assert abs(point.current(f"R{k}") - float(i)) <= 1e-9 * max(at_node[k], at_node[k + 1])
     for k, i in enumerate(down):
         assert point.current(f"RS{k}") == pytest.approx(float(i), rel=1e-9)
+
+
+def test_a_resistor_that_alone_ties_a_part_to_ground_carries_nothing() -> None:
+    deck = "t\nV1 a b 0.3\nR1 a c 1.1\nR2 c b 0.7\nI1 c a 0.07\nR3 c 0 1k\nR4 c d 1meg\n"
+    point = circuitsim.solve(circuitsim.loads(deck))
+    assert point["c"] == point["d"] == 0.0 and not point.currents[[4, 5]].any()
+    assert point["a"] - point["b"] == pytest.approx(0.3, abs=1e-16) and "one kernel" in str(point.solver["why"])
