@@ -20,10 +20,10 @@ from circuitsim.certificate import CLEAR, Certificate, certify, largest_at_nodes
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.table import checked_value, read_only
+from circuitsim.engine.loops import share_loops
 from circuitsim.engine.network import Resistances
 from circuitsim.engine.small.active_set import CARRIES, CLEAN, IDLE, MAX_ITERATIONS, ON_LOOP, Outcome, memory
 from circuitsim.engine.small.elimination import UPDATES, plan, plan_in
-from circuitsim.engine.small.least_norm import share_loops
 from circuitsim.engine.small.pointers import Pinned
 from circuitsim.engine.small.single import NO_GUESS, PROVE, solve_once
 from circuitsim.engine.steady_state import SteadyState, steady_state

@@ -22,10 +22,9 @@ from circuitsim.engine.kkt import (
     sources_alone,
     voltages_between,
 )
-from circuitsim.engine.loops import WireLoops, least_norm
+from circuitsim.engine.loops import WireLoops, least_norm, small_least_norm
 from circuitsim.engine.network import Network, forest_of
 from circuitsim.engine.small.active_set import NOISE
-from circuitsim.engine.small.least_norm import small_least_norm
 from circuitsim.engine.tree import CLOSES, RESOLUTION
 from circuitsim.errors import ConvergenceError
 from circuitsim.kernels import MANY, kernel
