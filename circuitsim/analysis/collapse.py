@@ -89,8 +89,8 @@ def _whole(
     if not point.unique.all():
         for k in devices:
             unique[k] = point.unique[list(expansion.parts[k])].all()
-    own = [] if newton is None else newton[0].elements.tolist()
-    exact = {k: devices[k] for k in devices.keys() - own}
+    own = set() if newton is None else set(newton[0].elements.tolist())
+    exact = {k: device for k, device in devices.items() if k not in own}
     least = NOTHING if len(exact) < len(devices) else SMALLEST
     around = ROUNDED * float(np.abs(point.currents).max(initial=0.0)) if circuit.laws and exact else 0.0
     _, first, second, _, _ = circuit.arrays()

@@ -116,11 +116,8 @@ class Parser(argparse.ArgumentParser):
             return super().format_help()
         form, titled = self._get_formatter(), {"deck": self._positionals, "output": self.add_argument_group("output")}
         words = " ".join(form._format_args(action, action.dest) for action in self._positionals._group_actions)
-        self.usage, self._positionals.title, self._optionals.title = (
-            f"{self.prog} [options] {words}",
-            "deck",
-            "analysis",
-        )
+        self.usage = f"{self.prog} [options] {words}"
+        self._positionals.title, self._optionals.title = "deck", "analysis"
         of = {name: titled[title] for title, names in GROUPS.items() for name in names.split()}
         actions, self._optionals._group_actions = self._optionals._group_actions, []
         for action in actions:

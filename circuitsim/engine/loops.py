@@ -1,8 +1,7 @@
 """Currents of least norm in loops of sources, shorts and conducting diodes.
 
 They are the currents for equal, vanishing wire resistances: the operating point of a circuit in which each element of
-the loops is 1 Ω, each diode 1 Ω in series with an ideal diode. The small driver solves it (`small_least_norm`), or the
-engine (`least_norm`).
+the loops is 1 Ω, each diode 1 Ω in series with an ideal diode.
 """
 
 from __future__ import annotations
@@ -24,6 +23,9 @@ from circuitsim.engine.tree import RESOLUTION, node_maxima
 from circuitsim.kernels import MANY, NODE, kernel
 from circuitsim.program.components import component_labels, on_cycles
 from circuitsim.program.structure import analyse_arrays
+
+SMALL = 1_000
+"""Maximum number of elements on loops for the small driver; larger circuits are rarely sparse enough."""
 
 LEAK = 1e30
 """Resistance to the reference of each node on loops, relative to an edge's: rounding of the net currents, 1e-33 of the
@@ -99,7 +101,7 @@ def unit_circuit(
 
 
 def least_norm(loops: WireLoops, number: np.ndarray, need: np.ndarray, compiled: bool) -> np.ndarray:
-    """Currents of least norm in the loops.
+    """Currents of least norm in the loops: by the small driver, or where that fails by the engine.
 
     Where diodes only lead out of a part, a sum rounded to below zero would be infeasible; so the sums are pairs of
     doubles, and `LEAK` takes their rounding.
@@ -120,6 +122,9 @@ def least_norm(loops: WireLoops, number: np.ndarray, need: np.ndarray, compiled:
         A; those of diodes are ≥ 0 up to rounding.
     """
     (first, second), k, n, leaks = loops.ends, loops.elements.size, number.size, np.flatnonzero(number)
+    small = small_least_norm(loops, number, need[0]) if k <= SMALL else None
+    if small is not None:
+        return small
     row, fed = np.nonzero((need != 0.0) & (number > 0))
     circuit = unit_circuit(number[loops.ends], loops.one_way, number[fed], need[row, fed], n + 1)
     kind, a, b, value = (
@@ -209,8 +214,7 @@ def _unit(ends: bytes, one_way: bytes, fed: bytes) -> _Unit | None:
 
 
 def small_least_norm(loops: WireLoops, number: np.ndarray, need: np.ndarray) -> np.ndarray | None:
-    """`least_norm` for net currents ``need`` (n,), A; None where it fails, or these span more
-    than `CLEAN`."""
+    """`least_norm` for net currents ``need`` (n,), A; None where it fails, or these span more than `CLEAN`."""
     ends, one_way = number[loops.ends], loops.one_way
     left = np.zeros(int(number.max(initial=0)) + 1)
     left[number] = need

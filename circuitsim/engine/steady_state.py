@@ -22,7 +22,7 @@ from circuitsim.engine.kkt import (
     sources_alone,
     voltages_between,
 )
-from circuitsim.engine.loops import WireLoops, least_norm, small_least_norm
+from circuitsim.engine.loops import WireLoops, least_norm
 from circuitsim.engine.network import Network, forest_of
 from circuitsim.engine.small.active_set import NOISE
 from circuitsim.engine.tree import CLOSES, RESOLUTION
@@ -30,9 +30,6 @@ from circuitsim.errors import ConvergenceError
 from circuitsim.kernels import MANY, kernel
 from circuitsim.program.components import unchangeable
 from circuitsim.program.precise import add
-
-SMALL = 1_000
-"""Maximum number of elements on loops for the small driver; larger circuits are rarely sparse enough."""
 
 
 class Loops(NamedTuple):
@@ -63,9 +60,7 @@ def loop_currents(net: Network, point: LinearPoint, tight: np.ndarray) -> Loops:
     need, off = _missing(net, point, elements)
     first, second = loops.ends
     need, number = need[:, loops.nodes], loops.numbered(off[loops.nodes])
-    found = small_least_norm(loops, number, need[0]) if elements.size <= SMALL else None
-    if found is None:
-        found = least_norm(loops, number, need, net.first.size > MANY)
+    found = least_norm(loops, number, need, net.first.size > MANY)
     # Rounding to below zero counts as zero, since a diode's current can only grow.
     size = np.abs(need[0])
     np.maximum.at(size, first, np.abs(found))

@@ -26,7 +26,7 @@ from circuitsim.engine.small.active_set import (
     solve_sample,
     take_conductances,
 )
-from circuitsim.engine.small.currents import ACCURATE, branch_currents, correct, forget_quiet
+from circuitsim.engine.small.currents import ACCURATE, branch_currents, correct, forget_currentless
 from circuitsim.engine.small.elimination import plan_in, substitute
 from circuitsim.engine.small.pointers import kept, pointer
 from circuitsim.engine.small.single import take_values, views
@@ -258,7 +258,7 @@ def newton_once(block, space, guess, places, role, rows, own, tolerance, out):
     value, v, current, worst, relative = views(out, plan.kind.size, plan.coordinate.size)
     status, _ = take_values(plan, value, space.ohms, space.signed[0])
     space.stamp[:] = 0
-    forget_quiet(space)
+    forget_currentless(space)
     if status != Outcome.CONVERGED or not begin_at(rows, own):
         return 0, np.inf
     closed, tail = space.closed, out.size - plan.diode.size
@@ -312,7 +312,7 @@ def newton_steps(plan, space, value, places, role, rows, own, tolerance, v, curr
                     value,
                     v,
                     space.low,
-                    space.quiet.live,
+                    space.currentless.live,
                     current,
                     space.at_node,
                     role,

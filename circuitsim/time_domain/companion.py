@@ -369,7 +369,7 @@ class Companion:
     storing : (q,) int array
         Its capacitors and inductors except those of zero value and those ideally coupled to earlier ones.
     capacitor : (q,) bool array
-    of_capacitors, of_coils : int arrays
+    of_capacitors, of_inductors : int arrays
         Positions where it is true, and where it is false.
     weight : (q,) float array
         F, H; of coupled inductors that of their core currents, which are their states.
@@ -407,8 +407,8 @@ class Companion:
         size[self.windings.inductors] = self.windings.inductance
         self.storing = np.flatnonzero(stores & (size > 0.0))
         self.capacitor, self.weight = kind[self.storing] == CAPACITOR, size[self.storing]
-        self.of_capacitors, self.of_coils = np.flatnonzero(self.capacitor), np.flatnonzero(~self.capacitor)
-        self._capacitors, self._coils = self.storing[self.of_capacitors], self.storing[self.of_coils]
+        self.of_capacitors, self.of_inductors = np.flatnonzero(self.capacitor), np.flatnonzero(~self.capacitor)
+        self._capacitors, self._inductors = self.storing[self.of_capacitors], self.storing[self.of_inductors]
         self.circuit = self._made()
         self._column = self.circuit.arrays().value.copy()
         self._length = 0.0
@@ -539,14 +539,17 @@ class Companion:
     def state(self, point: OperatingPoint) -> np.ndarray:
         """δ (q,) of a stage, V, A."""
         found = np.empty(self.storing.size)
-        found[self.of_capacitors], found[self.of_coils] = point.drops[self._capacitors], point.currents[self._coils]
+        found[self.of_capacitors], found[self.of_inductors] = (
+            point.drops[self._capacitors],
+            point.currents[self._inductors],
+        )
         return found
 
     def waves(self, drops: np.ndarray, currents: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Branch voltages and currents (…, 2, m) of the circuit's own elements in stages with states x (…, q), V, A,
         from those of the companion circuit's."""
         v, i = drops[..., : len(self.own)].copy(), currents[..., : len(self.own)].copy()
-        v[..., self._capacitors], i[..., self._coils] = x[..., self.of_capacitors], x[..., self.of_coils]
+        v[..., self._capacitors], i[..., self._inductors] = x[..., self.of_capacitors], x[..., self.of_inductors]
         own, r = self.windings.inductors, self.windings.independent
         i[..., own] = i[..., own] @ self.windings.inverse.T
         v[..., own[:r]] += np.where(self.series[:r] >= 0, drops[..., self.series[:r]], 0.0)

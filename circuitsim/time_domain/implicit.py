@@ -466,7 +466,7 @@ class Implicit:
         if self.error is not None:
             self.error.begin(x)
         # States that decay at once leave rounding of their size; sources that start at zero need a scale before that.
-        self.watch.see(x[self.companion.of_capacitors], x[self.companion.of_coils])
+        self.watch.see(x[self.companion.of_capacitors], x[self.companion.of_inductors])
         self.watch.see(*self._largest_sources(end))
         while time < end:
             if m == marks.size:

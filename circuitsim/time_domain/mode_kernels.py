@@ -180,8 +180,8 @@ def linear_system(parts, supply, conducting):
     role[supply.diodes[conducting]] = CONDUCTING
     net = normal_tree(parts, role)
     cut, tree, rest, t = net.cut, net.tree, net.rest, net.twigs.size
-    order, coils = np.concatenate((net.twigs, net.links)), slice(t + rest[L], t + rest[FREE])
-    states = np.concatenate((order[tree[C] : tree[R]], order[coils]))
+    order, inductors = np.concatenate((net.twigs, net.links)), slice(t + rest[L], t + rest[FREE])
+    states = np.concatenate((order[tree[C] : tree[R]], order[inductors]))
     m, s, kind = role.size, system.shape[0], rows.dtype
     n, first = s + states.size, s + tree[R] - tree[C]
     given = np.zeros((m, s), kind)
@@ -193,7 +193,7 @@ def linear_system(parts, supply, conducting):
     for j in range(tree[C], tree[R]):
         v[j, s + j - tree[C]] = 1.0
     found, of_sources = sums_of_currents(net, given.real)
-    i[coils, first:], i[coils, :s] = found[0], of_sources[0]
+    i[inductors, first:], i[inductors, :s] = found[0], of_sources[0]
     whole = np.zeros((n, n), kind)
     whole[:s, :s] = system
     own = of_class(net, R)
@@ -205,7 +205,7 @@ def linear_system(parts, supply, conducting):
     own = of_class(net, L)
     henries = np.diag(value[own]) + parts.coupling[order[own]][:, order[own]]
     slope[own], v[own] = balanced(net, L, True, henries, v, slope)
-    whole[first:] = times(found[1], slope[coils])
+    whole[first:] = times(found[1], slope[inductors])
     whole[first:, :s] += times(of_sources[1], system)
     i[tree[L] : tree[FREE]] = -times(cut[tree[L] : tree[FREE], rest[L] :], i[t + rest[L] :])
     v[of_class(net, FREE)] = shared(net, FREE, False, role[order], v, i)

@@ -78,13 +78,7 @@ def forward(root, columns):
 
 def backward(root, columns):
     """Overwrite ``columns`` by L⁻ᵀ columns."""
-    for i in range(root.shape[0] - 1, -1, -1):
-        for c in range(i + 1, root.shape[0]):
-            if root[c, i] != 0.0:
-                for j in range(columns.shape[1]):
-                    columns[i, j] -= root[c, i] * columns[c, j]
-        for j in range(columns.shape[1]):
-            columns[i, j] /= root[i, i]
+    forward(root.T[::-1, ::-1], columns[::-1])
 
 
 def solved(matrix, right):

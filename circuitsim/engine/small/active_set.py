@@ -39,11 +39,11 @@ FACTORS, FACTOR_ENTRIES = 6, 1 << 20
 than two factors."""
 
 
-class Quiet(NamedTuple):
-    """What carries no current, whatever the resistances are (`circuitsim.engine.small.currents.find_quiet`)."""
+class Currentless(NamedTuple):
+    """What carries no current, whatever the resistances are (`circuitsim.engine.small.currents.find_currentless`)."""
 
     live: np.ndarray  # (m,): resistors and voltage sources that may carry any
-    dead: np.ndarray  # (n_nodes,): whether the edge of a spanning tree to the node's parent carries none
+    idle: np.ndarray  # (n_nodes,): whether the edge of a spanning tree to the node's parent carries none
     grounded: np.ndarray  # (n_nodes,): whether no edge from there to ground does
     node: np.ndarray  # (n_nodes,): from the roots of the tree outwards
     above: np.ndarray  # (n_nodes,): the parent of each of them
@@ -91,7 +91,7 @@ class Workspace(NamedTuple):
     wanted: np.ndarray
     carries: np.ndarray
     equal: np.ndarray  # the diodes whose ends are equal, where they close loops
-    quiet: Quiet
+    currentless: Currentless
     signed: np.ndarray  # (1,): whether resistances may be negative
 
 
@@ -119,7 +119,7 @@ def memory(block: np.ndarray, signed: bool) -> Pinned:
         *places((3, d)),
         marks(c),
         *marks((5, d)),
-        Quiet._make((marks(m), *marks((2, nodes)), *places((2, nodes)), places(1))),
+        Currentless._make((marks(m), *marks((2, nodes)), *places((2, nodes)), places(1))),
         np.full(1, signed),
     )
     return Pinned(Workspace._make(made))

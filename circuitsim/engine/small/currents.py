@@ -17,15 +17,15 @@ from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.engine.small.active_set import refactor
 from circuitsim.engine.small.elimination import substitute
 from circuitsim.engine.steps import contract_diodes, demands, gather
-from circuitsim.engine.tree import Branches, Tree, blank, grow_tree, mark_live
+from circuitsim.engine.tree import Branches, blank, grow_tree, mark_live
 from circuitsim.program.precise import add, two_product
 
 
-def find_quiet(plan, space, value):
-    """Mark in ``space.quiet`` the elements on no loop with a source, and grow a spanning tree, to give their ends equal
-    potentials. Nothing is marked where a current source joins parts that nothing else does."""
+def find_currentless(plan, space, value):
+    """Mark in ``space.currentless`` the elements on no loop with a source, and grow a spanning tree, to give their ends
+    equal potentials. Nothing is marked where a current source joins parts that nothing else does."""
     kind, first, second, m, n = plan.kind, plan.first, plan.second, plan.kind.size, plan.coordinate.size
-    live, dead, grounded, node, above, found = space.quiet
+    live, idle, grounded, node, above, found = space.currentless
     ohms, emf, edges, count = np.zeros(m), np.zeros(m), np.empty(m, np.int64), 0
     for e in plan.tree_edge:
         edges[count] = e
@@ -40,20 +40,19 @@ def find_quiet(plan, space, value):
         edges[count] = e
         count += 1
         ohms[e] = value[e]
-    whole, branches = blank(n, m), Branches(first, second, ohms, emf)
-    size = grow_tree(first, second, 0, np.zeros(n), edges[:count], whole)
-    order, edge, parent, edge_of, parent_of, depth, root_of, inside = whole
-    tree = Tree(order[:size], edge[:size], parent[:size], edge_of, parent_of, depth, root_of, inside)
+    tree, branches = blank(n, m), Branches(first, second, ohms, emf)
+    size = grow_tree(first, second, 0, np.zeros(n), edges[:count], tree)
+    tree.edge[size:] = -1
     chords, sources, count, fed = np.empty(m, np.int64), np.empty(m, np.int64), 0, 0
     for e in range(m):
         live[e] = ohms[e] != 0.0 or emf[e] != 0.0
-        if live[e] and not inside[e]:
+        if live[e] and not tree.inside[e]:
             chords[count] = e
             count += 1
         if kind[e] == CURRENT and value[e] != 0.0:
             sources[fed] = e
             fed += 1
-            if root_of[first[e]] != root_of[second[e]]:
+            if tree.root_of[first[e]] != tree.root_of[second[e]]:
                 live[:] = True
                 return
     mark_live(tree, branches, chords[:count], sources[:fed], live)
@@ -61,17 +60,17 @@ def find_quiet(plan, space, value):
     for k in range(size):
         u, e = tree.order[k], tree.edge[k]
         node[k], above[k] = u, tree.parent[k]
-        dead[u] = e >= 0 and ohms[e] != 0.0 and not live[e]
-        grounded[u] = u == 0 or (dead[u] and grounded[above[k]])
+        idle[u] = e >= 0 and ohms[e] != 0.0 and not live[e]
+        grounded[u] = u == 0 or (idle[u] and grounded[above[k]])
 
 
-def level(quiet, v):
+def level(currentless, v):
     """Give the ends of elements that carry nothing equal potentials, V; those beyond move along. Returns whether any
     changed."""
     changed, shift = False, np.zeros(v.size)
-    for k in range(quiet.found[0]):
-        u, p = quiet.node[k], quiet.above[k]
-        if quiet.dead[u]:
+    for k in range(currentless.found[0]):
+        u, p = currentless.node[k], currentless.above[k]
+        if currentless.idle[u]:
             shift[u] = v[p] - v[u]
             v[u] = v[p]
         elif u != p:
@@ -81,11 +80,11 @@ def level(quiet, v):
     return changed
 
 
-def forget_quiet(space):
+def forget_currentless(space):
     """Take all elements for live."""
-    space.quiet.live[:] = True
-    space.quiet.grounded[:] = False
-    space.quiet.found[0] = 0
+    space.currentless.live[:] = True
+    space.currentless.grounded[:] = False
+    space.currentless.found[0] = 0
 
 
 ACCURATE = 1e-9
@@ -94,7 +93,7 @@ FINE = 1e-12
 """The same that needs no correction, which takes a substitution."""
 
 STRAY = 0.5
-"""The residual of a quiet node is all of its current: at least this fraction of the largest current there."""
+"""The residual of a currentless node is all of its current: at least this fraction of the largest current there."""
 
 
 def branch_currents(plan, space, value, v, current):
@@ -194,7 +193,7 @@ def correct(plan, space, value, v, current):
     for k in range(v.size):
         low[k] = change[forest.last[plan.coordinate[k]]]
         left[k] = space.need[k]
-    level(space.quiet, low)
+    level(space.currentless, low)
     if forest.node.size > 0:
         demands(plan, space.g, low, left, space.need, space.size)
         gather(plan, space.need, change)
@@ -215,7 +214,7 @@ def proven(plan, space, value, v, current, total, share):
 
     Each to ``share``: currents relative to their `circuitsim.certificate.current_scale`, potentials relative to
     themselves. Errors of potentials are at most the potentials for the sizes of the net currents, since these increase
-    with all of them.
+    with all of them, if no resistance is negative.
     """
     net, largest, error = space.at_node[0], space.at_node[1], space.change
     factor, last, good = refactor(plan, space, space.closed), space.forest.last, True
@@ -228,10 +227,10 @@ def proven(plan, space, value, v, current, total, share):
     substitute(plan, space.multiplier[factor], space.pivot[factor], error, space.floating_current)
     for k in range(v.size):
         j = last[plan.coordinate[k]]
-        good = good and (not error[j] > share * abs(v[k]) or largest[k] == 0.0 or space.quiet.grounded[k])
+        good = good and (not error[j] > share * abs(v[k]) or largest[k] == 0.0 or space.currentless.grounded[k])
     for e in range(current.size):
         a, b, off = plan.first[e], plan.second[e], total
-        if plan.kind[e] == RESISTOR and value[e] != 0.0:
+        if plan.kind[e] == RESISTOR and value[e] != 0.0 and not space.signed[0]:
             off = min(total, (error[last[plan.coordinate[a]]] + error[last[plan.coordinate[b]]]) / value[e])
         elif plan.kind[e] == CURRENT:
             off = 0.0
@@ -254,14 +253,14 @@ def measure(plan, space, value, v, current, worst, relative):
     too coarse; returns the bound on the currents' errors (`circuitsim.certificate.branch_violations`)."""
     first, second, factor = plan.first, plan.second, refactor(plan, space, space.closed)
     space.low[:] = 0.0
-    forget_quiet(space)
+    forget_currentless(space)
     least = branch_currents(plan, space, value, v, current)
     worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
     good = factor >= 0 and space.tied[factor] and total < ACCURATE * least
     if total < np.inf and not good:
         if stray(plan, value, current, space.at_node[1], relative[0]):
-            find_quiet(plan, space, value)
-            if level(space.quiet, v):
+            find_currentless(plan, space, value)
+            if level(space.currentless, v):
                 branch_currents(plan, space, value, v, current)
                 worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
         good = proven(plan, space, value, v, current, total, FINE)
@@ -275,7 +274,7 @@ def measure(plan, space, value, v, current, worst, relative):
         value,
         v,
         space.low,
-        space.quiet.live,
+        space.currentless.live,
         current,
         space.at_node,
         total,
