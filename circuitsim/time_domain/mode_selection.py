@@ -83,13 +83,21 @@ def infinite(modes, m, known, diodes, order, sign):
         return
     shared(cut[:last, : loops.shape[0]].T, loops)
     shared(cut[first:, begin:], cuts)
-    value = np.zeros((known.shape[1], 1))
-    value[links[: loops.shape[0]]], value[twigs[:last]] = loops, -times(cut[:last, : loops.shape[0]], loops)
-    value[twigs[first:]], value[links[begin:]] = -cuts, -times(cut[first:, begin:].T, cuts)
-    most = np.abs(value).max()
+    value, most = np.zeros(known.shape[1]), 0.0
+    through, across = times(cut[:last, : loops.shape[0]], loops), times(cut[first:, begin:].T, cuts)
+    for k in range(loops.shape[0]):
+        value[links[k]] = loops[k, 0]
+    for k in range(last):
+        value[twigs[k]] = -through[k, 0]
+    for k in range(cuts.shape[0]):
+        value[twigs[first + k]] = -cuts[k, 0]
+    for k in range(across.shape[0]):
+        value[links[begin + k]] = -across[k, 0]
+    for own in value:
+        most = max(most, abs(own))
     for d in range(diodes.size):
-        if abs(value[diodes[d], 0]) > NOISE * most:
-            order[d], sign[d] = -1, math.copysign(1.0, value[diodes[d], 0])
+        if abs(value[diodes[d]]) > NOISE * most:
+            order[d], sign[d] = -1, math.copysign(1.0, value[diodes[d]])
 
 
 def shared(rows, missed):
