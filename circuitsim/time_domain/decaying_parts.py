@@ -15,6 +15,7 @@ from circuitsim.time_domain.small_matrices import (
     CANCELLED,
     backward,
     forward,
+    placed,
     remainder,
     rooted,
     rotated,
@@ -246,7 +247,7 @@ def of_capacitors(mode, value, storing, system):
     i[loops, :s] = times(charge[:, :s], system) + times(charge[:, s:], slope)
     i[loops, s:] = -times(charge[:, s:], times(shape, np.diag(rate)))
     i[tree[C] : tree[L]] = -times(cut[tree[C] : tree[L], rest[C] :], i[t + rest[C] :])
-    i[of_class(net, FIXED)] = shared(net, FIXED, True, mode.role[order], i, i)
+    placed(shared(net, FIXED, True, mode.role[order], i, i), of_class(net, FIXED), i)
     current = np.zeros((mode.role.size, s + rate.size))
-    current[order] = i
+    placed(i, order, current)
     return Parting(rate, start, times(by_flow, root.T), np.diag(root), drive, shape, along, current, order[outside])

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.time_domain.small_matrices import rotated, solved, times, without_rounding
+from circuitsim.time_domain.small_matrices import placed, rotated, solved, times, without_rounding
 
 VOLTAGE, CONDUCTING, CAPACITOR, RESISTOR, INDUCTOR, BLOCKING, CURRENT, WINDING = range(8)
 """Roles of branches: `circuitsim.time_domain.modes.Role`."""
@@ -185,7 +185,7 @@ def linear_system(parts, supply, conducting):
     m, s, kind = role.size, system.shape[0], rows.dtype
     n, first = s + states.size, s + tree[R] - tree[C]
     given = np.zeros((m, s), kind)
-    given[supply.sources] = rows
+    placed(rows, supply.sources, given)
     # Voltages of the first class of branches and currents of the last one are given.
     v, slope, value = np.zeros((order.size, n), kind), np.zeros((order.size, n), kind), parts.value[order]
     v[:, :s], slope[:, :s] = given[order], times(system.T, given[order].T).T
@@ -197,22 +197,29 @@ def linear_system(parts, supply, conducting):
     whole = np.zeros((n, n), kind)
     whole[:s, :s] = system
     own = of_class(net, R)
-    v[own], i[own] = balanced(net, R, False, np.diag(1.0 / value[own]), v, i)
+    one, other = balanced(net, R, False, np.diag(1.0 / value[own]), v, i)
+    placed(one, own, v)
+    placed(other, own, i)
     v[t + rest[C] : t + rest[R]] = times(cut[: tree[R], rest[C] : rest[R]].T, v[: tree[R]])
     own = of_class(net, C)
-    slope[own], i[own] = balanced(net, C, False, np.diag(value[own]), slope, i)
+    one, other = balanced(net, C, False, np.diag(value[own]), slope, i)
+    placed(one, own, slope)
+    placed(other, own, i)
     whole[s:first] = slope[tree[C] : tree[R]]
     own = of_class(net, L)
     henries = np.diag(value[own]) + parts.coupling[order[own]][:, order[own]]
-    slope[own], v[own] = balanced(net, L, True, henries, v, slope)
+    one, other = balanced(net, L, True, henries, v, slope)
+    placed(one, own, slope)
+    placed(other, own, v)
     whole[first:] = times(found[1], slope[inductors])
     whole[first:, :s] += times(of_sources[1], system)
     i[tree[L] : tree[FREE]] = -times(cut[tree[L] : tree[FREE], rest[L] :], i[t + rest[L] :])
-    v[of_class(net, FREE)] = shared(net, FREE, False, role[order], v, i)
+    placed(shared(net, FREE, False, role[order], v, i), of_class(net, FREE), v)
     v[t + rest[FREE] :] = without_rounding(cut[:, rest[FREE] :].T, v[:t])
-    i[of_class(net, FIXED)] = shared(net, FIXED, True, role[order], v, i)
+    placed(shared(net, FIXED, True, role[order], v, i), of_class(net, FIXED), i)
     voltage, current = np.zeros((m, n), kind), np.zeros((m, n), kind)
-    voltage[order], current[order] = v, i
+    placed(v, order, voltage)
+    placed(i, order, current)
     stored = current[storing]
     for j in range(storing.size):
         if role[storing[j]] == CAPACITOR:
@@ -223,8 +230,8 @@ def linear_system(parts, supply, conducting):
         current[windings], voltage[windings] = through, times(parts.turns, voltage)
         current -= times(parts.turns.T, through)
     loops, cuts = np.zeros((m, s)), np.zeros((m, s))
-    loops[order] = contradictions(net, FIXED, True, given[order].real)
-    cuts[order] = contradictions(net, FREE, False, given[order].real)
+    placed(contradictions(net, FIXED, True, given[order].real), order, loops)
+    placed(contradictions(net, FREE, False, given[order].real), order, cuts)
     return Mode(net, role, states, whole, voltage, current, stored, found[1], of_sources[1], loops, cuts)
 
 
@@ -315,7 +322,7 @@ def shared(net, kind, by_loops, role, v, i):
 def contradictions(net, kind, by_loops, given):
     """Those of loops of sources and conducting diodes (m, s), or of cuts of sources and blocking ones."""
     own, onto, found = of_class(net, kind), independent(net, kind, by_loops), np.zeros(given.shape)
-    found[own] = solution(onto, np.eye(own.size), given[own], np.zeros((onto.shape[1], given.shape[1])), 2)
+    placed(solution(onto, np.eye(own.size), given[own], np.zeros((onto.shape[1], given.shape[1])), 2), own, found)
     return found
 
 

@@ -47,7 +47,8 @@ def mode_of(supply, conducting):
     """The linear system at a set of conducting diodes and closed switches, and the elements' values."""
     parts, d = supply.parts, supply.diodes.size
     value = parts.value.copy()
-    value[supply.switched] = np.where(conducting[d:], supply.ohms[0], supply.ohms[1])
+    for j in range(supply.switched.size):
+        value[supply.switched[j]] = supply.ohms[0, j] if conducting[d + j] else supply.ohms[1, j]
     own = Parts(parts.n_nodes, parts.first, parts.second, parts.role, value, parts.coupling, parts.turns)
     return linear_system(own, supply, conducting[:d]), value
 

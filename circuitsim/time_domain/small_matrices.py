@@ -28,6 +28,13 @@ def times(a, b):
     return out
 
 
+def placed(rows, at, target):
+    """Store the rows of a matrix as rows ``at`` of a target: numpy's assignment takes seconds to compile."""
+    for k in range(at.size):
+        for c in range(rows.shape[1]):
+            target[at[k], c] = rows[k, c]
+
+
 def remainder(given, matrix, rows, least):
     """Given numbers less a product of matrices, zero where the difference is below a fraction of the terms' sizes.
     Derivatives, the imaginary parts, are kept."""
