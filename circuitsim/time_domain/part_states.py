@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.time_domain.exponentials import put
 from circuitsim.time_domain.roots import ORDERS, VALUE
 
 STATE = 1e-14
@@ -245,7 +246,8 @@ def part_signs(decays, modes, m, z, z_size, s, y, error, zero, noise, order, sig
     if settled(0, found, magnitude, noise / STATE, zero, order, sign):
         return
     system, reach = np.zeros((n, n)), np.zeros(s)
-    system[:s, :s] = modes.system[m, :s, :s]
+    for j in range(s):  # assigning a matrix would take seconds to compile
+        put(modes.system[m, j], system[j, :s])
     for p in range(many):
         system[s + p, s + p] = -decays.rate[m, p]
         for j in range(s):
