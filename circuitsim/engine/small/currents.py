@@ -213,25 +213,28 @@ def proven(plan, space, value, v, current, total, share):
     """Whether the net currents, of which ``total``, A, bounds the sum, prove all currents and potentials.
 
     Each to ``share``: currents relative to their `circuitsim.certificate.current_scale`, potentials relative to
-    themselves. Errors of potentials are at most the potentials for the sizes of the net currents, since these increase
-    with all of them, if no resistance is negative.
+    themselves. Errors of potentials are at most the potentials for the sizes of the net currents, and the sizes of the
+    multipliers, of which some are negative with negative resistances.
     """
     net, largest, error = space.at_node[0], space.at_node[1], space.change
     factor, last, good = refactor(plan, space, space.closed), space.forest.last, True
     if factor < 0:
         return False
+    multiplier = space.multiplier[factor]
+    if space.signed[0]:
+        multiplier = np.abs(multiplier)
     for k in range(v.size):
         space.size[k] = abs(net[k]) + ROUNDING * largest[k]
     gather(plan, space.size, error)
     error[plan.n] = 0.0
-    substitute(plan, space.multiplier[factor], space.pivot[factor], error, space.floating_current)
+    substitute(plan, multiplier, space.pivot[factor], error, space.floating_current)
     for k in range(v.size):
         j = last[plan.coordinate[k]]
         good = good and (not error[j] > share * abs(v[k]) or largest[k] == 0.0 or space.currentless.grounded[k])
     for e in range(current.size):
         a, b, off = plan.first[e], plan.second[e], total
-        if plan.kind[e] == RESISTOR and value[e] != 0.0 and not space.signed[0]:
-            off = min(total, (error[last[plan.coordinate[a]]] + error[last[plan.coordinate[b]]]) / value[e])
+        if plan.kind[e] == RESISTOR and value[e] != 0.0:
+            off = min(total, (error[last[plan.coordinate[a]]] + error[last[plan.coordinate[b]]]) / abs(value[e]))
         elif plan.kind[e] == CURRENT:
             off = 0.0
         local = max(largest[a], largest[b])
