@@ -65,9 +65,8 @@ def find_currentless(plan, space, value):
 
 
 def level(currentless, v):
-    """Give the ends of elements that carry nothing equal potentials, V; those beyond move along. Returns whether any
-    changed."""
-    changed, shift = False, np.zeros(v.size)
+    """Give the ends of elements that carry nothing equal potentials, V; those beyond move along."""
+    shift = np.zeros(v.size)
     for k in range(currentless.found[0]):
         u, p = currentless.node[k], currentless.above[k]
         if currentless.idle[u]:
@@ -76,8 +75,6 @@ def level(currentless, v):
         elif u != p:
             shift[u] = shift[p]
             v[u] += shift[u]
-        changed = changed or shift[u] != 0.0
-    return changed
 
 
 def forget_currentless(space):
@@ -91,9 +88,6 @@ ACCURATE = 1e-9
 """Largest bound on the error of a current, relative to the largest one at its ends, that needs no refinement."""
 FINE = 1e-12
 """The same that needs no correction, which takes a substitution."""
-
-STRAY = 0.5
-"""The residual of a currentless node is all of its current: at least this fraction of the largest current there."""
 
 
 def branch_currents(plan, space, value, v, current):
@@ -212,9 +206,9 @@ def correct(plan, space, value, v, current):
 def proven(plan, space, value, v, current, total, share):
     """Whether the net currents, of which ``total``, A, bounds the sum, prove all currents and potentials.
 
-    Each to ``share``: currents relative to their `circuitsim.certificate.current_scale`, potentials relative to
-    themselves. Errors of potentials are at most the potentials for the sizes of the net currents, and the sizes of the
-    multipliers, of which some are negative with negative resistances.
+    Each to ``share``: currents relative to their `circuitsim.certificate.current_scale`, if they have one, potentials
+    relative to themselves. Errors of potentials are at most the potentials for the sizes of the net currents, and the
+    sizes of the multipliers, of which some are negative with negative resistances.
     """
     net, largest, error = space.at_node[0], space.at_node[1], space.change
     factor, last, good = refactor(plan, space, space.closed), space.forest.last, True
@@ -237,36 +231,28 @@ def proven(plan, space, value, v, current, total, share):
             off = min(total, (error[last[plan.coordinate[a]]] + error[last[plan.coordinate[b]]]) / abs(value[e]))
         elif plan.kind[e] == CURRENT:
             off = 0.0
-        local = max(largest[a], largest[b])
-        good = good and (current[e] == 0.0 or off <= share * current_scale(abs(current[e]), local))
+        size, local = abs(current[e]), max(largest[a], largest[b])
+        if size > 0.0:
+            good = good and off <= share * current_scale(size, local)
+        elif local == 0.0 and plan.kind[e] == RESISTOR and value[e] != 0.0:
+            good = good and not space.currentless.live[e]
     return good
-
-
-def stray(plan, value, current, largest, share):
-    """Whether some resistor carries nothing where nothing flows at either end, or all that does at a node: there the
-    largest relative net current is at least ``share``."""
-    idle = share >= STRAY
-    for e in plan.resistor:
-        idle = idle or (current[e] == 0.0 and largest[plan.first[e]] == 0.0 and largest[plan.second[e]] == 0.0)
-    return idle
 
 
 def measure(plan, space, value, v, current, worst, relative):
     """Fill in a sample's branch currents and residuals, and correct its potentials ``v`` (n_nodes,), V, where they are
-    too coarse; returns the bound on the currents' errors (`circuitsim.certificate.branch_violations`)."""
+    too coarse; returns whether all are proven, and rounding changes no sign of a voltage."""
     first, second, factor = plan.first, plan.second, refactor(plan, space, space.closed)
     space.low[:] = 0.0
     forget_currentless(space)
     least = branch_currents(plan, space, value, v, current)
     worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
-    good = factor >= 0 and space.tied[factor] and total < ACCURATE * least
+    good = factor >= 0 and space.tied[factor] and not space.signed[0] and total < ACCURATE * least
     if total < np.inf and not good:
-        if stray(plan, value, current, space.at_node[1], relative[0]):
-            find_currentless(plan, space, value)
-            if level(space.currentless, v):
-                branch_currents(plan, space, value, v, current)
-                worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
         good = proven(plan, space, value, v, current, total, FINE)
+        if not good:
+            find_currentless(plan, space, value)
+            level(space.currentless, v)
         if not good and correct(plan, space, value, v, current):
             worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
             good = proven(plan, space, value, v, current, total, ACCURATE)
@@ -284,7 +270,7 @@ def measure(plan, space, value, v, current, worst, relative):
         worst,
         relative,
     )
-    return min(bound, ACCURATE) if good and bound < np.inf else bound
+    return good and bound < np.inf
 
 
 def largest(relative):

@@ -18,7 +18,7 @@ from circuitsim.engine.small.active_set import (
     solve_sample,
     take_conductances,
 )
-from circuitsim.engine.small.currents import ACCURATE, largest, measure
+from circuitsim.engine.small.currents import largest, measure
 from circuitsim.engine.small.elimination import plan_in
 from circuitsim.engine.small.pointers import kept, pointer
 from circuitsim.engine.steps import offsets
@@ -150,10 +150,10 @@ def prove(plan, space, out):
     Returns the largest relative one, infinite if the currents may be off by more than `ACCURATE`.
     """
     values, v, current, worst, relative = views(out, plan.kind.size, plan.coordinate.size)
-    bound = measure(plan, space, values, v, current, worst, relative)
+    good = measure(plan, space, values, v, current, worst, relative)
     for k in range(current.size):
         current[k] += 0.0  # no −0.0
-    return largest(relative) if bound <= ACCURATE else np.inf
+    return largest(relative) if good else np.inf
 
 
 def take_flows(plan, space, out):
