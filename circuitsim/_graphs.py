@@ -141,3 +141,13 @@ def least_at_nodes(first, second, weight, least, holder):
                 least[1, k], least[0, k], holder[k] = least[0, k], abs(weight[e]), e
             elif holder[k] != e and abs(weight[e]) < least[1, k]:
                 least[1, k] = abs(weight[e])
+
+
+def voltage_forest(n, first, second, strength):
+    """Nodes, parents, edges and roots of a breadth-first forest grown from node 0 (see
+    `grow_forest`)."""
+    m = first.size
+    node, parent, edge = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
+    root = np.empty(n, np.int64)
+    found = grow_forest(n, m, first, second, 0, strength, new_tracks(n, m), node, parent, edge, root)
+    return node[:found], parent[:found], edge[:found], root

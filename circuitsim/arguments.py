@@ -187,6 +187,11 @@ def anything(what: str, value: Any) -> Any:
     return value
 
 
+def converted(kind: type, convert: Callable[[Any], Any]) -> Rule:
+    """Values of one type; anything else is converted."""
+    return lambda what, value: value if isinstance(value, kind) else convert(value)
+
+
 def called(what: str, value: Any) -> Any:
     """The rule of functions."""
     if not callable(value):

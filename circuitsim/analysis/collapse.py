@@ -10,8 +10,8 @@ from typing import NoReturn
 import numpy as np
 
 from circuitsim._graphs import least_at_nodes
-from circuitsim.analysis.amplified import certify_amplified, prepared_elementary
 from circuitsim.analysis.controlled import NEGLIGIBLE, NOISE
+from circuitsim.analysis.convex import certify_amplified, prepared_convex
 from circuitsim.analysis.newton import Found, Smooth, project, smooth_devices
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solution_warnings import BY_KIND, IMPLAUSIBLE, implausible_currents
@@ -258,7 +258,7 @@ def unsolved(
     """
     if not circuit.laws:  # otherwise the limits of devices alone do not decide
         try:
-            prepared_elementary(recession(circuit, expansion, smooth, column), "auto", TOLERANCE).solve()
+            prepared_convex(recession(circuit, expansion, smooth, column), "auto", TOLERANCE).solve()
         except NoSteadyStateError as error:
             raise _restated(error, circuit, expansion) from None
     worst = int(np.argmax(found.distance))

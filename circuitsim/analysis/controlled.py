@@ -32,8 +32,10 @@ from circuitsim.controlled.equations import (
     Equations,
     RawBlock,
     RightSide,
+    Ties,
     equations,
     floating_controls,
+    lowest_nodes,
     parts,
     right_side,
 )
@@ -56,7 +58,6 @@ from circuitsim.controlled.search import (
 )
 from circuitsim.controlled.sections import levels, stages
 from circuitsim.controlled.states import CLEAR
-from circuitsim.controlled.ties import Ties, lowest_nodes
 from circuitsim.engine.loops import WireLoops
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, NoSteadyStateError, TopologyError, some
 
@@ -217,7 +218,7 @@ class ControlledSystem:
         return self._kept(self.pattern.terms, conducting, quick)
 
     def tied(self, conducting: np.ndarray, quick: bool = False) -> Factor:
-        """`factor`, with what these diodes leave indeterminate resolved; see `circuitsim.controlled.ties`."""
+        """`factor`, with what these diodes leave indeterminate resolved; see `Ties`."""
         return self._kept(self.tied_terms if self.ties.terms(conducting) else self.pattern.terms, conducting, quick)
 
     def tied_terms(self, conducting: np.ndarray, values: np.ndarray | None = None) -> Terms:

@@ -3,6 +3,8 @@
 For small circuits one kernel goes from columns to a certified operating point. It handles circuits with unique
 potentials that it can certify. In all other cases (loops of sources, free potentials, no steady state, loss of digits)
 the active-set engine takes over, from its potentials where there are any.
+
+Circuits with bidirectional amplifiers are solved in scaled coordinates without them and certified in volts.
 """
 
 from __future__ import annotations
@@ -14,11 +16,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.operating_point import PARTS, OperatingPoint, Status, Values, check_start, open_ended
+from circuitsim.analysis.operating_point import (
+    PARTS,
+    OperatingPoint,
+    Status,
+    Values,
+    changed_by,
+    check_start,
+    open_ended,
+)
 from circuitsim.analysis.solution_warnings import nonunique_currents, nonunique_potentials, solution_warnings
 from circuitsim.certificate import CLEAR, Certificate, certify, largest_at_nodes
-from circuitsim.circuit import Circuit, CircuitArrays
-from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.circuit import GROUND, Circuit, CircuitArrays
+from circuitsim.circuit.amplifiers import Image, without_amplifiers
+from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.table import checked_value, read_only
 from circuitsim.engine.loops import share_loops
 from circuitsim.engine.network import Resistances
@@ -28,7 +39,7 @@ from circuitsim.engine.small.pointers import Pinned
 from circuitsim.engine.small.single import NO_GUESS, PROVE, solve_once
 from circuitsim.engine.steady_state import SteadyState, steady_state
 from circuitsim.engine.tree import path_voltages, resistive_tree
-from circuitsim.errors import ConvergenceError, Problem
+from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem
 from circuitsim.kernels import MANY, NODE, keep_memory, kernel
 from circuitsim.program import QuadraticProgram, Structure, analyse, check_bounded, feasible_program, quadratic_program
 from circuitsim.program.components import unchangeable
@@ -294,6 +305,12 @@ class Prepared:
     tolerance: float
     small: SmallCircuitSolver | str
 
+    @classmethod
+    def analysed(cls, circuit: Circuit, solver: str, tolerance: float) -> Prepared:
+        """Analyse a circuit of two-terminal elements without devices."""
+        small = small_circuit_solver(circuit, tolerance) if solver in SMALL else "asked for by name"
+        return cls(circuit, solver, tolerance, small)
+
     @cached_property
     def structure(self) -> Structure:
         """The topology for the engine, analysed on first use."""
@@ -337,7 +354,8 @@ class Prepared:
         TopologyError
             Unknown names, values out of range, an array of another length.
         """
-        check_start(start)
+        if start is not None:
+            check_start(start)
         return self.solve_from(self._column(values), None if start is None else start.currents)
 
     def solve_from(self, value: np.ndarray, currents: np.ndarray | None, free: bool = False) -> OperatingPoint:
@@ -388,14 +406,16 @@ class Prepared:
             keep_memory()
         circuit = self.circuit.with_column(value)
         if circuit is not self.circuit and not self._same_topology(circuit.arrays().value):
-            return prepared_convex(circuit, self.solver, self.tolerance).solve()
+            return Prepared.analysed(circuit, self.solver, self.tolerance).solve()
         return _operating_point(self.resistances, circuit, choose(self.solver), self.tolerance, why, on, guess)
 
 
-def prepared_convex(circuit: Circuit, solver: str, tolerance: float) -> Prepared:
-    """Analyse a circuit of two-terminal elements without devices."""
-    small = small_circuit_solver(circuit, tolerance) if solver in SMALL else "asked for by name"
-    return Prepared(circuit, solver, tolerance, small)
+def prepared_convex(circuit: Circuit, solver: str, tolerance: float) -> Prepared | PreparedAmplified:
+    """Analyse a circuit without devices and controlled sources."""
+    if circuit.amplified:
+        image = without_amplifiers(circuit)
+        return PreparedAmplified(circuit, image, Prepared.analysed(image.circuit, solver, tolerance))
+    return Prepared.analysed(circuit, solver, tolerance)
 
 
 def _operating_point(
@@ -501,3 +521,117 @@ def _failed(certificate: Certificate, exact: bool) -> str:
 
 def _did_not(solver: str, stopped: str, reason: str) -> str:
     return f"{solver} did not reach a steady state: " + (f"{stopped}; " if stopped else "") + reason
+
+
+class PreparedAmplified(NamedTuple):
+    """A circuit with amplifiers, ready for many solves; same interface as `Prepared`.
+
+    Attributes
+    ----------
+    circuit : Circuit
+    image : Image
+        The circuit in coordinates in which amplifiers are wires.
+    inner : Prepared
+        The image's prepared circuit.
+    """
+
+    circuit: Circuit
+    image: Image
+    inner: Prepared
+
+    def solve(self, values: Values = None, start: OperatingPoint | None = None) -> OperatingPoint:
+        """The operating point with other element values (Ω, V, A, gains); see `Prepared.solve`."""
+        circuit, image = changed_by(self.circuit, values), self.image
+        kind, _, _, value, _ = circuit.arrays()
+        amplifier = kind == AMPLIFIER
+        if (value != self.circuit.arrays().value)[amplifier].any():
+            image = without_amplifiers(circuit)  # other gains change the scaling of every later source
+        scaled = np.where((kind == VOLTAGE) | (kind == CURRENT), value / image.element, np.where(amplifier, 0.0, value))
+        try:
+            point = self.inner.solve(scaled, start)
+        except NoSteadyStateError as error:
+            if (image.node == 1.0).all():
+                raise
+            note = " (volts and amperes are divided by the gain of their section)"
+            raise type(error)(f"{error}{note}", error.elements, error.nodes) from None
+        return _physical(circuit, image, point, self.inner.tolerance)
+
+
+def _physical(circuit: Circuit, image: Image, point: OperatingPoint, tolerance: float) -> OperatingPoint:
+    """The operating point in volts and amperes, with a certificate of its own.
+
+    Raises
+    ------
+    ConvergenceError
+        The amplifiers' equations do not hold to the tolerance.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        voltages, currents = image.node * point.voltages, image.element * point.currents
+        kind, first, second, _, _ = circuit.arrays()
+        # An element lies within one section, whose gain scales its drop; amplifiers and capacitors may connect two.
+        joins = (kind == AMPLIFIER) | (kind == CAPACITOR)
+        drops = np.where(joins, voltages[first] - voltages[second], image.element * point.drops)
+        certificate = certify_amplified(circuit.arrays(), voltages, currents, drops, tolerance)
+    if not certificate.certified:
+        raise ConvergenceError(
+            f"the gains span more than double precision: relative residual {certificate.worst:.1e}; "
+            "accept it with a larger --tolerance"
+        )
+    gain = {name: float(image.node[circuit.node_index(name)]) for name in point.intervals}
+
+    def volts(name: str, end: float | None) -> float | None:
+        return None if end is None else end * gain[name]
+
+    intervals = {name: (volts(name, low), volts(name, high)) for name, (low, high) in point.intervals.items()}
+    result = point.changed(
+        circuit=circuit,
+        voltages=voltages,
+        currents=currents,
+        intervals=intervals,
+        certificate=certificate,
+        warnings=(*circuit.notes, *point.warnings),
+        drops=drops,
+    )
+    result.energy, result.transformed = point.energy, point
+    return result
+
+
+def certify_amplified(
+    arrays: CircuitArrays, voltages: np.ndarray, currents: np.ndarray, drops: np.ndarray, tolerance: float
+) -> Certificate:
+    """The certificate of a circuit with amplifiers, in volts and amperes.
+
+    Each amplifier is replaced by sources of the values that its equations prescribe: a current source that draws i_L
+    from its left terminal, and at its right terminal a voltage source of a v_L with a current source of a i_L. So
+    "source" measures v_R = a v_L, "kcl" measures i_R = a i_L, independently of the coordinates of the solution.
+
+    Parameters
+    ----------
+    arrays : CircuitArrays
+        With amplifiers; no other zero ohms than the circuit's own.
+    voltages : (n_nodes,) float array
+        V.
+    currents : (m,) float array
+        A; an amplifier's is i_L, from its left terminal into it.
+    drops : (m,) float array
+        V; those of amplifiers are ignored.
+    tolerance : float
+    """
+    kind, first, second, value, n_nodes = arrays
+    amplifiers = np.flatnonzero(kind == AMPLIFIER)
+    gain, left, right = value[amplifiers], first[amplifiers], second[amplifiers]
+    drawn = currents[amplifiers]
+    ground = np.full(amplifiers.size, GROUND)
+    # For each amplifier a source that draws i_L; after all elements those that deliver a i_L at a v_L.
+    kind, second, value = kind.copy(), second.copy(), value.copy()
+    kind[amplifiers], second[amplifiers], value[amplifiers] = CURRENT, GROUND, drawn
+    whole = CircuitArrays(
+        np.append(kind, np.full(amplifiers.size, VOLTAGE, kind.dtype)),
+        np.append(first, right),
+        np.append(second, ground),
+        np.append(value, gain * voltages[left]),
+        n_nodes,
+    )
+    drops = np.append(drops, voltages[right])
+    drops[amplifiers] = voltages[left]
+    return certify(whole, whole.value, voltages, np.append(currents, -gain * drawn), drops, tolerance)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from circuitsim.analysis.amplified import PreparedAmplified, prepared_elementary
 from circuitsim.analysis.collapse import assembled, collapsed, proof, unsolved, valued, with_devices
-from circuitsim.analysis.convex import Prepared, SmallCircuitSolver
+from circuitsim.analysis.controlled import PreparedControlled, prepared_controlled
+from circuitsim.analysis.convex import Prepared, PreparedAmplified, SmallCircuitSolver, prepared_convex
 from circuitsim.analysis.newton import Found, SmallNewton, Smooth, iterate, smooth_devices
 from circuitsim.analysis.operating_point import OperatingPoint, Values, check_start, open_ended
 from circuitsim.analysis.solution_warnings import Level, nonunique_potential, released_potentials
@@ -27,7 +27,6 @@ from circuitsim.newton.steps import NOTHING, VOLTAGE
 from circuitsim.program import Structure
 
 if TYPE_CHECKING:
-    from circuitsim.analysis.controlled import PreparedControlled
     from circuitsim.analysis.smooth_controlled import SmoothControlled
 
 
@@ -231,11 +230,13 @@ class PreparedExpanded:
 def prepared_expanded(circuit: Circuit, solver: str, tolerance: float) -> PreparedExpanded:
     """Analyse a circuit with devices."""
     expansion = expanded(circuit)
-    inner, smooth = prepared_elementary(expansion.circuit, solver, tolerance), smooth_devices(circuit, expansion)
-    beside = None
-    if smooth is not None and circuit.laws:
+    smooth, elementary, beside = smooth_devices(circuit, expansion), expansion.circuit, None
+    if not circuit.laws:
+        inner = prepared_convex(elementary, solver, tolerance)
+        return PreparedExpanded(circuit, expansion, inner, solver, tolerance, smooth)
+    controlled = prepared_controlled(elementary, tolerance)
+    if smooth is not None:
         from circuitsim.analysis.smooth_controlled import SmoothControlled
 
-        assert not isinstance(inner, (Prepared, PreparedAmplified))
-        beside = SmoothControlled(circuit, smooth, expansion, inner, tolerance)
-    return PreparedExpanded(circuit, expansion, inner, solver, tolerance, smooth, beside)
+        beside = SmoothControlled(circuit, smooth, expansion, controlled, tolerance)
+    return PreparedExpanded(circuit, expansion, controlled, solver, tolerance, smooth, beside)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from circuitsim.analysis.amplified import prepared_elementary
-from circuitsim.analysis.convex import Prepared
-from circuitsim.analysis.operating_point import OperatingPoint, Values, check_start
+from circuitsim.analysis.convex import prepared_convex
+from circuitsim.analysis.operating_point import OperatingPoint, Values
 from circuitsim.analysis.switching import PreparedSwitched, Solvable, switches_of, switching_of
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
@@ -30,8 +29,8 @@ from circuitsim.program import analyse
 from circuitsim.solvers import choose
 
 if TYPE_CHECKING:
-    from circuitsim.analysis.amplified import PreparedAmplified
     from circuitsim.analysis.controlled import PreparedControlled
+    from circuitsim.analysis.convex import Prepared, PreparedAmplified
     from circuitsim.analysis.expanded import PreparedExpanded
 
     Unswitched: TypeAlias = Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded
@@ -71,7 +70,7 @@ def prepared(circuit: Circuit | Deck, solver: str = "auto", tolerance: float = T
 def as_read(source: Circuit | Deck, solver: str = "auto", tolerance: float = TOLERANCE) -> Ready:
     """`prepared` for operating points at a deck's own values: sources by formulas of others then have known values, and
     the circuit has its energy function."""
-    circuit = circuit_of(source)
+    circuit = getattr(source, "operating_circuit", source)
     return prepared_switched(circuit, circuit.dynamics, solver, tolerance)
 
 
@@ -93,12 +92,17 @@ def prepared_as_it_is(circuit: Circuit, solver: str = "auto", tolerance: float =
     """`prepared`, with switches as resistors of the circuit's own values."""
     if not len(circuit):
         raise TopologyError("the circuit has no elements")
-    choose(solver)  # refused where nothing asks for it, too
+    if solver != "auto":
+        choose(solver)  # refused where nothing asks for it, too
     if circuit.devices:
         from circuitsim.analysis.expanded import prepared_expanded
 
         return prepared_expanded(circuit, solver, float(tolerance))
-    return prepared_elementary(circuit, solver, float(tolerance))
+    if circuit.laws:
+        from circuitsim.analysis.controlled import prepared_controlled
+
+        return prepared_controlled(circuit, float(tolerance))
+    return prepared_convex(circuit, solver, float(tolerance))
 
 
 @analysis()
@@ -126,7 +130,8 @@ def solve(circuit: Circuit | Deck, solver: str = "auto", tolerance: float = TOLE
     TopologyError
         A circuit without elements; an unknown solver.
     """
-    warn_of_time(circuit)
+    if isinstance(circuit, Deck):
+        warn_of_time(circuit)
     return as_read(circuit, solver, tolerance).solve()
 
 
@@ -289,7 +294,6 @@ class PreparedFollowing:
         ConvergenceError
             The value of a formula changes by its rounding.
         """
-        check_start(start)
         names, levels = self.circuit.names, self.sources.in_order()
         given = self.circuit.changes(values)
         stated = {name.lower() for name in given}

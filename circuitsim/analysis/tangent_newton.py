@@ -409,7 +409,7 @@ def put_sources(made, column, right):
 
 
 def put_lowest(made, column, same):
-    """Fill in for each node the lowest node of equal potential; see `circuitsim.controlled.ties.lowest_nodes`."""
+    """Fill in for each node the lowest node of equal potential; see `circuitsim.controlled.equations.lowest_nodes`."""
     (kind, first, second, _, _), diode = made.arrays, made.eq.diode
     for k in range(same.size):
         same[k] = k

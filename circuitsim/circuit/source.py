@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
-from circuitsim.arguments import checked
+from circuitsim.arguments import checked, converted
 from circuitsim.circuit.circuit import Circuit
 from circuitsim.errors import UsageError
 from circuitsim.formats.rich import Picture
@@ -36,12 +36,10 @@ def circuit_of(source: Circuit | OfCircuit) -> Circuit:
     return circuit
 
 
-def as_circuit(_: str, source: Any) -> Circuit:
-    """The rule of circuits and decks; an operating point or a result counts as its circuit."""
-    return source if isinstance(source, Circuit) else circuit_of(source)
+CIRCUIT = converted(Circuit, circuit_of)
+"""The rule of circuits and decks; an operating point or a result counts as its circuit."""
 
-
-analysis = partial(checked, circuit=as_circuit, source=as_circuit)
+analysis = partial(checked, circuit=CIRCUIT, source=CIRCUIT)
 """`checked` for functions of a circuit or a deck."""
 
 

@@ -21,8 +21,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from circuitsim.controlled.equations import Equations, RawBlock
-from circuitsim.controlled.linear import Pattern, Terms, factored, scaled
-from circuitsim.controlled.matrices import EPS, equilibrated, in_watts, inverted, is_p_matrix
+from circuitsim.controlled.linear import (
+    EPS,
+    Pattern,
+    Terms,
+    equilibrated,
+    factored,
+    in_watts,
+    inverted,
+    is_p_matrix,
+    scaled,
+)
 from circuitsim.controlled.rational import LARGEST as BLOCK
 from circuitsim.controlled.rational import RationalBlock, Read, binary, decimal
 from circuitsim.controlled.states import (

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.controlled.matrices import EPS, inverted
+from circuitsim.controlled.linear import EPS, inverted
 
 ROUNDING = 16.0 * np.finfo(float).eps
 """Bound on the relative error of a sum, relative to its terms."""

@@ -16,7 +16,7 @@ from circuitsim.blocks.circuit import CircuitBlock
 from circuitsim.blocks.protocol import Arrays, EnergyBlock, State
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.source import as_circuit
+from circuitsim.circuit.source import CIRCUIT
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.netlist import load
 from circuitsim.netlist.deck import Deck
@@ -150,7 +150,7 @@ def circuit_block(
     NetlistError, UsageError
         A deck that cannot be read; roles that are missing or wrong.
     """
-    read = load(deck) if isinstance(deck, str | os.PathLike) else as_circuit("deck", deck)
+    read = load(deck) if isinstance(deck, str | os.PathLike) else CIRCUIT("deck", deck)
     circuit, own = read, Roles()
     if isinstance(read, Deck):
         circuit, own = read.where_change(None)[0], read_roles(read)[0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim._graphs import grow_forest, incident, new_tracks, unite
+from circuitsim._graphs import incident, new_tracks, unite, voltage_forest
 from circuitsim.kernels import kernel
 
 
@@ -39,16 +39,6 @@ def _join(a, b, parent):
     # Parents are smaller than their children: one ascending pass finds all roots.
     for u in range(parent.size):
         parent[u] = parent[parent[u]]
-
-
-def voltage_forest(n, first, second, strength):
-    """Nodes, parents, edges and roots of a breadth-first forest grown from node 0 (see
-    `circuitsim._graphs.grow_forest`)."""
-    m = first.size
-    node, parent, edge = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
-    root = np.empty(n, np.int64)
-    found = grow_forest(n, m, first, second, 0, strength, new_tracks(n, m), node, parent, edge, root)
-    return node[:found], parent[:found], edge[:found], root
 
 
 def grown_forest(

@@ -2,7 +2,7 @@
 
 The equations are those of `circuitsim.controlled.equations`, with smooth devices linearised; all columns of changes are
 solved with the same factors. What the diodes leave indeterminate is resolved as in operating points
-(`circuitsim.controlled.ties`).
+(`circuitsim.controlled.equations.Ties`).
 """
 
 from __future__ import annotations

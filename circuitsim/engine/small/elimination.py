@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim._graphs import voltage_forest
 from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.engine.steps import copy
-from circuitsim.program.components import voltage_forest
 from circuitsim.solvers.minimum_degree import adjacency, minimum_degree
 
 FASTER = 3
