@@ -188,7 +188,7 @@ def anything(what: str, value: Any) -> Any:
 
 
 def converted(kind: type, convert: Callable[[Any], Any]) -> Rule:
-    """Values of one type; anything else is converted."""
+    """Values of one ``kind``; ``convert`` makes them of anything else."""
     return lambda what, value: value if isinstance(value, kind) else convert(value)
 
 

@@ -305,12 +305,6 @@ class Prepared:
     tolerance: float
     small: SmallCircuitSolver | str
 
-    @classmethod
-    def analysed(cls, circuit: Circuit, solver: str, tolerance: float) -> Prepared:
-        """Analyse a circuit of two-terminal elements without devices."""
-        small = small_circuit_solver(circuit, tolerance) if solver in SMALL else "asked for by name"
-        return cls(circuit, solver, tolerance, small)
-
     @cached_property
     def structure(self) -> Structure:
         """The topology for the engine, analysed on first use."""
@@ -406,16 +400,22 @@ class Prepared:
             keep_memory()
         circuit = self.circuit.with_column(value)
         if circuit is not self.circuit and not self._same_topology(circuit.arrays().value):
-            return Prepared.analysed(circuit, self.solver, self.tolerance).solve()
+            return prepared_unamplified(circuit, self.solver, self.tolerance).solve()
         return _operating_point(self.resistances, circuit, choose(self.solver), self.tolerance, why, on, guess)
+
+
+def prepared_unamplified(circuit: Circuit, solver: str, tolerance: float) -> Prepared:
+    """Analyse a circuit of resistors, sources and ideal diodes."""
+    small = small_circuit_solver(circuit, tolerance) if solver in SMALL else "asked for by name"
+    return Prepared(circuit, solver, tolerance, small)
 
 
 def prepared_convex(circuit: Circuit, solver: str, tolerance: float) -> Prepared | PreparedAmplified:
     """Analyse a circuit without devices and controlled sources."""
     if circuit.amplified:
         image = without_amplifiers(circuit)
-        return PreparedAmplified(circuit, image, Prepared.analysed(image.circuit, solver, tolerance))
-    return Prepared.analysed(circuit, solver, tolerance)
+        return PreparedAmplified(circuit, image, prepared_unamplified(image.circuit, solver, tolerance))
+    return prepared_unamplified(circuit, solver, tolerance)
 
 
 def _operating_point(
