@@ -467,7 +467,7 @@ def distances(first, second, value, places, role, rows, own, v, share, current, 
     for d in range(places.shape[1]):
         e, a, b, amperes = places[0, d], first[places[2, d]], second[places[2, d]], own[CURRENT, d]
         local, high = min(largest[a], largest[b]), max(abs(v[a]), abs(v[b]))  # Kirchhoff's law holds at both ends
-        if value[e] * local <= max(high, floor):
+        if 0.0 < value[e] * local <= max(high, floor):
             own[VOLTAGE, d] = value[places[1, d]] + value[e] * current[e]
         volts = own[VOLTAGE, d]
         reach, size = abs(volts) + ROUNDING * high + NOTHING, max(local, charging(rows[d]))
