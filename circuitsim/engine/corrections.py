@@ -192,7 +192,6 @@ class LinearPoint:
             self.active & (made.inside | (net.ohms > 0.0)),
             self.block,
             self.current,
-            self._at_node,
             self.in_block,
             power,
             OVERALL,

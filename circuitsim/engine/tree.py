@@ -345,42 +345,26 @@ def largest_correction(first, second, block, correction, at_node, in_block, loca
     return worst
 
 
-def bounded(branches, carries, block, current, at_node, in_block, power, overall, local, bound):
+def bounded(branches, carries, block, current, in_block, power, overall, local, bound):
     """Whether residuals of a power, W, prove the currents of all elements that carry any.
 
     Fills in ``bound`` (m,): the error bound of each current, A. It must be within ``local`` of the current itself, or
-    for a current of exactly zero within ``local`` of the largest at either end (``at_node``, filled in if needed) or
-    ``overall`` of the largest in the block.
+    for a current of exactly zero within ``overall`` of the largest in the block.
     """
     if not power < np.inf:
         return False
-    first, second, ohms, _ = branches
-    total, zero = 0.0, False
-    for e in range(ohms.size):
-        if ohms[e] > 0.0 and carries[e]:
-            total += 1.0 / ohms[e]
-    through = np.sqrt(power * total)
-    root = np.sqrt(power)
-    for e in range(ohms.size):
-        if not carries[e]:
-            continue
-        error = through if ohms[e] == 0.0 else min(through, root / np.sqrt(ohms[e]))
-        if block[e] >= 0:
-            error += ROUNDED * in_block[block[e]]
-        bound[e] = error
-        if current[e] == 0.0:
-            zero = True
-        elif error > local * abs(current[e]):
-            return False
-    if zero:
-        node_maxima(first, second, current, at_node)
-        for e in range(ohms.size):
-            if carries[e] and current[e] == 0.0:
-                scale = local * max(at_node[first[e]], at_node[second[e]])
-                if block[e] >= 0:
-                    scale = max(scale, overall * in_block[block[e]])
-                if bound[e] > scale:
-                    return False
+    total = 0.0
+    for e in range(current.size):
+        if branches.ohms[e] > 0.0 and carries[e]:
+            total += 1.0 / branches.ohms[e]
+    root, through = np.sqrt(power), np.sqrt(power * total)
+    for e in range(current.size):
+        if carries[e]:
+            largest, ohms = in_block[block[e]] if block[e] >= 0 else 0.0, branches.ohms[e]
+            error = through if ohms == 0.0 else min(through, root / np.sqrt(ohms))
+            bound[e] = error + ROUNDED * largest
+            if bound[e] > (overall * largest if current[e] == 0.0 else local * abs(current[e])):
+                return False
     return True
 
 
