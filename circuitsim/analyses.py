@@ -10,7 +10,7 @@ from circuitsim.analysis.solve import solve
 from circuitsim.analysis.sweep import Sweep, sweep
 from circuitsim.arguments import NAMES, checked, instance
 from circuitsim.errors import CircuitError, ResultWarning
-from circuitsim.formats.result import Result
+from circuitsim.formats import Result
 from circuitsim.measurements import Abscissa, EventError, Failed, MeasurementError, OverSweep, measure_all, not_measured
 from circuitsim.netlist.deck import (
     OVER_TIME,

@@ -20,7 +20,7 @@ from circuitsim._graphs import least_at_nodes
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.table import read_only
-from circuitsim.formats import rich
+from circuitsim.formats import html_certificate, section
 from circuitsim.kernels import kernel
 
 Tied = tuple[np.ndarray, np.ndarray]
@@ -270,7 +270,7 @@ class Certificate(NamedTuple):
         return f"Certificate({verdict}: worst relative violation {self.worst:.1e}, tolerance {self.tolerance:.0e})"
 
     def _repr_html_(self) -> str:
-        return rich.section("Certificate", rich.certificate(self.to_dict()))
+        return section("Certificate", html_certificate(self.to_dict()))
 
     def to_dict(self) -> dict[str, object]:
         """The certificate as in the JSON output."""

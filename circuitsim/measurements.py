@@ -20,7 +20,7 @@ from circuitsim.analysis.sweep import Sweep, sweep
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import Problem, UsageError
-from circuitsim.formats.table import Table
+from circuitsim.formats import Table
 from circuitsim.netlist.deck import Deck, MeasurementRequest, Vary, lowered, measurements_of
 from circuitsim.units import parse
 

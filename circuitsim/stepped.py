@@ -9,7 +9,7 @@ import numpy as np
 
 from circuitsim.analysis.sweep import Axis, Combinations, Failure, Sort, Sweep, moving_at
 from circuitsim.errors import CircuitError, Problem, UsageError
-from circuitsim.formats.table import Table
+from circuitsim.formats import Table
 from circuitsim.measurements import EventError, MeasurementError, OverSweep, measure_all, not_measured
 from circuitsim.points import computed
 

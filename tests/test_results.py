@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 import circuitsim
 from circuitsim import examples
 from circuitsim.errors import UsageError
-from circuitsim.formats.table import Table
+from circuitsim.formats import Table
 from circuitsim.plotting.drawing import arrange
 from circuitsim.time_domain import StepCircuit, fourier, settling_energy, steady_state, transient, transient_sweep
 from circuitsim.training import History

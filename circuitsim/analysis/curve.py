@@ -26,8 +26,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE
 from circuitsim.circuit.source import analysis
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, UsageError
-from circuitsim.formats.result import Result
-from circuitsim.formats.table import Table, plain
+from circuitsim.formats import Result, Table, plain
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.deck import warn_of_switches
 from circuitsim.program.components import component_labels

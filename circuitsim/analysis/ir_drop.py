@@ -18,8 +18,7 @@ from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import TopologyError
-from circuitsim.formats.result import Result
-from circuitsim.formats.table import Table, plain, quantity
+from circuitsim.formats import Result, Table, plain, quantity
 from circuitsim.program.components import component_labels
 
 if TYPE_CHECKING:

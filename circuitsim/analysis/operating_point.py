@@ -29,10 +29,7 @@ from circuitsim.errors import (
     UnboundedError,
     UsageError,
 )
-from circuitsim.formats import rich
-from circuitsim.formats.result import Result, verdict
-from circuitsim.formats.rich import Picture
-from circuitsim.formats.table import Table, quantity
+from circuitsim.formats import Picture, Result, Table, html_certificate, quantity, verdict
 from circuitsim.models import Region
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.program.components import block_labels
@@ -366,7 +363,7 @@ class OperatingPoint(Result):
         return self.draw().inline()
 
     def _certificate(self) -> str:
-        return rich.certificate(self.certificate.to_dict(), self.uniqueness is None)
+        return html_certificate(self.certificate.to_dict(), self.uniqueness is None)
 
     def _heading(self) -> tuple[str, str]:
         circuit, shown = self.circuit, self._shown_nodes()

@@ -38,8 +38,7 @@ from circuitsim.errors import (
     similar,
     some,
 )
-from circuitsim.formats.result import Result
-from circuitsim.formats.table import Table, plain
+from circuitsim.formats import Result, Table, plain
 from circuitsim.netlist.deck import (
     OVER_TIME,
     PARAMETER,

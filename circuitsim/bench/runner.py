@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from circuitsim import formats
 from circuitsim._bundled import tables
 from circuitsim._files import naming
 from circuitsim._version import __version__
@@ -36,7 +37,6 @@ from circuitsim.bench.families import FAMILIES, make
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
 from circuitsim.errors import CircuitError, UsageError
-from circuitsim.formats import table
 from circuitsim.kernels import compile_at_once
 from circuitsim.plotting.charts import Line, plot_lines
 
@@ -71,7 +71,7 @@ def markdown(rows: list[Row], settings: str) -> str:
 
     ordered = sorted(rows, key=lambda row: (*case(row), row["competitor"] != OURS))
     lines = ["# circuitsim beside other solvers", "", machine(), settings, ""]
-    lines += table.markdown([_compared(*group) for _, group in itertools.groupby(ordered, case)])
+    lines += formats.markdown([_compared(*group) for _, group in itertools.groupby(ordered, case)])
     failed = [row for row in rows if "failure" in row]
     lines += ["", NOTES, "", "Failures, never turned into a ratio:" if failed else "No failures.", ""]
     lines += [f"- {row['family']} {row['unknowns']:,}, {row['competitor']}: {row['failure']}" for row in failed]

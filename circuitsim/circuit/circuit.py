@@ -33,8 +33,7 @@ from circuitsim.circuit.table import (
     read_only,
 )
 from circuitsim.errors import TopologyError, UsageError
-from circuitsim.formats import rich
-from circuitsim.formats.rich import Picture
+from circuitsim.formats import Picture, section
 from circuitsim.models import MODELS, Device
 from circuitsim.models.base import IDEAL_TYPE
 
@@ -784,7 +783,7 @@ class Circuit(ElementTable):
         return Picture(self)
 
     def _repr_html_(self) -> str:
-        return rich.section(repr(self), self.draw().inline())
+        return section(repr(self), self.draw().inline())
 
     def __repr__(self) -> str:
         nodes = len(self._node_names) - (not self.grounded)

@@ -8,7 +8,7 @@ from typing import Protocol
 from circuitsim.arguments import checked, converted
 from circuitsim.circuit.circuit import Circuit
 from circuitsim.errors import UsageError
-from circuitsim.formats.rich import Picture
+from circuitsim.formats import Picture
 
 
 class OfCircuit(Protocol):

@@ -40,8 +40,7 @@ from circuitsim.cli.common import (
 )
 from circuitsim.cli.options import command, ranged
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
-from circuitsim.formats.result import Result
-from circuitsim.formats.table import Table, csv, dumps, rawfile
+from circuitsim.formats import Result, Table, csv, dumps, rawfile
 from circuitsim.netlist.deck import (
     OVER_TIME,
     STEADY,

@@ -31,10 +31,7 @@ from circuitsim.cli.common import (
 )
 from circuitsim.cli.options import command
 from circuitsim.errors import CircuitError, NetlistError, NoSteadyStateError, Problem, TopologyError, UsageError, some
-from circuitsim.formats import operating_point as forms
-from circuitsim.formats.operating_point import certificate_table
-from circuitsim.formats.result import Result
-from circuitsim.formats.table import Table, dumps, plain
+from circuitsim.formats import Result, Table, as_csv, as_raw, as_table, certificate_table, dumps, plain
 from circuitsim.netlist import load
 from circuitsim.netlist.deck import (
     OVER_TIME,
@@ -194,9 +191,9 @@ def run_solve(args: Namespace) -> int:
         present(
             point,
             args,
-            table=lambda: forms.as_table(point.to_dict()),
-            csv=lambda: forms.as_csv(point.to_dict()),
-            raw=lambda: forms.as_raw(point.to_dict()),
+            table=lambda: as_table(point.to_dict()),
+            csv=lambda: as_csv(point.to_dict()),
+            raw=lambda: as_raw(point.to_dict()),
         )
     return 0
 

@@ -23,14 +23,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 from circuitsim._files import naming
 from circuitsim.errors import Problem, UsageError, some
+from circuitsim.formats import Result, Table, binary, dumps, rawfile
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from matplotlib.figure import Figure
 
-    from circuitsim.formats.result import Result
-    from circuitsim.formats.table import Table
     from circuitsim.netlist.deck import Deck
     from circuitsim.netlist.roles import Roles
 
@@ -258,30 +257,19 @@ def present(
     **own : callable
         Makes the text of a format that needs one of its own.
     """
-    from circuitsim.formats.result import Result
-
     content: str | bytes
     title, first = result._heading()[0], next(iter(shown.values()), result)
     tables = [next(iter(one.tables().values())) if isinstance(one, Result) else one for one in shown.values()]
     if args.format in own:
         content = own[args.format]()
     elif args.format == "json":
-        from circuitsim.formats.table import dumps
-
         content = dumps(first.to_dict() | dict(more))
     elif args.format == "table":
         content = result.text(tables)
     else:
         main = tables[0] if tables else next(iter(result.tables().values()))
-        if args.format == "csv":
-            content = main.csv()
-        else:
-            from circuitsim.formats.table import rawfile
-
-            content = rawfile(title, main, plot)
+        content = main.csv() if args.format == "csv" else rawfile(title, main, plot)
     if args.format == "raw" and args.binary:
-        from circuitsim.formats.table import binary
-
         content = binary(content)
     deliver(content, args.output)
     for name, table in list(zip(shown, tables))[1:] if args.format not in own and args.output and not alone() else ():

@@ -29,7 +29,7 @@ from circuitsim.cli.models import RUN, SHARED, new_options
 from circuitsim.cli.options import Option, Values, add_stated, check_values, command, options_in
 from circuitsim.cli.train import Task, train_all
 from circuitsim.errors import UsageError
-from circuitsim.formats.table import csv, markdown
+from circuitsim.formats import csv, markdown
 from circuitsim.plotting.charts import Line, plot_lines
 from circuitsim.training.history import Row
 from circuitsim.training.presets import published

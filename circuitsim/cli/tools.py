@@ -16,7 +16,7 @@ from pathlib import Path
 from circuitsim.cli.common import say
 from circuitsim.cli.options import Command, add_options, add_stated, check_values, command, options_in
 from circuitsim.errors import UsageError
-from circuitsim.formats.table import dumps, table
+from circuitsim.formats import dumps, table
 
 
 def _list(args: Namespace) -> int:

@@ -34,7 +34,7 @@ from circuitsim.cli.models import (
 )
 from circuitsim.cli.options import Option, Values, add_option, check_values, command
 from circuitsim.errors import UsageError
-from circuitsim.formats.table import Table, csv, dumps
+from circuitsim.formats import Table, csv, dumps
 from circuitsim.points import computed
 from circuitsim.training import Callback, Cosine, ProgressLine, RunDirectory, TensorBoard, Trainer, TrainingPlan
 from circuitsim.training.checkpoint import load_checkpoint

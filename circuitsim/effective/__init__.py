@@ -22,8 +22,7 @@ from circuitsim.circuit.elements import DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.source import analysis
 from circuitsim.engine.port_network import EPSILON, PortNetwork, independent_sources
 from circuitsim.errors import ConvergenceError, TopologyError, UsageError
-from circuitsim.formats.result import Result
-from circuitsim.formats.table import Table
+from circuitsim.formats import Result, Table
 from circuitsim.kernels import keep_memory
 from circuitsim.points import processors
 from circuitsim.program.structure import Structure, analyse

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from circuitsim.formats.table import Table
+    from circuitsim.formats import Table
 
 PANELS = 12
 """Maximum number of panels of about 3 inches in the largest picture (`figure.LARGEST`)."""

@@ -8,14 +8,13 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from circuitsim._version import __version__
-from circuitsim.formats import rich
+from circuitsim.formats import Result, html_cells, html_certificate, html_table, image
 from circuitsim.units import format_quantity, short
 
 if TYPE_CHECKING:
     from circuitsim.analysis import OperatingPoint
     from circuitsim.circuit import Circuit
     from circuitsim.errors import Problem
-    from circuitsim.formats.result import Result
     from circuitsim.training.history import History
 
 ROWS = 500
@@ -88,8 +87,8 @@ def operating_point(point: OperatingPoint) -> str:
             head,
             drawing(point),
             "<h2>Certificate</h2>",
-            rich.certificate(point.certificate.to_dict(), point.uniqueness is None),
-            *(f"<h2>{name.capitalize()}</h2>{_long(rich.cells(table))}" for name, table in point.tables().items()),
+            html_certificate(point.certificate.to_dict(), point.uniqueness is None),
+            *(f"<h2>{name.capitalize()}</h2>{_long(html_cells(table))}" for name, table in point.tables().items()),
         ]
     )
 
@@ -140,8 +139,8 @@ def _worst(source: OperatingPoint | Circuit) -> str:
 
     parts = ["<h2>Circuit</h2><p>Too many nodes for a drawing.</p>"]
     if drops_of(source) is not None:
-        parts.append(rich.image(draw_circuit(source), "Voltage drops over the plane"))
-    return "".join([*parts, *map(rich.cells, worst(source))])
+        parts.append(image(draw_circuit(source), "Voltage drops over the plane"))
+    return "".join([*parts, *map(html_cells, worst(source))])
 
 
 def analysis(heading: str, found: Result, columns: str | None = None) -> str:
@@ -155,9 +154,9 @@ def analysis(heading: str, found: Result, columns: str | None = None) -> str:
     columns : str, optional
         Those of the figure of waveforms or responses.
     """
-    picture = rich.image(found.plot(columns=columns), found._caption()) if columns else found._picture()
+    picture = image(found.plot(columns=columns), found._caption()) if columns else found._picture()
     tables = (table for table in found.tables().values() if 0 < len(table.columns[0]) <= ROWS)
-    cells = (_long(rich.cells(table)) for table in tables)
+    cells = (_long(html_cells(table)) for table in tables)
     return "".join([f"<h2>{heading}</h2><p>{escape(found._caption())}</p>", picture, *cells])
 
 
@@ -165,7 +164,7 @@ def measurements(values: Mapping[str, float | None]) -> str:
     """Results of the deck's ``.meas`` cards."""
     from circuitsim.measurements import measurements_table
 
-    return f"<h2>Measurements</h2>{rich.cells(measurements_table(values))}"
+    return f"<h2>Measurements</h2>{html_cells(measurements_table(values))}"
 
 
 def history(found: History, options: dict[str, Any]) -> str:
@@ -183,9 +182,9 @@ def history(found: History, options: dict[str, Any]) -> str:
         [
             "<h2>Training</h2>",
             found._picture(),
-            rich.table(["last row", "value"], last),
+            html_table(["last row", "value"], last),
             "<h2>Options</h2>",
-            _long(rich.table(["option", "value"], stated)),
+            _long(html_table(["option", "value"], stated)),
         ]
     )
 

@@ -25,8 +25,7 @@ from circuitsim.circuit.couplings import UNCOUPLED
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.source import analysis
 from circuitsim.errors import ConvergenceError, UnboundedError, UsageError
-from circuitsim.formats.result import Result
-from circuitsim.formats.table import Table
+from circuitsim.formats import Result, Table
 from circuitsim.netlist.deck import Deck
 from circuitsim.program.components import component_labels
 from circuitsim.program.precise import Pairs

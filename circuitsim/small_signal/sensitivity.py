@@ -36,8 +36,7 @@ from circuitsim.circuit.source import analysis
 from circuitsim.controlled.equations import parts, references
 from circuitsim.engine.tree import spanning_forest
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, UsageError, look_up
-from circuitsim.formats.result import Result
-from circuitsim.formats.table import OWN, Table, plain, quantity
+from circuitsim.formats import OWN, Result, Table, plain, quantity
 from circuitsim.netlist.deck import Deck, outputs_of, transfers_of
 from circuitsim.small_signal.equations import (
     SmallSignalEquations,

@@ -18,8 +18,7 @@ import numpy as np
 from circuitsim.analysis.probes import all_probes, parse_probes
 from circuitsim.analysis.sweep import Sweep, moving_at
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, UsageError
-from circuitsim.formats.result import Result
-from circuitsim.formats.table import Table
+from circuitsim.formats import Result, Table
 from circuitsim.measurements import Abscissa, Curve, Failed, Measurement, Reader, measure_all
 from circuitsim.netlist.deck import Vary, measurements_of, steps_of
 from circuitsim.small_signal.deck import asked

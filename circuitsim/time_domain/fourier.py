@@ -18,8 +18,7 @@ import numpy as np
 from circuitsim.analysis.probes import Formula, Probe, parse_probe, parse_probes
 from circuitsim.circuit import Circuit
 from circuitsim.errors import Problem, ResultWarning, UsageError
-from circuitsim.formats.result import Result
-from circuitsim.formats.table import Table
+from circuitsim.formats import Result, Table
 from circuitsim.netlist.deck import Deck, FourierCard, lowered
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.result import TransientResult

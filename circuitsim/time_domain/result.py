@@ -16,8 +16,7 @@ from circuitsim.analysis.operating_point import inner_parts
 from circuitsim.analysis.probes import VALUE, Formula, Probe, all_probes, parse_probes
 from circuitsim.arguments import instance
 from circuitsim.errors import UsageError
-from circuitsim.formats.result import Result, verdict
-from circuitsim.formats.table import Table
+from circuitsim.formats import Result, Table, verdict
 from circuitsim.kernels import SHORT, kernel
 from circuitsim.time_domain import exponentials
 from circuitsim.time_domain.decay_series import ORDER

@@ -18,8 +18,7 @@ from circuitsim.analysis.switching import Switch
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.formats.result import Result
-from circuitsim.formats.table import Table
+from circuitsim.formats import Result, Table
 from circuitsim.time_domain.implicit_events import with_capacitances
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.run import ACCURACY, Method, transient

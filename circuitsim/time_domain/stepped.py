@@ -11,8 +11,7 @@ from circuitsim.analysis.probes import Formula, Probe, all_probes, parse_probes
 from circuitsim.analysis.sweep import Axis, Combinations, Sort, Sweep, moving_at
 from circuitsim.certificate import TOLERANCE
 from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, UsageError
-from circuitsim.formats.result import Result
-from circuitsim.formats.table import Table
+from circuitsim.formats import Result, Table
 from circuitsim.measurements import MeasurementError, check_asked, measure_all
 from circuitsim.netlist.deck import Vary, measurements_of
 from circuitsim.stepped import Run, check_size, combinations, stepped

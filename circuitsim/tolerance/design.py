@@ -20,8 +20,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.parameters import matching, parameter_values
 from circuitsim.circuit.source import analysis, circuit_of
 from circuitsim.errors import NoSteadyStateError, UsageError
-from circuitsim.formats.result import Result
-from circuitsim.formats.table import Table
+from circuitsim.formats import Result, Table
 from circuitsim.netlist.deck import Deck, warn_of_time
 from circuitsim.small_signal.sensitivity import derivatives
 from circuitsim.units import NumberError, parse

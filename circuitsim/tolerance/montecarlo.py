@@ -26,8 +26,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.engine.small.active_set import MAX_ITERATIONS, Outcome
 from circuitsim.engine.small.single import solve_once
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, TopologyError, UsageError, look_up
-from circuitsim.formats.result import Result
-from circuitsim.formats.table import OWN, Table, plain
+from circuitsim.formats import OWN, Result, Table, plain
 from circuitsim.kernels import NODE, kernel
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.deviations import SIGMAS, Distribution

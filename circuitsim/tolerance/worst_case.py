@@ -30,8 +30,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import expanded
 from circuitsim.errors import UsageError, look_up
-from circuitsim.formats.result import Result
-from circuitsim.formats.table import OWN, Table, plain
+from circuitsim.formats import OWN, Result, Table, plain
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.deviations import Distribution

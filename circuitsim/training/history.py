@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING
 
 from circuitsim._files import atomic_write, naming
 from circuitsim.errors import UsageError
-from circuitsim.formats.result import Result
-from circuitsim.formats.rich import image
-from circuitsim.formats.table import Table, plain
+from circuitsim.formats import Result, Table, image, plain
 from circuitsim.plotting.figure import new_figure
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from circuitsim.cli import COMMANDS, EPILOG, build_parser, main
 from circuitsim.cli.common import FORMATS
 from circuitsim.cli.options import READING, below
 from circuitsim.errors import UsageError
-from circuitsim.formats.table import csv
+from circuitsim.formats import csv
 from circuitsim.training import TrainingPlan
 
 from .conftest import DIVIDER, Command

@@ -15,8 +15,8 @@ from circuitsim.cli.models import OWN, Options, family_options, optimizer_of, ow
 from circuitsim.cli.options import READING, Values
 from circuitsim.datasets.samples import Samples, held_out, is_over_time, read_samples, split
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
-from circuitsim.formats.table import Table, table
-from circuitsim.formats.table import dumps as json_text
+from circuitsim.formats import Table, table
+from circuitsim.formats import dumps as json_text
 from circuitsim.learning import CrossEntropy, Estimate, GradientProblem, Learner, Loss, Rule, SquaredError
 from circuitsim.learning.estimate import NUDGES
 from circuitsim.learning.rules import rule_named
