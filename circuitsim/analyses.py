@@ -11,7 +11,16 @@ from circuitsim.analysis.sweep import Sweep, sweep
 from circuitsim.arguments import NAMES, checked, instance
 from circuitsim.errors import CircuitError, ResultWarning
 from circuitsim.formats import Result
-from circuitsim.measurements import Abscissa, EventError, Failed, MeasurementError, OverSweep, measure_all, not_measured
+from circuitsim.measurements import (
+    Abscissa,
+    EventError,
+    Failed,
+    MeasurementError,
+    OverSweep,
+    measure_all,
+    measure_each,
+    not_measured,
+)
 from circuitsim.netlist.deck import (
     OVER_TIME,
     Deck,
@@ -25,7 +34,6 @@ from circuitsim.netlist.deck import (
 from circuitsim.small_signal import AcResult, ac, ac_sweep
 from circuitsim.small_signal.sensitivity import sensitivity, transfer_function
 from circuitsim.small_signal.stepped import OverFrequency
-from circuitsim.stepped import measure_each
 from circuitsim.time_domain import TransientResult, transient, transient_sweep
 from circuitsim.time_domain.fourier import requests, series
 from circuitsim.time_domain.measure import OverTime

@@ -74,7 +74,7 @@ class Formula:
 
     def __init__(self, text: str, circuit: Circuit) -> None:
         from circuitsim.netlist.expression import ExpressionError
-        from circuitsim.netlist.formula import parse_formula
+        from circuitsim.netlist.scope import parse_formula
 
         self.text = text.strip()
         try:
@@ -105,7 +105,7 @@ class Formula:
 
     def values(self, known: Mapping[Signal, np.ndarray], names: Mapping[str, float]) -> np.ndarray:
         """The values (n,) for these values of the quantities (n,); see `value`."""
-        from circuitsim.netlist.formula import values_at_once
+        from circuitsim.netlist.scope import values_at_once
 
         found = values_at_once(self.code, known, names)
         if found is not None:

@@ -266,7 +266,7 @@ class PreparedFollowing:
 
     Formulas of values that independent sources fix are known before. The first operating point has zeros in place of
     all others. Each further one has the values of one more level, which the one before determines
-    (`circuitsim.netlist.dependence`); the last one no longer depends on the zeros.
+    (`circuitsim.netlist.functional`); the last one no longer depends on the zeros.
 
     Attributes
     ----------

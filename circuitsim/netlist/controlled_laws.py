@@ -3,7 +3,7 @@
 A source is independent if other sources fix everything its formula reads; affine or piecewise linear in voltages and
 currents; or a device, if the formula of a current reads only the source's own voltage, or that of a voltage only its
 own current (then it is a tape of operations, `circuitsim.models.formula_law`). Any other formula must read nothing that
-depends on it (`circuitsim.netlist.dependence`): it has a value once the circuit before it is solved. The rest is
+depends on it (`circuitsim.netlist.functional`): it has a value once the circuit before it is solved. The rest is
 refused.
 
 Affine expressions may contain ramps max(0, u) (`circuitsim.netlist.symbolic`). In the circuit a ramp is a voltage

@@ -2,6 +2,8 @@
 
 Elements are columns, as in `Circuit`, with node numbers local to the scope; further data on an element's card, and
 everything to be evaluated per call, is one record of ``stated``.
+
+Expressions of printed quantities, outside any deck, are vectorised if they consist of sums, products and quotients.
 """
 
 from __future__ import annotations
@@ -9,8 +11,11 @@ from __future__ import annotations
 import math
 import re
 from array import array
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.models import ElementModel
@@ -19,7 +24,9 @@ from circuitsim.netlist.expression import (
     NUMBER,
     Code,
     Environment,
+    Evaluator,
     ExpressionError,
+    Signal,
     outwards,
     parse,
     read_rkm,
@@ -436,3 +443,43 @@ def constant(value: Value) -> Value:
     if isinstance(value, Code) and value.tree.kind == NUMBER and not value.mega:
         return float(value.tree.argument)
     return value
+
+
+def parse_formula(text: str) -> Code:
+    """Parse an expression; it may read ``v(a,b)``, ``i(R1)`` and ``p(R1)``.
+
+    Raises
+    ------
+    ExpressionError
+        The text is not an expression.
+    """
+    return formula(Card(Source("<columns>", "", text), 1, text), 0, Scope(), signals=True)
+
+
+def values_at_once(code: Code, known: Mapping[Signal, np.ndarray], names: Mapping[str, float]) -> np.ndarray | None:
+    """The values (n,) of an expression.
+
+    Parameters
+    ----------
+    code : Code
+        Without functions of a deck.
+    known : mapping of Signal to (n,) float array
+    names : mapping of str to float
+        Values of parameters, by names in lower case.
+
+    Returns
+    -------
+    (n,) float array or None
+        None where the expression has other operations, or a value is infinite: `circuitsim.netlist.expression` then
+        reports the error.
+    """
+    evaluator = Evaluator(signals=known.__getitem__, check=lambda name, result, values: result)
+    found: np.ndarray = np.zeros(np.broadcast_shapes(*(own.shape for own in known.values())))
+    if found.shape == (1,):  # functions of the module math would take it for a number
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            found = found + evaluator.value(code, Environment(dict(names)))
+    except (ExpressionError, TypeError, ValueError):
+        return None
+    return found if np.isfinite(found).all() else None

@@ -19,11 +19,21 @@ from circuitsim.analysis.probes import all_probes, parse_probes
 from circuitsim.analysis.sweep import Sweep, moving_at
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.formats import Result, Table
-from circuitsim.measurements import Abscissa, Curve, Failed, Measurement, Reader, measure_all
+from circuitsim.measurements import (
+    Abscissa,
+    Curve,
+    Failed,
+    Measurement,
+    Reader,
+    Run,
+    check_size,
+    combinations,
+    measure_all,
+    stepped,
+)
 from circuitsim.netlist.deck import Vary, measurements_of, steps_of
 from circuitsim.small_signal.deck import asked
 from circuitsim.small_signal.frequency import TOLERANCE, AcResult, ac, response, response_table
-from circuitsim.stepped import Run, check_size, combinations, stepped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

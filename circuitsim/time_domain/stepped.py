@@ -12,9 +12,8 @@ from circuitsim.analysis.sweep import Axis, Combinations, Sort, Sweep, moving_at
 from circuitsim.certificate import TOLERANCE
 from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.formats import Result, Table
-from circuitsim.measurements import MeasurementError, check_asked, measure_all
+from circuitsim.measurements import MeasurementError, Run, check_asked, check_size, combinations, measure_all, stepped
 from circuitsim.netlist.deck import Vary, measurements_of
-from circuitsim.stepped import Run, check_size, combinations, stepped
 from circuitsim.time_domain.deck import setting
 from circuitsim.time_domain.measure import OverTime
 from circuitsim.time_domain.result import EVENT_UNITS, EVENTS, TransientResult, events_table, waveform_table
