@@ -13,7 +13,7 @@ import numpy as np
 from circuitsim.boltzmann import exact
 from circuitsim.boltzmann.contrastive import ContrastiveDivergence
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
-from circuitsim.plotting.figure import stacked, write
+from circuitsim.plotting.charts import stacked, write
 
 # Measured on every row of the history: sums are limited to a fraction of a second.
 LIVE_LAYER = 16

@@ -364,7 +364,7 @@ def deliver(out: str | None, name: str, found: Findings) -> None:
     if out is None:
         return
     from circuitsim._files import atomic_write
-    from circuitsim.plotting.figure import write
+    from circuitsim.plotting.charts import write
 
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)

@@ -281,7 +281,7 @@ def run_bench(args: Namespace) -> int:
     from circuitsim._files import atomic_write
     from circuitsim.bench import runner
     from circuitsim.bench.competitors import expand
-    from circuitsim.plotting.figure import write
+    from circuitsim.plotting.charts import write
 
     check_values({name: value for name, value in vars(args).items() if value is not None}, OPTIONS)
     if args.limit <= 0.0 or args.budget < 0.0:

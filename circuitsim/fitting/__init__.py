@@ -25,7 +25,7 @@ from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.netlist.deck import Deck, Transient, measurements_of
 from circuitsim.netlist.roles import Roles
 from circuitsim.netlist.writer import text_of
-from circuitsim.plotting.figure import gridded, legend, measured, plain, stacked, write
+from circuitsim.plotting.charts import gridded, legend, measured, plain, stacked, write
 from circuitsim.points import digest
 from circuitsim.time_domain import Switch, TransientResult, Waveform, steady_state, transient, waveform_gradient
 from circuitsim.time_domain.deck import setting

@@ -512,6 +512,11 @@ def certificate_table(point: Point) -> list[str]:
 
 
 # ---------------------------------------------------------------------- HTML
+def _charts() -> Any:
+    """The charts, whose modules import this one."""
+    return import_module("circuitsim.plotting.charts")
+
+
 DRAWN = 400
 """Maximum number of elements of a circuit that is drawn automatically."""
 
@@ -541,9 +546,7 @@ class Picture(NamedTuple):
         return found
 
     def _repr_svg_(self) -> str:
-        from circuitsim.plotting.figure import rendered
-
-        return self.svg() or rendered(self.figure(), "svg").decode()
+        return self.svg() or _charts().rendered(self.figure(), "svg").decode()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the drawing as PNG, SVG or PDF, by the ending of ``path``; an existing file is replaced in one step.
@@ -553,9 +556,7 @@ class Picture(NamedTuple):
         UsageError
             Another ending.
         """
-        from circuitsim.plotting.figure import write
-
-        write(self.figure(), path)
+        _charts().write(self.figure(), path)
 
     @property
     def _circuit(self) -> Any:
@@ -609,9 +610,7 @@ def image(figure: Figure, words: str) -> str:
     words : str
         Its description.
     """
-    from circuitsim.plotting.figure import rendered
-
-    data = b64encode(rendered(figure, "svg")).decode()
+    data = b64encode(_charts().rendered(figure, "svg")).decode()
     return f'<img alt="{escape(words)}" style="max-width:100%" src="data:image/svg+xml;base64,{data}"/>'
 
 
@@ -678,7 +677,7 @@ class Result(ABC):
 
     def _figure(self) -> Figure:
         """The figure of `plot`, by default that of the function `PICTURE` of `circuitsim.plotting.charts`."""
-        figure: Figure = getattr(import_module("circuitsim.plotting.charts"), self.PICTURE)(self)
+        figure: Figure = getattr(_charts(), self.PICTURE)(self)
         return figure
 
     @abstractmethod
@@ -743,11 +742,9 @@ class Result(ABC):
         -------
         matplotlib.figure.Figure
         """
-        from circuitsim.plotting.figure import write
-
         figure = self._figure(**options)
         if path is not None:
-            write(figure, path)
+            _charts().write(figure, path)
         return figure
 
     def _shown(self) -> dict[str, Table]:

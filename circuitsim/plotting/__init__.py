@@ -4,8 +4,7 @@ matplotlib is imported when something is drawn, and draws to memory (Agg): no di
 changed. The same input gives the same picture.
 """
 
-from circuitsim.plotting.charts import plot_crossbar, plot_sweep
+from circuitsim.plotting.charts import plot_crossbar, plot_sweep, rendered
 from circuitsim.plotting.circuit import draw_circuit
-from circuitsim.plotting.figure import rendered
 
 __all__ = ["draw_circuit", "plot_crossbar", "plot_sweep", "rendered"]

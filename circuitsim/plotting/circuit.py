@@ -18,8 +18,8 @@ from circuitsim.circuit import ELEMENTS, Circuit
 from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import TopologyError
 from circuitsim.formats import Table
+from circuitsim.plotting.charts import FAINT, INK, LARGEST, ROUNDING, letters, measured, new_figure, plain, title
 from circuitsim.plotting.drawing import Drawing, Text, arrange
-from circuitsim.plotting.figure import FAINT, INK, LARGEST, ROUNDING, letters, measured, new_figure, plain, title
 from circuitsim.units import format_quantity, short
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from circuitsim._files import atomic_write, naming
 from circuitsim.errors import UsageError
 from circuitsim.formats import Result, Table, image, plain
-from circuitsim.plotting.figure import new_figure
+from circuitsim.plotting.charts import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
