@@ -89,13 +89,12 @@ def _whole(
     if not point.unique.all():
         for k in devices:
             unique[k] = point.unique[list(expansion.parts[k])].all()
-    own = set() if newton is None else set(newton[0].elements.tolist())
-    exact = {k: device for k, device in devices.items() if k not in own}
+    exact = sorted(devices.keys() - (() if newton is None else newton[0].elements.tolist()))
     least = NOTHING if len(exact) < len(devices) else SMALLEST
     around = ROUNDED * float(np.abs(point.currents).max(initial=0.0)) if circuit.laws and exact else 0.0
     _, first, second, _, _ = circuit.arrays()
-    for k, device in exact.items():
-        a, b = float(voltages[first[k]]), float(voltages[second[k]])
+    for k in exact:
+        device, a, b = devices[k], float(voltages[first[k]]), float(voltages[second[k]])
         amperes = point.currents[list(expansion.parts[k])].tolist()
         currents[k], regions[k] = device.collapse(amperes)
         largest = max(around, *map(abs, amperes))

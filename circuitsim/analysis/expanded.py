@@ -23,7 +23,7 @@ from circuitsim.circuit.elements import DIODE
 from circuitsim.circuit.expansion import Expansion, expanded, same_shape
 from circuitsim.errors import ConvergenceError, NoSteadyStateError
 from circuitsim.models.table import Table
-from circuitsim.newton.steps import NOTHING, VOLTAGE
+from circuitsim.newton.steps import JUNCTIONS, NOTHING, VOLTAGE
 from circuitsim.program import Structure
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 def level_devices(circuit: Circuit, smooth: Smooth, junctions: np.ndarray) -> dict[int, tuple[float, float]]:
     """The smooth devices on flat segments at the junction voltages (s,), V, by number, and the ends of these segments,
     V."""
-    found, devices = {}, circuit.devices
-    for d, k in enumerate(smooth.elements.tolist()):
-        device = devices[k]
-        ends = device.level(float(junctions[d])) if type(device) is Table else None
+    found = {}
+    for d in np.flatnonzero(smooth.rows[:, -1] == JUNCTIONS.index(Table.junction)).tolist():
+        device = circuit.devices[int(smooth.elements[d])]
+        ends = device.level(float(junctions[d])) if isinstance(device, Table) else None
         if ends is not None:
             found[d] = ends
     return found
