@@ -4,29 +4,25 @@ characteristics; the certificate of smooth ones, and the error where Newton's me
 
 from __future__ import annotations
 
-import math
-from typing import NoReturn
-
 import numpy as np
 
 from circuitsim._graphs import least_at_nodes
-from circuitsim.analysis.controlled import NEGLIGIBLE, NOISE
-from circuitsim.analysis.convex import certify_amplified, prepared_convex
+from circuitsim.analysis.controlled import NEGLIGIBLE
+from circuitsim.analysis.convex import certify_amplified
 from circuitsim.analysis.newton import Found, Smooth, project, smooth_devices
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solution_warnings import BY_KIND, IMPLAUSIBLE, implausible_currents
-from circuitsim.certificate import RESOLUTION, TOLERANCE, Certificate, certify, largest_at_nodes
+from circuitsim.certificate import RESOLUTION, Certificate, certify, largest_at_nodes
 from circuitsim.circuit import Circuit, CircuitArrays
-from circuitsim.circuit.elements import AMPLIFIER, ELEMENTS, RESISTOR
+from circuitsim.circuit.elements import AMPLIFIER, RESISTOR
 from circuitsim.circuit.elements import VOLTAGE as SOURCE
 from circuitsim.circuit.expansion import Expansion, expanded
 from circuitsim.controlled.certificate import LawArrays, certify_controlled
 from circuitsim.engine.steady_state import SMALLEST
-from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem, UsageError
+from circuitsim.errors import ConvergenceError, Problem, UsageError
 from circuitsim.kernels import kernel
 from circuitsim.models import Device, Region
-from circuitsim.models.smooth import Limits, SmoothDevice
-from circuitsim.newton.steps import CURRENT, NOTHING, ROUNDING, VOLTAGE
+from circuitsim.newton.steps import NOTHING, ROUNDING
 
 ROUNDED = 1e-6
 """Minimum current of a device's parts as a scale, relative to the largest current of a circuit with controlled sources,
@@ -140,55 +136,21 @@ def _original(warning: Problem, expansion: Expansion) -> Problem:
     return warning if make is None or names == list(warning.names) else make(names)
 
 
-VALUES = [VOLTAGE, CURRENT]
-"""Rows of the devices' voltages and currents."""
-
-
 def proof(
     found: Found, arrays: CircuitArrays, smooth: Smooth, tolerance: float, laws: LawArrays | None = None
 ) -> Certificate:
     """The certificate of the last step, in which each smooth device is a source of its own current at its own voltage,
     and nothing of its companion model is left; with the devices' distances from their curves.
 
-    If it fails, devices' voltages and currents that are noise count as zero where that is on their curves.
-
     Parameters
     ----------
     found : Found
-        Its devices' voltages and currents are overwritten where these are noise.
     arrays : CircuitArrays
         Of the elementary elements, with the values of the last step.
     tolerance : float
     laws : LawArrays, optional
         Of the controlled elements.
     """
-    made = _held(found, arrays, smooth, tolerance, laws)
-    if made.certified:
-        return made
-    kept = found.own.copy()
-    plain = np.where(np.abs(kept[VALUES]) <= NOISE * _largest(found, smooth), 0.0, kept[VALUES])
-    near = project(smooth, plain[0], plain[1], np.ones(plain[0].size), plain[0])
-    exact = (plain != kept[VALUES]).any(axis=0) & (near[1:3] == plain).all(axis=0)
-    cleared = found._replace(own=np.where(exact, 0.0, kept))
-    cleared.own[VALUES], cleared.near[:] = np.where(exact, plain, kept[VALUES]), np.where(exact, near, found.near)
-    made = _held(cleared, arrays, smooth, tolerance, laws)
-    if made.certified:
-        found.own[:] = cleared.own
-    return made
-
-
-def _largest(found: Found, smooth: Smooth) -> np.ndarray:
-    """The largest drop, V, and current, A, of the last step (2, 1), except inside companion models."""
-    drops, currents = found.point.drops.copy(), found.point.currents.copy()
-    for inside in (smooth.slope, smooth.touch):
-        drops[inside] = currents[inside] = 0.0
-    currents[smooth.rest] = found.current
-    return np.abs([drops, currents]).max(axis=1, keepdims=True)
-
-
-def _held(found: Found, arrays: CircuitArrays, smooth: Smooth, tolerance: float, laws: LawArrays | None) -> Certificate:
-    """Check all elements' equations and Kirchhoff's laws with the devices as sources, and their distances from their
-    curves."""
     point, column, touch = found.point, arrays.value.copy(), smooth.touch
     voltages, currents, drops = point.voltages.copy(), point.currents.copy(), point.drops.copy()
     low = np.zeros(voltages.size) if point.low is None else point.low.copy()
@@ -243,23 +205,8 @@ def _distances(
     return np.maximum(np.abs(near[1] - volts) / reach, np.abs(near[2] - amperes) / size)
 
 
-def unsolved(
-    circuit: Circuit, expansion: Expansion, smooth: Smooth, found: Found, column: np.ndarray, tolerance: float
-) -> NoReturn:
-    """Raise the error that explains why Newton's method ended off the curves.
-
-    Raises
-    ------
-    UnboundedError
-        Devices cannot carry a current that has no other path.
-    ConvergenceError
-        Otherwise; it names the device farthest from its curve.
-    """
-    if not circuit.laws:  # otherwise the limits of devices alone do not decide
-        try:
-            prepared_convex(recession(circuit, expansion, smooth, column), "auto", TOLERANCE).solve()
-        except NoSteadyStateError as error:
-            raise _restated(error, circuit, expansion) from None
+def unsolved(circuit: Circuit, smooth: Smooth, found: Found, tolerance: float) -> ConvergenceError:
+    """The error of Newton's method that ended off the curves; it names the device farthest from its curve."""
     worst = int(np.argmax(found.distance))
     farthest = circuit.names[int(smooth.elements[worst])]
     off = (
@@ -273,62 +220,10 @@ def unsolved(
     if abs(across[most]) > IMPLAUSIBLE:
         name, volts = circuit.names[int(smooth.elements[most])], float(found.voltage[most])
         amperes = f"{across[most]:.2g} A" if np.isfinite(across[most]) else "more current than a double can hold"
-        raise ConvergenceError(
+        return ConvergenceError(
             f"{name} would carry {amperes} at {volts:.6g} V: give its model a series resistance; {off}"
         )
-    raise ConvergenceError(off)
-
-
-def recession(circuit: Circuit, expansion: Expansion, smooth: Smooth, column: np.ndarray) -> Circuit:
-    """The circuit in which each smooth device carries any current within its limits, at a voltage of 1 Ω times that.
-
-    It has a steady state iff the circuit has one, limits approached asymptotically being counted as reached.
-    """
-    elementary = expansion.circuit
-    tangents = {int(k) for k in (*smooth.slope, *smooth.touch, *smooth.rest)}
-    out = Circuit(circuit.title)
-    for k, element in enumerate(elementary):
-        if k not in tangents:
-            value = None if element.value is None else float(column[k])
-            out.add(ELEMENTS[elementary.columns()[0][k]].letter, element.name, element.first, element.second, value)
-    for k in smooth.elements.tolist():
-        device = circuit.devices[k]
-        assert isinstance(device, SmoothDevice)
-        element = circuit[k]
-        _limited(out, expansion.circuit.names[expansion.parts[k][0]], element.first, element.second, device.limits())
-    return out
-
-
-def _limited(out: Circuit, name: str, first: str, second: str, limits: Limits) -> None:
-    """Branches in series: one with a minimum current, one with a maximum current."""
-    finite = [k for k in range(2) if math.isfinite(limits[k])]
-    middle = f"{name}:between" if len(finite) == 2 else second
-    out.resistor(name, first, f"{name}:in", 1.0)
-    nodes = [f"{name}:in", middle, second] if len(finite) == 2 else [f"{name}:in", second]
-    if not finite:
-        out.voltage_source(f"{name}:through", f"{name}:in", second, 0.0)
-    for number, k in enumerate(finite):
-        a, b = nodes[number], nodes[number + 1]
-        limit = f"{name}:{'least' if k == 0 else 'most'}"
-        out.current_source(f"{limit}:current", a, b, limits[k])
-        out.diode(f"{limit}:diode", *((a, b) if k == 0 else (b, a)))
-
-
-def _restated(error: NoSteadyStateError, circuit: Circuit, expansion: Expansion) -> NoSteadyStateError:
-    """The error in terms of devices, with the smallest and the largest currents of those in it."""
-    owners = [*expansion.owner.items()]
-    names = [next((own for part, own in owners if element.startswith(part)), element) for element in error.elements]
-    names = list(dict.fromkeys(names))
-    passed = []
-    for name in names:
-        device = circuit.devices.get(circuit.element_index(name)) if name in circuit else None
-        if isinstance(device, SmoothDevice):
-            least, most = device.limits()
-            listed = [f"at least {least:.6g} A"] if math.isfinite(least) else []
-            listed += [f"at most {most:.6g} A"] if math.isfinite(most) else []
-            passed += [f"{name} passes {' and '.join(listed)}"] if listed else []
-    nodes = [node for node in error.nodes if ":" not in node]
-    return type(error)(f"{error}" + (f" ({'; '.join(passed)})" if passed else ""), names, nodes)
+    return ConvergenceError(off)
 
 
 def elementary_point(point: OperatingPoint) -> OperatingPoint:

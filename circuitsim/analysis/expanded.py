@@ -5,6 +5,7 @@ On a flat segment of its curve a device has the same current at any voltage, so 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,10 +19,13 @@ from circuitsim.analysis.convex import Prepared, PreparedAmplified, SmallCircuit
 from circuitsim.analysis.newton import Found, SmallNewton, Smooth, iterate, smooth_devices
 from circuitsim.analysis.operating_point import OperatingPoint, Values, check_start, open_ended
 from circuitsim.analysis.solution_warnings import Level, nonunique_potential, released_potentials
+from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import DIODE
+from circuitsim.circuit.elements import DIODE, RESISTOR, device_code
 from circuitsim.circuit.expansion import Expansion, expanded, same_shape
 from circuitsim.errors import ConvergenceError, NoSteadyStateError
+from circuitsim.models.limiter import Limiter
+from circuitsim.models.smooth import Limits, SmoothDevice
 from circuitsim.models.table import Table
 from circuitsim.newton.steps import JUNCTIONS, NOTHING, VOLTAGE
 from circuitsim.program import Structure
@@ -187,12 +191,14 @@ class PreparedExpanded:
             return assembled(circuit, self.expansion, smooth, solved, self.tolerance, certificate)
         if solved is not None:
             try:
-                return (self._assembled if solved.certified else self._from)(circuit, smooth, column, solved)
+                if solved.certified:
+                    return self._assembled(circuit, smooth, solved)
+                return self._from(circuit, smooth, column, solved)
             except ConvergenceError:
                 pass  # rounding at the start: another start may give more digits
         return self._from(circuit, smooth, column, near)
 
-    def _assembled(self, circuit: Circuit, smooth: Smooth, column: np.ndarray, found: Found) -> OperatingPoint:
+    def _assembled(self, circuit: Circuit, smooth: Smooth, found: Found) -> OperatingPoint:
         """The operating point from the result of Newton's method; see `assembled`.
 
         Raises
@@ -203,7 +209,8 @@ class PreparedExpanded:
             Devices cannot carry a current that has no other path.
         """
         if not found.distance.max() <= self.tolerance:
-            unsolved(circuit, self.expansion, smooth, found, column, self.tolerance)
+            _check_limits(circuit, smooth)
+            raise unsolved(circuit, smooth, found, self.tolerance)
         level = level_devices(circuit, smooth, found.near[0])
         if level and isinstance(self.inner, Prepared):
             found = released(self.inner.structure, smooth, found, level)
@@ -215,10 +222,9 @@ class PreparedExpanded:
         solve, elementary, column = self.inner.solve, self.expansion.circuit, column.copy()
         found = iterate(solve, elementary, smooth, column, start, self.tolerance)
         try:
-            return self._assembled(circuit, smooth, column, found)
+            return self._assembled(circuit, smooth, found)
         except ConvergenceError:  # tangents at this point, not far away, give potentials with more digits
-            found = iterate(solve, elementary, smooth, column, found, self.tolerance)
-            return self._assembled(circuit, smooth, column, found)
+            return self._assembled(circuit, smooth, iterate(solve, elementary, smooth, column, found, self.tolerance))
 
     def _elementary(self, value: np.ndarray) -> np.ndarray:
         """Values of the elementary elements for those of all elements (m,)."""
@@ -240,3 +246,53 @@ def prepared_expanded(circuit: Circuit, solver: str, tolerance: float) -> Prepar
 
         beside = SmoothControlled(circuit, smooth, expansion, controlled, tolerance)
     return PreparedExpanded(circuit, expansion, controlled, solver, tolerance, smooth, beside)
+
+
+BESIDE = ":beside"
+"""End of the name of a current source beside a current limiter."""
+
+
+def _check_limits(circuit: Circuit, smooth: Smooth) -> None:
+    """Refuse a current that has no other path than devices that cannot carry it.
+
+    A current limiter of 1 Ω, with a current source beside it where no current at all is outside its limits, takes the
+    place of each smooth device. This circuit has a steady state iff that one has
+    one, limits approached asymptotically being counted as reached.
+
+    Raises
+    ------
+    UnboundedError
+        Its message states the smallest and largest currents of the devices.
+    """
+    if circuit.laws:
+        return  # the limits of devices alone do not decide
+    kind, first, second, value = circuit.columns()
+    kind, first, second, value = kind[:], first[:], second[:], value[:]
+    names, devices, limits, beside = [*circuit.names], {**circuit.devices}, dict[str, Limits](), dict[int, float]()
+    for k in smooth.elements.tolist():
+        device = devices.pop(k)
+        assert isinstance(device, SmoothDevice)
+        least, most = limits[names[k]] = device.limits()
+        beside[k] = min(max(least, 0.0), most)
+        back, forth = beside[k] - least, most - beside[k]
+        if forth == math.inf:
+            first[k], second[k], back, forth = second[k], first[k], forth, back
+        if forth == math.inf:
+            kind[k], value[k] = RESISTOR, 1.0
+        else:
+            devices[k] = Limiter(imax=forth, irev=None if back == math.inf else back, ron=1.0)
+            kind[k] = device_code(devices[k])
+    columns = kind, first, second, value
+    limited = Circuit.from_columns(circuit.title, columns, [*names], [*circuit.node_names], devices=devices)
+    for k, current in beside.items():
+        if current:
+            limited.current_source(f"{names[k]}{BESIDE}", circuit[k].first, circuit[k].second, current)
+    try:
+        prepared_expanded(limited, "auto", TOLERANCE).solve()
+    except NoSteadyStateError as error:
+        elements, passed = [*dict.fromkeys(name.removesuffix(BESIDE) for name in error.elements)], list[str]()
+        for name in elements:
+            ends = zip(("least", "most"), limits.get(name, ()))
+            listed = [f"at {of} {end:.6g} A" for of, end in ends if math.isfinite(end)]
+            passed += [f"{name} passes {' and '.join(listed)}"] if listed else []
+        raise type(error)(f"{error} ({'; '.join(passed)})", elements, error.nodes) from None
