@@ -29,7 +29,7 @@ from circuitsim.controlled.linear import (
     factored,
     in_watts,
     inverted,
-    is_p_matrix,
+    positive_definite,
     scaled,
 )
 from circuitsim.controlled.rational import LARGEST as BLOCK
@@ -40,11 +40,10 @@ from circuitsim.controlled.states import (
     ROUNDING,
     Hybrid,
     Ports,
-    base_of,
     holds,
     hybrid,
     lemke,
-    matrix_of,
+    p_matrix,
     ports_from_base,
     same,
     searched,
@@ -222,16 +221,19 @@ class Block:
     @cached_property
     def regular(self) -> bool:
         """Whether it is proven to have a P-matrix, hence one solution for any sources."""
-        return p_matrix(self.matrices, self.loads)
+        return one_solution(self.matrices, self.loads)
 
 
-def p_matrix(matrices: tuple[np.ndarray, ...], loads: np.ndarray) -> bool:
-    """Whether the ports of a block (`Inverse.matrices`) provably have a P-matrix, given their resistances ρ (d,), Ω."""
+def one_solution(matrices: tuple[np.ndarray, ...], loads: np.ndarray) -> bool:
+    """Whether the ports of a block (`Inverse.matrices`) provably have a P-matrix, given their resistances ρ (d,), Ω:
+    of a block that only draws power, and of any with few diodes."""
     p, q, dp, dq = matrices
     if loads.size == 1:
         return bool(p[0, 0] > dp[0, 0] and q[0, 0] < -dq[0, 0])
-    m, dm = (in_watts(part, loads) for part in matrix_of(base_of(p), *matrices))
-    return is_p_matrix(m, dm + 4 * EPS * np.abs(m))
+    v, i, dv, di = (in_watts(part, loads) for part in matrices)
+    size = np.abs(v).T @ np.abs(i)
+    off = np.abs(v).T @ di + dv.T @ (np.abs(i) + di) + (loads.size + 16) * EPS * size
+    return positive_definite(-v.T @ i, off) or (loads.size <= ALL and p_matrix(*matrices))
 
 
 def port_values(eq: Equations, diodes: np.ndarray, x: np.ndarray, sign: float = -1.0) -> tuple[np.ndarray, np.ndarray]:
@@ -565,7 +567,7 @@ def all_regular(
     left = [
         b
         for b, own in inverse.items()
-        if not (own.proven and (not blocks[b].diodes.size or p_matrix(own.matrices, eq.load[blocks[b].diodes])))
+        if not (own.proven and (not blocks[b].diodes.size or one_solution(own.matrices, eq.load[blocks[b].diodes])))
     ]
     if len(left) > DECIDED or any(
         blocks[b].rows.size > BLOCK or (curves is None and blocks[b].diodes.size) for b in left

@@ -102,19 +102,6 @@ def hybrid(p: np.ndarray, q: np.ndarray) -> Hybrid:
     return Hybrid(base, zero, -sign[:, None] * (np.where(taken, q, p) @ inverse) * sign, inverse)
 
 
-@np.errstate(invalid="ignore", over="ignore")
-def matrix_of(
-    base: np.ndarray, p: np.ndarray, q: np.ndarray, dp: np.ndarray, dq: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The matrix of the problem in a base, and its error bounds, given those of P and Q, ``dp`` and ``dq``."""
-    taken, sign = base[:, None], np.where(base, -1.0, 1.0)
-    far, d_far = np.where(taken, q, p), np.where(taken, dq, dp)
-    inverse, off = inverted(np.where(taken, p, q), np.where(taken, dp, dq))
-    error = np.abs(far) @ off + d_far @ (np.abs(inverse) + off)
-    error += (base.size + 3) * EPS * (np.abs(far) @ np.abs(inverse))
-    return -sign[:, None] * (far @ inverse) * sign, error * (1.0 + 2 * base.size * EPS)
-
-
 def with_constant(found: Hybrid, ports: Ports) -> Hybrid:
     """The problem for these v₀ and i₀."""
     base, sign = found.base, np.where(found.base, -1.0, 1.0)
@@ -143,7 +130,7 @@ ZERO = 1e-11
 """Pivots below this fraction of their column count as zero."""
 
 
-def lemke(q: np.ndarray, m: np.ndarray, cover: np.ndarray | None = None, pivots: int = 0) -> np.ndarray | None:
+def lemke(q: np.ndarray, m: np.ndarray, cover: np.ndarray | None = None) -> np.ndarray | None:
     """Which z are basic (d,) at a solution; None where the path ends in a ray.
 
     Parameters
@@ -152,8 +139,6 @@ def lemke(q: np.ndarray, m: np.ndarray, cover: np.ndarray | None = None, pivots:
     m : (d, d) float array
     cover : (d,) float array, optional
         Positive; ones if not given.
-    pivots : int
-        Maximum number of pivots; by default 50 per row and 1,000 more.
     """
     d = q.size
     cover = np.ones(d) if cover is None else cover
@@ -164,7 +149,7 @@ def lemke(q: np.ndarray, m: np.ndarray, cover: np.ndarray | None = None, pivots:
     basis = np.arange(d)
     entering = 2 * d
     row = _least(table, np.arange(d), cover, d)
-    for _ in range(pivots or 50 * d + 1000):
+    for _ in range(50 * d + 1000):
         leaving = int(basis[row])
         table[row] /= table[row, entering]
         column = table[:, entering].copy()
@@ -236,13 +221,38 @@ class Tried(NamedTuple):
     possible: np.ndarray
 
 
+def states(d: int) -> np.ndarray:
+    """All states of d diodes (2^d, d): which conduct."""
+    return ((np.arange(2**d)[:, None] >> np.arange(d)) & 1).astype(bool)
+
+
+@np.errstate(invalid="ignore", over="ignore")
+def p_matrix(p: np.ndarray, q: np.ndarray, dp: np.ndarray, dq: np.ndarray) -> bool:
+    """Whether the problem is proven to have a P-matrix, in any base.
+
+    It has one iff all determinants of a row of P or −Q for each diode have one sign (`RationalBlock.one_of_curves`).
+    If one diode changes its state, the ratio of both determinants is the product of its new row with the column of the
+    inverse that belongs to its old one.
+    """
+    rows = states(len(p))[:, :, None]
+    inverse, error = inverted(np.where(rows, p, -q), np.where(rows, dp, dq))
+    new, off, column, d_column = (
+        np.where(rows, -q, p),
+        np.where(rows, dq, dp),
+        *(x.swapaxes(1, 2) for x in (inverse, error)),
+    )
+    size = np.abs(new) * np.abs(column)
+    bound = np.abs(new) * d_column + off * (np.abs(column) + d_column) + (len(p) + 3) * EPS * size
+    return bool(((new * column).sum(axis=2) > 2.0 * bound.sum(axis=2)).all())
+
+
 def tried(ports: Ports) -> Tried:
     """Enumerate all states, with error bounds.
 
     In a state v = 0 or i = 0 at each diode, P z = −v₀ or Q z = −i₀ there.
     """
     d = ports.v0.size
-    conducting = ((np.arange(2**d)[:, None] >> np.arange(d)) & 1).astype(bool)
+    conducting = states(d)
     rows = conducting[:, :, None]
     inverse, error = inverted(np.where(rows, ports.p, ports.q), np.where(rows, ports.dp, ports.dq))
     given, off = (
