@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,12 +19,8 @@ from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import TopologyError
 from circuitsim.formats import Result, Table, plain, quantity
+from circuitsim.netlist.deck import Deck
 from circuitsim.program.components import component_labels
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from circuitsim.netlist.deck import Deck
 
 _PLACE = re.compile(r"_(-?\d{1,15})_(-?\d{1,15})$")
 
@@ -148,7 +144,7 @@ class IrDrop(Result):
             "pads": Table.of("pad, node, net, voltage, current", pads, ("", "", "", "V", "A"), True),
         }
 
-    def _figure(self) -> Figure:
+    def _figure(self) -> Any:
         if not np.isfinite(self.places).any():
             from circuitsim.plotting.charts import plot_worst_drops
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -33,10 +33,6 @@ from circuitsim.formats import Picture, Result, Table, html_certificate, quantit
 from circuitsim.models import Region
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.program.components import block_labels
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 Values: TypeAlias = Mapping[str, float] | Sequence[float] | np.ndarray | None
 """Element values, Ω, V, A: some by name, or those of all elements (m,)."""
@@ -356,7 +352,7 @@ class OperatingPoint(Result):
         """A drawing with voltages as colour and currents as width; a notebook shows it, `Picture.save` writes it."""
         return Picture(self)
 
-    def _figure(self) -> Figure:
+    def _figure(self) -> Any:
         return self.draw().figure()
 
     def _picture(self) -> str:

@@ -8,18 +8,17 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.operating_point import inner_parts
+from circuitsim.analysis.operating_point import OperatingPoint, inner_parts
 from circuitsim.circuit import ELEMENTS, GROUND, Circuit
 from circuitsim.errors import TopologyError, UsageError
+from circuitsim.netlist.expression import Environment, Evaluator, ExpressionError, Signal, decides
+from circuitsim.netlist.functions import CONSTANTS
+from circuitsim.netlist.scope import parse_formula, values_at_once
 from circuitsim.units import Quantity
-
-if TYPE_CHECKING:
-    from circuitsim.analysis.operating_point import OperatingPoint
-    from circuitsim.netlist.expression import Signal
 
 UNITS = {quantity.letter: quantity.unit for quantity in Quantity}
 VALUE = "value"
@@ -73,9 +72,6 @@ class Formula:
     unit = ""
 
     def __init__(self, text: str, circuit: Circuit) -> None:
-        from circuitsim.netlist.expression import ExpressionError
-        from circuitsim.netlist.scope import parse_formula
-
         self.text = text.strip()
         try:
             self.code = parse_formula(self.text)
@@ -96,8 +92,6 @@ class Formula:
         UsageError
             It is undefined (a division by zero).
         """
-        from circuitsim.netlist.expression import Environment, Evaluator, ExpressionError
-
         try:
             return Evaluator(signals=known.__getitem__).value(self.code, Environment(dict(names)))
         except ExpressionError as error:
@@ -105,8 +99,6 @@ class Formula:
 
     def values(self, known: Mapping[Signal, np.ndarray], names: Mapping[str, float]) -> np.ndarray:
         """The values (n,) for these values of the quantities (n,); see `value`."""
-        from circuitsim.netlist.scope import values_at_once
-
         found = values_at_once(self.code, known, names)
         if found is not None:
             return found
@@ -116,15 +108,10 @@ class Formula:
     @property
     def decides(self) -> bool:
         """Whether it has conditions, ``abs``, ``min``, ``max`` and the like, hence corners and jumps of its own."""
-        from circuitsim.netlist.expression import decides
-
         return decides(self.code)
 
     def decisions(self, known: Mapping[Signal, np.ndarray], names: Mapping[str, float]) -> list[tuple[Any, ...]]:
         """The branches taken for these values of the quantities (n,); it is smooth between two changes of them."""
-        from circuitsim.netlist.expression import Environment, Evaluator
-        from circuitsim.netlist.functions import CONSTANTS
-
         found = []
         for row in zip(*(own.tolist() for own in known.values())):
             taken: list[Any] = []

@@ -11,13 +11,11 @@ import re
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from circuitsim.circuit.circuit import Circuit
 from circuitsim.circuit.dynamics import NONE, SwitchLaw
 from circuitsim.circuit.elements import ELEMENTS
-
-if TYPE_CHECKING:
-    from circuitsim.circuit.circuit import Circuit
 
 SWITCH = ("vt", "vh", "ron", "roff")
 """Parameters of a switch: threshold and hysteresis, V or A; on and off resistance, Ω."""

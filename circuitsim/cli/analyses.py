@@ -62,8 +62,6 @@ from circuitsim.netlist.deck import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from circuitsim.time_domain import TransientResult
     from circuitsim.time_domain.fourier import FourierRequest
 
@@ -311,7 +309,7 @@ def show_run(
         errors = {text.split()[0]: measurement_error(found, text, names) for text in texts}
         more["measurement_errors"] = {name: errors[name] for name in values}
 
-    def figure() -> Figure:
+    def figure() -> Any:
         from circuitsim.plotting.charts import plot_waveforms
 
         drawn = waveform_table(found, probes, names, drawn=True)
@@ -420,7 +418,7 @@ def run_ac(args: Namespace) -> int:
     _warn(found.kinks)
     table, title = response_table(found, probes, over), found.circuit.title  # type: ignore[arg-type]
 
-    def figure() -> Figure:
+    def figure() -> Any:
         from circuitsim.plotting.charts import plot_bode
 
         return plot_bode(title, table)

@@ -27,11 +27,14 @@ from circuitsim._files import atomic_write
 from circuitsim.cli.common import say
 from circuitsim.cli.models import RUN, SHARED, new_options
 from circuitsim.cli.options import Option, Values, add_stated, check_values, command, options_in
-from circuitsim.cli.train import Task, train_all
+from circuitsim.cli.train import Task, experiment, train_all
+from circuitsim.datasets import load
 from circuitsim.errors import UsageError
+from circuitsim.ffebm.architectures import LayerSizes, preset, published_layers
+from circuitsim.ffebm.comparison import gradient_cosines, gradient_curves
 from circuitsim.formats import csv, markdown
-from circuitsim.plotting.charts import Line, plot_lines
-from circuitsim.training.history import Row
+from circuitsim.plotting.charts import Line, plot_lines, write
+from circuitsim.training.history import Row, marker_of
 from circuitsim.training.presets import published
 
 COMPILED = (
@@ -306,8 +309,6 @@ out DIR  write {self.name}.md, .csv and .png here
 
     def _errors(self, args: Namespace, runs: Runs) -> tuple[list[Line], Values]:
         """A curve for each run."""
-        from circuitsim.training.history import marker_of
-
         found, last, dotted = list[Line](), max(run.history[-1]["epoch"] for run in runs), "dotted: the paper's"
         for k, group in enumerate(groups(runs)):
             label, colour = " ".join(map(str, group[0].key.values())), {"color": f"C{k}"}
@@ -363,9 +364,6 @@ def deliver(out: str | None, name: str, found: Findings) -> None:
     print(page, end="")
     if out is None:
         return
-    from circuitsim._files import atomic_write
-    from circuitsim.plotting.charts import write
-
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     atomic_write(folder / f"{name}.md", page.encode())
@@ -426,8 +424,6 @@ TABLE3 = Study("table3", train=_scellier, measure=_convergence)
 # ---------------------------------------------------------------------- Nest & Ernoult, Tables 1 and 2
 def _published(args: Namespace, key: Key, name: str, divisor: int = 1) -> Values:
     """The options of a published network."""
-    from circuitsim.ffebm.architectures import preset
-
     own = {"method": key["method"], "data_dir": args.data_dir}
     return {"model": "ffebm", **published("chains")["runs"]["published"], **preset(name, divisor), **own}
 
@@ -444,8 +440,6 @@ def _cut(args: Namespace, key: Key) -> Values:
     """Batch normalisation precedes the first block (of 6 layers) or every block (of 12) and before the readout,
     whose input is small deep inside a block. Units of slope one half and small steps keep couplings weak: sweeps
     converge faster than at slope 1, and accuracy is higher (docs/models.md)."""
-    from circuitsim.ffebm.architectures import LayerSizes
-
     if args.size == "paper":
         return _published(args, key, "l{layer}-bs{block}".format(**key))
     layers, block, small = key["layer"], key["block"], FIGURES["split"]
@@ -502,7 +496,6 @@ def _gradients(of: Callable[[Any, Any, Any, int], Findings], args: Namespace) ->
 def figure_chain(size: str = "small", sweeps: int = 60, nudged: int = 20, beta: float = 1e-4, seed: int = 0) -> Any:
     """The chain of the figures in double precision, its widths divided by `DIVISORS`."""
     from circuitsim.ffebm import build_chain
-    from circuitsim.ffebm.architectures import published_layers
 
     pixels = published("chains")["pixels"]["cifar10"]
     layers = published_layers("figure", DIVISORS[size], free=sweeps, nudged=nudged, normalise=pixels)
@@ -511,8 +504,6 @@ def figure_chain(size: str = "small", sweeps: int = 60, nudged: int = 20, beta: 
 
 def _curves(chain: Any, x: Any, y: Any, seed: int) -> Findings:
     """Figure 3: estimates of single weights, sweep by sweep."""
-    from circuitsim.ffebm.comparison import gradient_curves
-
     curves = gradient_curves(chain, x, y, seed=seed)
     shown, table, drawn = list[Values](), list[Values](), list[Line]()
     for curve in curves:
@@ -532,8 +523,6 @@ def _curves(chain: Any, x: Any, y: Any, seed: int) -> Findings:
 
 def _cosines(chain: Any, x: Any, y: Any, seed: int) -> Findings:
     """Figure 4: cosines, layer by layer."""
-    from circuitsim.ffebm.comparison import gradient_cosines
-
     cosines = gradient_cosines(chain, x, y)
     rows = [
         {"parameter": name, "of": chain.elements[int(name.split(".")[0])].kind, "cosine": f"{value:.9f}"}
@@ -553,8 +542,6 @@ def _setting(args: Namespace) -> tuple[Any, Any, Any]:
     rng = np.random.default_rng((args.seed, 1))
     if args.dataset is None:
         return chain, rng.integers(256, size=(args.batch, 3072), dtype=np.uint8), rng.integers(10, size=args.batch)
-    from circuitsim.datasets import load
-
     data = load(args.dataset, args.data_dir)
     if args.batch > len(data.train):
         raise UsageError(f"{args.dataset} has {len(data.train)} training images here, fewer than --batch {args.batch}")
@@ -648,8 +635,6 @@ def deck(drop: float, folder: Path) -> str:
 
 def _mnist(args: Namespace) -> dict[str, str]:
     """Files of randomly chosen training images, and of test images, for the 128 inputs of the deck."""
-    from circuitsim.datasets import load
-
     images = load("mnist", args.data_dir)
     if not 0 < args.samples <= len(images.train):
         raise UsageError(f"--samples takes 1 to {len(images.train)}, not {args.samples}")
@@ -683,7 +668,6 @@ def _drop_measures(args: Namespace, key: Key, made: Any, *rest: object) -> dict[
     """The largest current of a diode over 64 samples, A; of ideal diodes also the held-out error of the same
     conductances with the diodes of every other drop."""
     from circuitsim import batched
-    from circuitsim.cli.train import experiment
 
     block = made.trainable.block
     circuit = block.trained()

@@ -12,15 +12,12 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations, product
 from math import gcd, lcm
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.controlled.equations import Equations
+from circuitsim.controlled.equations import Equations, RawBlock
 from circuitsim.controlled.linear import Terms
-
-if TYPE_CHECKING:
-    from circuitsim.controlled.equations import RawBlock
 
 LARGEST = 80
 """Maximum number of unknowns of a block: elimination takes at most a second."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import chain, combinations_with_replacement, islice, repeat
 from itertools import count as count_from
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from circuitsim.circuit.elements import (
     AFFINE_CURRENT,
@@ -29,11 +29,8 @@ from circuitsim.netlist import dialect
 from circuitsim.netlist.cards import MARK, WORD, Card, CardError, Place, Token, delimited, fields, tokens
 from circuitsim.netlist.expression import CALL, NUMBER, SIGNAL, Code, Node, Signal
 from circuitsim.netlist.parts import ElementReader
-from circuitsim.netlist.scope import ControlledSource, Count, ElementCard, constant, formula, of_token
+from circuitsim.netlist.scope import ControlledSource, Count, ElementCard, Value, constant, formula, of_token
 from circuitsim.units import short
-
-if TYPE_CHECKING:
-    from circuitsim.netlist.scope import Value
 
 LETTERS = frozenset("efghb")
 

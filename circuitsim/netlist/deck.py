@@ -9,21 +9,19 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
 from circuitsim.errors import DeckWarning, Location, NetlistError, Problem, TopologyError, UsageError, some
 from circuitsim.netlist import limits
 from circuitsim.netlist.deviations import Deviations
+from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.waveform import Grid, Waveform
 from circuitsim.units import exact
 
-if TYPE_CHECKING:
-    from circuitsim.netlist.functional import FollowingSources
-
-    Followed = tuple[Circuit, FollowingSources]
-    Elaborate = Callable[[Mapping[str, float], float | None, bool], Followed]
+Followed = tuple[Circuit, FollowingSources]
+Elaborate = Callable[[Mapping[str, float], float | None, bool], Followed]
 
 
 class Range(NamedTuple):

@@ -20,7 +20,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.dynamics import SwitchLaw
@@ -29,10 +29,8 @@ from circuitsim.circuit.expansion import same_shape
 from circuitsim.circuit.parameters import Parameter, Sort, matching, parameter, parameter_values
 from circuitsim.errors import NetlistError, Problem, TopologyError, UsageError, similar
 from circuitsim.models import Device
+from circuitsim.netlist.deck import Deck
 from circuitsim.units import NumberError, parse, short
-
-if TYPE_CHECKING:
-    from circuitsim.netlist.deck import Deck
 
 SPAN = 1e3
 """Default bounds as a factor relative to the values as written."""

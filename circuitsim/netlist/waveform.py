@@ -11,12 +11,10 @@ import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from circuitsim.circuit import waveforms
 from circuitsim.netlist.cards import CardError, Place
-
-if TYPE_CHECKING:
-    from circuitsim.circuit import waveforms
 
 
 class Grid(NamedTuple):
@@ -177,8 +175,6 @@ class Waveform(NamedTuple):
 @lru_cache(1024)
 def _made(card: Waveform, grid: Grid) -> waveforms.Waveform:
     """The waveform of a card; cached, since a sweep requests each time separately."""
-    from circuitsim.circuit import waveforms
-
     x, own = card.numbers, FUNCTIONS[card.name]
     if len(x) < FEWEST:
         raise ValueError(f"{card.name.upper()} needs at least {FEWEST} numbers")

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from circuitsim.analysis import OperatingPoint
+from circuitsim.analysis.ir_drop import IrDrop, ir_drop
 from circuitsim.circuit import ELEMENTS, Circuit
 from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import TopologyError
@@ -27,9 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.cm import ScalarMappable
     from matplotlib.figure import Figure
 
-    from circuitsim.analysis import OperatingPoint
-    from circuitsim.analysis.ir_drop import IrDrop
-    from circuitsim.circuit import Circuit
 
 MARGIN = 0.2
 """Inches around a drawing."""
@@ -154,8 +153,6 @@ SHOWN = 12
 
 def drops_of(source: OperatingPoint | Circuit) -> IrDrop | None:
     """The voltage drops of a solved power grid whose node names have coordinates; None for other circuits."""
-    from circuitsim.analysis.ir_drop import ir_drop
-
     if isinstance(source, Circuit):
         return None
     try:

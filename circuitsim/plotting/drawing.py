@@ -13,12 +13,13 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.operating_point import inner_parts
+from circuitsim.analysis.operating_point import OperatingPoint, inner_parts
 from circuitsim.circuit import ELEMENTS, GROUND, Circuit
+from circuitsim.circuit.dynamics import SwitchLaw
 from circuitsim.circuit.elements import AFFINE_CURRENT, AFFINE_VOLTAGE, AMPLIFIER, RESISTOR, VOLTAGE
 from circuitsim.circuit.laws import Quantity
 from circuitsim.circuit.source import circuit_of
@@ -27,10 +28,6 @@ from circuitsim.models.base import Symbol
 from circuitsim.plotting.layout import Placed, Sketch, place, sketch, with_symbols
 from circuitsim.program.components import component_labels
 from circuitsim.units import format_quantity, short
-
-if TYPE_CHECKING:
-    from circuitsim.analysis import OperatingPoint
-    from circuitsim.circuit.dynamics import SwitchLaw
 
 GAP = 0.015
 """Free margin around a label, inches."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,9 +41,6 @@ from circuitsim.small_signal.equations import (
     solution_at,
 )
 from circuitsim.units import format_quantity
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TOLERANCE = 1e-9
 
@@ -162,7 +159,7 @@ class AcResult(Result):
         """The largest residual and error as plain values."""
         return {"worst_residual": float(self.residuals.max()), "worst_error": float(self.errors.max())}
 
-    def _figure(self, columns: str = "") -> Figure:
+    def _figure(self, columns: str = "") -> Any:
         """A Bode plot, by default of the first `CURVES` node voltages."""
         from circuitsim.plotting.charts import plot_bode
 

@@ -48,8 +48,6 @@ from circuitsim.small_signal.equations import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from circuitsim.analysis.solve import Ready
 
 ACCURATE = 1e-9
@@ -564,7 +562,7 @@ class Transfer(Result):
         rows = [(name, number.value, unit, *number) for name, number, unit in self.numbers]
         return {"transfer": Table.of("quantity, value, unit, below, above", rows, ("", OWN, "", OWN, OWN), True)}
 
-    def _figure(self) -> Figure:
+    def _figure(self) -> Any:
         return self.point.draw().figure()
 
     def _heading(self) -> tuple[str, str]:

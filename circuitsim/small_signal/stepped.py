@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -31,14 +31,9 @@ from circuitsim.measurements import (
     measure_all,
     stepped,
 )
-from circuitsim.netlist.deck import Vary, measurements_of, steps_of
+from circuitsim.netlist.deck import Deck, Vary, measurements_of, steps_of
 from circuitsim.small_signal.deck import asked
 from circuitsim.small_signal.frequency import TOLERANCE, AcResult, ac, response, response_table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from circuitsim.netlist.deck import Deck
 
 PARTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "m": np.abs,
@@ -164,7 +159,7 @@ class AcSweep(Result):
         """``responses`` and ``measurements``."""
         return {"responses": self.responses.tables()["points"], "measurements": self.measured.tables()["points"]}
 
-    def _figure(self) -> Figure:
+    def _figure(self) -> Any:
         """A Bode plot: a curve per quantity and run."""
         from circuitsim.plotting.charts import plot_bode
 

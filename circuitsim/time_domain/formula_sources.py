@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,8 @@ from circuitsim.circuit.waveforms import PiecewiseLinear, Waveform
 from circuitsim.errors import UsageError
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.waveform import Grid
+from circuitsim.time_domain.result import TransientResult
 from circuitsim.units import SMALLEST
-
-if TYPE_CHECKING:
-    from circuitsim.time_domain.result import TransientResult
 
 HALVINGS = 50
 """Number of bisections between two samples."""

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import cache, cached_property
 from itertools import count, islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -19,20 +19,14 @@ from circuitsim.errors import UsageError
 from circuitsim.formats import Result, Table, verdict
 from circuitsim.kernels import SHORT, kernel
 from circuitsim.time_domain import exponentials
+from circuitsim.time_domain.beginning import Start
 from circuitsim.time_domain.decay_series import ORDER
 from circuitsim.time_domain.decays import evaluate_decays
 from circuitsim.time_domain.library import Library, Modes, products
-from circuitsim.time_domain.problem import Paths, along, paths_to
+from circuitsim.time_domain.problem import Paths, Problem, Terminals, along, paths_to
+from circuitsim.time_domain.proof import TransientCertificate
 from circuitsim.time_domain.roots import POINTS
 from circuitsim.units import format_quantity
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from circuitsim.time_domain.beginning import Start
-    from circuitsim.time_domain.problem import Problem, Terminals
-    from circuitsim.time_domain.proof import TransientCertificate
-
 
 R = TypeVar("R")
 
@@ -423,7 +417,7 @@ class TransientResult(Result):
     def _shown(self) -> dict[str, Table]:
         return {"waveforms": self._chosen(), "events": events_table(self)}
 
-    def _figure(self, columns: str = "") -> Figure:
+    def _figure(self, columns: str = "") -> Any:
         from circuitsim.plotting.charts import plot_waveforms
 
         more = not columns and len([*islice(self._voltages(), CURVES + 1)]) > CURVES

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,16 +19,12 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.formats import Result, Table
+from circuitsim.netlist.deck import Deck
 from circuitsim.time_domain.implicit_events import with_capacitances
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.run import ACCURACY, Method, transient
 from circuitsim.time_domain.signals import Signal
 from circuitsim.units import format_quantity
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from circuitsim.netlist.deck import Deck
 
 LONGER = 4.0
 """Factor by which a run is extended until the circuit has settled."""
@@ -114,7 +110,7 @@ class SettlingResult(Result):
         columns = (*(self.column(name) for name in names), *finals)
         return {"samples": Table((*names, *self.outputs), ("s", "J", "J", "J", "J", *("V" for _ in finals)), columns)}
 
-    def _figure(self) -> Figure:
+    def _figure(self) -> Any:
         from circuitsim.plotting.charts import plot_samples
 
         share = f"settled within {100.0 * self.share:g} %"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from circuitsim.analysis.probes import Formula, Probe, all_probes, parse_probes
 from circuitsim.analysis.sweep import Axis, Combinations, Sort, Sweep, moving_at
@@ -13,18 +14,11 @@ from circuitsim.certificate import TOLERANCE
 from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.formats import Result, Table
 from circuitsim.measurements import MeasurementError, Run, check_asked, check_size, combinations, measure_all, stepped
-from circuitsim.netlist.deck import Vary, measurements_of
+from circuitsim.netlist.deck import Deck, Vary, measurements_of
 from circuitsim.time_domain.deck import setting
 from circuitsim.time_domain.measure import OverTime
 from circuitsim.time_domain.result import EVENT_UNITS, EVENTS, TransientResult, events_table, waveform_table
 from circuitsim.time_domain.run import ACCURACY, Method, output_times, transient
-
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
-    from matplotlib.figure import Figure
-
-    from circuitsim.netlist.deck import Deck
 
 TIME = "time"
 
@@ -53,7 +47,7 @@ class TransientSweep(Result):
         waves, measured = (sweep.tables()["points"] for sweep in (self.waves, self.measured))
         return {"waveforms": waves, "measurements": measured, "events": self.events}
 
-    def _figure(self) -> Figure:
+    def _figure(self) -> Any:
         return self.waves.plot()
 
     def _heading(self) -> tuple[str, str]:
