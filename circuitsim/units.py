@@ -38,7 +38,7 @@ SMALLEST = 2.2250738585072014e-308
 _NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]+))?([^\W\d_]*)")
 _RKM = re.compile(r"([+-]?)([0-9]+)(meg|[rkmgtuµμnpf])([0-9]+)[^\W\d_]*", re.IGNORECASE)
 _REST = re.compile(r"[\w.+-]*")
-_PREFIXES = ("y", "z", "a", "f", "p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E", "Z", "Y")
+_PREFIXES = (*"yzafpnµm", "", *"kMGTPEZY")
 UNSCALED = ("dB", "°", "°C")
 """Units without SI prefixes."""
 

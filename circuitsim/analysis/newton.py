@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from circuitsim.analysis.convex import LazyOperatingPoint, SmallCircuitSolver
+from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.certificate import RESOLUTION
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR
@@ -46,9 +47,6 @@ from circuitsim.newton.steps import (
 from circuitsim.newton.steps import CURRENT as AMPERES
 from circuitsim.newton.steps import VOLTAGE as VOLTS
 from circuitsim.program.components import component_labels
-
-if TYPE_CHECKING:
-    from circuitsim.analysis.operating_point import OperatingPoint
 
 STEPS = 400
 """Maximum number of steps of Newton's method."""

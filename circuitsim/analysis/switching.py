@@ -6,17 +6,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress, product
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint, Values, check_start
 from circuitsim.circuit import Circuit
+from circuitsim.circuit.dynamics import Dynamics
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem
 from circuitsim.program.components import component_labels
-
-if TYPE_CHECKING:
-    from circuitsim.circuit.dynamics import Dynamics
 
 TRIES = 50
 """Maximum number of sets of states, each from the controls of the previous one."""

@@ -60,6 +60,7 @@ from circuitsim.netlist.deck import (
     steps_of,
     transfers_of,
 )
+from circuitsim.plotting.charts import plot_bode, plot_waveforms
 
 if TYPE_CHECKING:
     from circuitsim.time_domain import TransientResult
@@ -310,8 +311,6 @@ def show_run(
         more["measurement_errors"] = {name: errors[name] for name in values}
 
     def figure() -> Any:
-        from circuitsim.plotting.charts import plot_waveforms
-
         drawn = waveform_table(found, probes, names, drawn=True)
         return plot_waveforms(found.circuit.title, drawn, found.conduction())
 
@@ -419,8 +418,6 @@ def run_ac(args: Namespace) -> int:
     table, title = response_table(found, probes, over), found.circuit.title  # type: ignore[arg-type]
 
     def figure() -> Any:
-        from circuitsim.plotting.charts import plot_bode
-
         return plot_bode(title, table)
 
     def raw() -> str:

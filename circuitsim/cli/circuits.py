@@ -318,19 +318,25 @@ def _roles_to_dict(roles: Roles) -> dict[str, Any]:
     return found
 
 
+_STRUCTURE = """
+nodes  nodes  ground included
+elements  elements  {kinds}
+parts  parts  {floating} of them without a path to ground
+islands  islands  joined by resistors and voltage sources; only diodes lead out of one
+super-nodes  super_nodes  groups of nodes joined by voltage sources and shorts
+unknowns  unknowns  node voltages to solve for
+free–free diodes  free_diodes  diodes between two unknown node voltages
+voltage loops  voltage_loops  loops of voltage sources and shorts: currents not unique
+"""
+"""Lines of `check`: name, attribute of the `Report`, and what it is."""
+
+
 def _structure(report: Report, deck: Deck, roles: Roles | None) -> str:
     """The structure as text."""
-    kinds = ", ".join(f"{n} {kind}{'s' * (n > 1)}" for kind, n in report.kinds.items())
-    rows = [
-        ("nodes", report.nodes, "ground included"),
-        ("elements", report.elements, kinds),
-        ("parts", report.parts, f"{report.floating} of them without a path to ground"),
-        ("islands", report.islands, "joined by resistors and voltage sources; only diodes lead out of one"),
-        ("super-nodes", report.super_nodes, "groups of nodes joined by voltage sources and shorts"),
-        ("unknowns", report.unknowns, "node voltages to solve for"),
-        ("free–free diodes", report.free_diodes, "diodes between two unknown node voltages"),
-        ("voltage loops", report.voltage_loops, "loops of voltage sources and shorts: currents not unique"),
-    ]
+    facts = report._asdict()
+    facts["kinds"] = ", ".join(f"{n} {kind}{'s' * (n > 1)}" for kind, n in report.kinds.items())
+    lines = (line.split("  ") for line in _STRUCTURE.strip().splitlines())
+    rows = [(name, facts[key], words.format(**facts)) for name, key, words in lines]
     asked = [f".{own.card}" for own in deck.analyses]
     rows.append(("analyses", len(asked), ", ".join(asked) or "none requested: solve computes the operating point"))
     if roles is not None:

@@ -375,26 +375,27 @@ READING = {
     "--no-title": "the first line is a card, not a title",
 }
 """Options of every command that reads a deck."""
-SHARED = {
-    "deck": "\n".join(["deck DECK  a SPICE deck; - reads standard input", *map("  ".join, READING.items())]).replace(
-        "-I DIR", "-I DIR as search"
-    ),
-    "format": "--format FORMAT {@}  {0} ({1}, or the ending of --output)",
-    "binary": "--binary  write a binary rawfile, not ASCII",
-    "output": "--output, -o FILE  write @ to FILE (standard output)",
-    "plot": "--plot FILE  also @ (.png, .svg or .pdf)",
-    "columns": "--columns LIST  v(node), v(a,b), i(element), p(element), {expression} (.print, or all)",
-    "vary": "--vary NAME=RANGE  @ = start:stop:step or a,b,c (repeatable)",
-    "measure": "--measure 'NAME …'  show a measurement, as .meas @ (repeatable)",
-    "solver": "--solver NAME = auto  auto, active-set, coordinate-descent, cvxpy:CLARABEL … (auto)",
-    "tolerance": "--tolerance T = 1e-9  maximum relative residual of the certificate (1e-09)",
-    "workers": "--workers N  processes (@); results do not depend on it",
-    "dask": "--dask ADDRESS  run on the Dask cluster of this scheduler",
-    "checkpoint": "--checkpoint DIR  keep finished blocks in DIR; resume from there",
-    "tol": "--tol NAMES=AMOUNT as tolerances  a tolerance, beside those of the deck (repeatable; forms below)",
-    "observe": "--observe LIST  v(node), v(a,b), i(element), @",
-    "spec": "--spec RANGE as specifications  a range @: '4.9<v(out)<5.1' (repeatable)",
-}
+_SHARED = """
+format --format FORMAT {@}  {0} ({1}, or the ending of --output)
+binary --binary  write a binary rawfile, not ASCII
+output --output, -o FILE  write @ to FILE (standard output)
+plot --plot FILE  also @ (.png, .svg or .pdf)
+columns --columns LIST  v(node), v(a,b), i(element), p(element), {expression} (.print, or all)
+vary --vary NAME=RANGE  @ = start:stop:step or a,b,c (repeatable)
+measure --measure 'NAME …'  show a measurement, as .meas @ (repeatable)
+solver --solver NAME = auto  auto, active-set, coordinate-descent, cvxpy:CLARABEL … (auto)
+tolerance --tolerance T = 1e-9  maximum relative residual of the certificate (1e-09)
+workers --workers N  processes (@); results do not depend on it
+dask --dask ADDRESS  run on the Dask cluster of this scheduler
+checkpoint --checkpoint DIR  keep finished blocks in DIR; resume from there
+tol --tol NAMES=AMOUNT as tolerances  a tolerance, beside those of the deck (repeatable; forms below)
+observe --observe LIST  v(node), v(a,b), i(element), @
+spec --spec RANGE as specifications  a range @: '4.9<v(out)<5.1' (repeatable)
+"""
+SHARED = dict(line.split(" ", 1) for line in _SHARED.strip().splitlines())
+SHARED["deck"] = "\n".join(
+    ["deck DECK  a SPICE deck; - reads standard input", *map("  ".join, READING.items())]
+).replace("-I DIR", "-I DIR as search")
 """Lines of options of several commands, for `add_options`."""
 
 

@@ -139,12 +139,7 @@ OP_AMP = Symbol(0.2, (MINUS, *PLUS, ((0.085, 0.08), (0.155, 0.08))), ((-0.2, 0.0
 PLAIN = {False: Symbol(0.0), True: Symbol(0.0, body=tuple((0.6 * x, 0.6 * y) for x, y in base.TRIANGLE))}
 """Any element, and a diode, of a circuit too large for symbols."""
 
-HANGING = [
-    ((0.0, 0.0), (0.0, -0.1)),
-    ((-0.13, -0.1), (0.13, -0.1)),
-    ((-0.08, -0.15), (0.08, -0.15)),
-    ((-0.03, -0.2), (0.03, -0.2)),
-]
+HANGING = [((0.0, 0.0), (0.0, -0.1)), *(((-x, y), (x, y)) for x, y in ((0.13, -0.1), (0.08, -0.15), (0.03, -0.2)))]
 """The ground symbol, hanging from the origin."""
 
 ARROW = np.array([(-0.055, 0.05), (0.055, 0.0), (-0.055, -0.05)])
