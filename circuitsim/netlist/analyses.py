@@ -45,8 +45,7 @@ from circuitsim.netlist.deck import (
 )
 from circuitsim.netlist.elaborate import Elaborator
 from circuitsim.netlist.expression import Evaluator
-from circuitsim.netlist.physical import MODELS, checked_temperature, letter_of
-from circuitsim.netlist.scope import Model, value_of
+from circuitsim.netlist.scope import CARD_MODELS, Model, checked_temperature, letter_of, value_of
 from circuitsim.units import short
 
 FORMS = "NAME start stop step, DEC NAME start stop points, NAME LIST v1 v2 …, or DATA=table"
@@ -80,7 +79,7 @@ def merged(card: Card, after: int) -> list[Token]:
 def steps(model: Model, parameter: str) -> bool:
     """Whether the elements of a resistor's, capacitor's or inductor's model depend on this parameter."""
     letter = letter_of(model.type)
-    return letter in PASSIVE and parameter.lower() in MODELS[letter].parameters
+    return letter in PASSIVE and parameter.lower() in CARD_MODELS[letter].parameters
 
 
 OPTIONS = ("format", "file", "width", "precision", "filter", "delimiter", "timescalefactor", "index")

@@ -25,7 +25,6 @@ from circuitsim.circuit.elements import (
 from circuitsim.circuit.laws import Law, Quantity, VoltageControl
 from circuitsim.circuit.table import index_of
 from circuitsim.models import Device, Multiplier
-from circuitsim.netlist import physical
 from circuitsim.netlist.cards import CardError, Reporter
 from circuitsim.netlist.definitions import AMPLIFIER_NAME, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.deviations import SIGMAS, Distribution, Draws
@@ -33,10 +32,12 @@ from circuitsim.netlist.expression import NAME, Code, Environment, Evaluator, Ex
 from circuitsim.netlist.functional import FollowingSources, Formula
 from circuitsim.netlist.link import Linker
 from circuitsim.netlist.parts import COUNTS
-from circuitsim.netlist.physical import Temperatures, checked, checked_temperature, percent, positive
 from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.scope import (
+    CARD_MODELS,
     IN_FILE,
+    SWITCH,
+    TOLERANCES,
     Call,
     Columns,
     Count,
@@ -47,7 +48,14 @@ from circuitsim.netlist.scope import (
     Placed,
     Scope,
     SwitchControl,
+    Temperatures,
     Value,
+    checked,
+    checked_temperature,
+    element_value,
+    factor_of,
+    percent,
+    positive,
 )
 from circuitsim.netlist.waveform import Waveform, checked_waveform
 from circuitsim.units import SMALLEST, exact, short
@@ -345,7 +353,7 @@ class Elaborator:
         stated, frame = own.stated, own.frame
         found = frame.multiplier * self.number(stated.multiplier, frame) if own.kind in OF_CURRENT else 1.0
         if stated.source is not None and stated.numbers:
-            found *= physical.factor_of(self.numbers(own), {}, self.temperatures)
+            found *= factor_of(self.numbers(own), {}, self.temperatures)
         return found
 
     def waveform(self, frame: Frame, wave: Waveform) -> Waveform:
@@ -397,7 +405,7 @@ class Elaborator:
             return
         for key, token in model.pairs:
             word, _, law = key.word.partition("/")
-            if word not in physical.TOLERANCES:
+            if word not in TOLERANCES:
                 continue
             amount, draws = percent(token.text), self.draws
             if amount is None or law not in TOLERANCE_LAWS:
@@ -431,7 +439,7 @@ class Elaborator:
             value = checked(RESISTOR, name, value, stated.at)
             self.warn_of_product(own, value, values)
         try:
-            return physical.element_value(letter, value, numbers, values, self.temperatures)
+            return element_value(letter, value, numbers, values, self.temperatures)
         except ValueError as error:
             raise CardError(f"{short(name)}: {error}", stated.at, "see docs/netlist.md", "range") from None
 
@@ -446,7 +454,7 @@ class Elaborator:
         use, name = own.stated.model, short(own.name)
         if use is None:
             return None
-        model, types = own.frame.scope.found("models", use.word), physical.MODELS[own.letter].types
+        model, types = own.frame.scope.found("models", use.word), CARD_MODELS[own.letter].types
         if model is None:
             if own.stated.bare:
                 return None
@@ -486,7 +494,7 @@ class Elaborator:
     def stepped(self, model: Model, letter: str) -> Numbers:
         """The parameters of a model that are stepped (``.step RMOD(R) …``)."""
         values = self.environment.values
-        stated = physical.MODELS[letter].parameters.items() if values else ()
+        stated = CARD_MODELS[letter].parameters.items() if values else ()
         keys = [(name, f"{model.name.lower()}:{word}") for word, name in stated]
         return {name: values[key] for name, key in keys if key in values}
 
@@ -517,7 +525,7 @@ class Elaborator:
         if model is None:
             return None
         stated = self.model_values(frame, model, own.letter)
-        numbers = {word: stated.get(word, default) for word, default in physical.SWITCH.items()}
+        numbers = {word: stated.get(word, default) for word, default in SWITCH.items()}
         numbers |= {"ron": numbers["ron"] / frame.multiplier, "roff": numbers["roff"] / frame.multiplier}
         if numbers["vh"] < 0.0:
             self.reporter.gather("hysteresis", GRADUAL, own.stated.at.card, name, "write vh=0")

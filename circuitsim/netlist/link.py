@@ -13,13 +13,25 @@ from itertools import islice
 from circuitsim.circuit.elements import DIODE, device_model
 from circuitsim.errors import similar
 from circuitsim.models import MODELS
-from circuitsim.netlist import dialect, limits, physical
+from circuitsim.netlist import dialect, limits
 from circuitsim.netlist.cards import WORD, Card, Files, Reporter, Source, Token, tokens
 from circuitsim.netlist.definitions import ADVICE, AMPLIFIER_NAME, DEFAULT_GAIN, GAIN, IDEAL_MODEL
 from circuitsim.netlist.expression import outwards
 from circuitsim.netlist.parts import OWN_TEMPERATURE
 from circuitsim.netlist.reader import DeckReader
-from circuitsim.netlist.scope import IN_FILE, PLAIN, Call, Count, DeviceUse, Model, Scope, value_of
+from circuitsim.netlist.scope import (
+    CARD_MODELS,
+    IN_FILE,
+    PLAIN,
+    TOLERANCES,
+    Call,
+    Count,
+    DeviceUse,
+    Model,
+    Scope,
+    letter_of,
+    value_of,
+)
 from circuitsim.units import NumberError, parse, short
 
 LIBRARY = """\
@@ -263,7 +275,7 @@ class Linker:
 
     def use_of(self, model: Model) -> DeviceUse | None:
         """The device of diodes that name a model; warns of meaningless parameters on its card."""
-        if physical.letter_of(model.type):
+        if letter_of(model.type):
             self.passive(model)
         if model.type not in TYPES or model.name.lower() == IDEAL_MODEL:
             return None
@@ -320,7 +332,7 @@ class Linker:
             if word in names:
                 with self.reporter.at(model.card):
                     values[names[word]] = Count(token, value_of(token, model.scope))
-            elif word not in idle and word.partition("/")[0] not in physical.TOLERANCES:
+            elif word not in idle and word.partition("/")[0] not in TOLERANCES:
                 unused.append(text)
         for token in model.words[len(listed) :]:
             if token.kind == WORD and token.word in names:
@@ -334,7 +346,7 @@ class Linker:
     def passive(self, model: Model) -> dict[str, Count]:
         """The numbers of the model of a resistor, capacitor, inductor or switch, read once."""
         if model.card not in self.passives:
-            names = physical.MODELS[physical.letter_of(model.type)].parameters
+            names = CARD_MODELS[letter_of(model.type)].parameters
             hint = "see docs/netlist.md for what such a model has"
             self.passives[model.card] = self.numbers(model, names, dialect.MODELS_IDLE, hint=hint)
         return self.passives[model.card]

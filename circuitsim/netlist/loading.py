@@ -43,9 +43,8 @@ from circuitsim.netlist.expression import Environment, Evaluator
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.functions import CONSTANTS
 from circuitsim.netlist.link import Linker
-from circuitsim.netlist.physical import ABSOLUTE_ZERO, Temperatures, checked_temperature
 from circuitsim.netlist.reader import DeckReader
-from circuitsim.netlist.scope import Scope, value_of
+from circuitsim.netlist.scope import ABSOLUTE_ZERO, Scope, Temperatures, checked_temperature, value_of
 from circuitsim.units import exact, rkm, short
 
 LONGEST_TITLE = 1000

@@ -32,15 +32,21 @@ from circuitsim.netlist.cards import (
     tokens,
 )
 from circuitsim.netlist.expression import Code
-from circuitsim.netlist.physical import OWN, PARALLEL, PARASITIC, SERIES, checked, positive, tolerance
 from circuitsim.netlist.scope import (
     IN_FILE,
+    OWN,
+    PARALLEL,
+    PARASITIC,
+    SERIES,
     Call,
     Count,
     ElementCard,
     Scope,
     SwitchControl,
     Value,
+    checked,
+    positive,
+    tolerance,
     value_of,
 )
 from circuitsim.netlist.waveform import (
