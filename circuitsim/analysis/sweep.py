@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
     from circuitsim.analysis.solve import Ready
     from circuitsim.netlist.functional import FollowingSources
-    from circuitsim.netlist.waveform import Grid
+    from circuitsim.netlist.functions import Grid
 
 
 class Failure(NamedTuple):
@@ -303,7 +303,7 @@ def _axis(name: str, values: Sequence[float], source: Circuit | Deck) -> Axis:
 
 def _grid(values: Sequence[float], column: np.ndarray) -> Grid:
     """Step and stop time, the defaults of time functions."""
-    from circuitsim.netlist.waveform import Grid
+    from circuitsim.netlist.functions import Grid
 
     if isinstance(values, OutputTimes):
         return values.grid

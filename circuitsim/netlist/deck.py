@@ -15,9 +15,8 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
 from circuitsim.errors import DeckWarning, Location, NetlistError, Problem, TopologyError, UsageError, some
 from circuitsim.netlist import limits
-from circuitsim.netlist.deviations import Deviations
 from circuitsim.netlist.functional import FollowingSources
-from circuitsim.netlist.waveform import Grid, Waveform
+from circuitsim.netlist.functions import Deviations, Grid, Waveform
 from circuitsim.units import exact
 
 Followed = tuple[Circuit, FollowingSources]

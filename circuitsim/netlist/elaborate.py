@@ -27,9 +27,9 @@ from circuitsim.circuit.table import index_of
 from circuitsim.models import Device, Multiplier
 from circuitsim.netlist.cards import CardError, Reporter
 from circuitsim.netlist.definitions import AMPLIFIER_NAME, DEFAULT_GAIN, GAIN
-from circuitsim.netlist.deviations import SIGMAS, Distribution, Draws
 from circuitsim.netlist.expression import NAME, Code, Environment, Evaluator, ExpressionError
 from circuitsim.netlist.functional import FollowingSources, Formula
+from circuitsim.netlist.functions import SIGMAS, Distribution, Draws, Waveform, checked_waveform
 from circuitsim.netlist.link import Linker
 from circuitsim.netlist.parts import COUNTS
 from circuitsim.netlist.reader import DeckReader
@@ -57,7 +57,6 @@ from circuitsim.netlist.scope import (
     percent,
     positive,
 )
-from circuitsim.netlist.waveform import Waveform, checked_waveform
 from circuitsim.units import SMALLEST, exact, short
 
 TOLERANCE_LAWS = {

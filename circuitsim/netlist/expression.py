@@ -22,14 +22,15 @@ from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from circuitsim.netlist import limits
 from circuitsim.netlist.cards import CardError
-from circuitsim.netlist.deviations import FORMS, Draws
 from circuitsim.netlist.functions import (
     CONSTANTS,
+    FORMS,
     FUNCTIONS,
     NEGATE,
     NOT,
     OPERATORS,
     TRUTH,
+    Draws,
     Linear,
     Row,
     checked,

@@ -31,8 +31,8 @@ from circuitsim.circuit.laws import CurrentControl, Law, Quantity, VoltageContro
 from circuitsim.errors import NetlistError, Problem, TopologyError, UsageError
 from circuitsim.netlist.cards import HINTS
 from circuitsim.netlist.expression import UNKNOWN, Code, Evaluator, ExpressionError, Signal
+from circuitsim.netlist.functions import STEADY, Grid
 from circuitsim.netlist.scope import Frame
-from circuitsim.netlist.waveform import STEADY, Grid
 
 
 class Formula(NamedTuple):

@@ -1,21 +1,242 @@
-"""The functions, operators and constants of expressions: one row per name.
+"""The functions, operators and constants of expressions, one row per name; time functions of sources; random functions.
 
 Numbers refuse NaN, infinity and underflow; they may have derivatives (`Linear`). Symbolic values have their own
 functions (`circuitsim.netlist.symbolic`); some are composed of others for all types of values.
+
+Time functions are as ngspice defines them: ``PULSE SIN EXP PWL SFFM AM``; at t = 0 they have the value at DC.
+
+``R1 a b {mc(1k, 5%)}`` is 1 kΩ that changes by 1 kΩ per unit of a deviation within ±0.05. A number carries such
+coefficients through sums, products with numbers and quotients by numbers; other operations drop them. A random function
+on an element's card is drawn once per element, one in a parameter once. `circuitsim.tolerance` turns them into random
+variables.
+
+References
+----------
+ngspice user manual, version 39, chapter 4.1 (independent sources).
 """
 
 from __future__ import annotations
 
+import enum
 import math
 import operator
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
-from circuitsim.netlist.waveform import in_expression
-from circuitsim.units import SMALLEST
+from circuitsim.circuit import waveforms
+from circuitsim.netlist.cards import CardError, Place, Token
+from circuitsim.units import SMALLEST, short
 
+
+# ---------------------------------------------------------------------- of time
+class Grid(NamedTuple):
+    """The step and the stop time of a time sweep (s), which are defaults of some functions."""
+
+    step: float
+    stop: float
+
+
+STEADY = Grid(math.inf, math.inf)
+"""For an operating point: no function reads it at t = 0."""
+
+
+class Function(NamedTuple):
+    """A time function.
+
+    Attributes
+    ----------
+    waveform : str
+        The class of `circuitsim.circuit.waveforms`, which takes all numbers.
+    most : int or None
+        Maximum count of numbers.
+    delay : int or None
+        Position of the delay among them.
+    sizes : int
+        Number of leading ones in V or A.
+    others : callable
+        Maps the step and the stop time, and a function for a number or its default, to the defaults of numbers that are
+        omitted or zero.
+    explicit : int
+        Minimum count of numbers in an expression; 0: none has it.
+    nonzero : tuple of int
+        Positions of those that may not be zero there: on a card their defaults come from ``.tran``.
+    """
+
+    waveform: str
+    most: int | None = None
+    delay: int | None = None
+    sizes: int = 0
+    others: Callable[[float, float, Callable[[int, float], float]], Sequence[float]] = lambda *_: ()
+    explicit: int = 0
+    nonzero: tuple[int, ...] = ()
+
+
+FEWEST = 2
+"""Minimum count of numbers of a function."""
+EXTERNAL = "external"
+"""A function whose values another program supplies."""
+TIME_FUNCTIONS = {
+    "pulse": Function(
+        "Pulse",
+        8,
+        2,
+        2,
+        lambda step, stop, x: (0.0, 0.0, 0.0, step, step, stop, stop or math.inf, math.inf),
+        6,
+        (3, 4, 5),
+    ),
+    "sin": Function("Sine", 7, 3, 2, lambda step, stop, x: (0.0, 0.0, 1.0 / stop, 0.0, 0.0, 0.0, math.inf), 3, (2,)),
+    "exp": Function(
+        "Exponential",
+        6,
+        2,
+        2,
+        lambda step, stop, x: (0.0, 0.0, step, step or math.inf, x(2, step) + step, step or math.inf),
+        6,
+        (3, 5),
+    ),
+    "pwl": Function("PiecewiseLinear"),
+    "sffm": Function(
+        "FrequencyModulation",
+        7,
+        None,
+        2,
+        lambda step, stop, x: (0.0, 0.0, 1.0 / stop, 0.0, 1.0 / stop, 0.0, 0.0),
+        5,
+        (2, 4),
+    ),
+    "am": Function("AmplitudeModulation", 7, 4, 1, lambda step, stop, x: (0.0, 0.0, 1.0 / stop, 0.0, 0.0)),
+    EXTERNAL: Function(""),
+}
+"""By name; the last number of PULSE and SIN is LTspice's number of cycles."""
+MAY_BE_EMPTY = TIME_FUNCTIONS.keys() - {"pwl", EXTERNAL}
+"""Functions that old decks write without numbers next to AC: 0 at DC."""
+ALIASES = {"sine": "sin"}
+"""Aliases of functions; LTspice writes SINE."""
+
+
+def in_expression(name: str, time: float, *numbers: float) -> waveforms.Waveform:
+    """The waveform of ``spice_pulse(v1, v2, …)`` in an expression, whose first argument is the time, s (Xyce).
+
+    Raises
+    ------
+    ValueError
+        Required numbers are missing or zero.
+    """
+    fewest, nonzero = TIME_FUNCTIONS[name].explicit, TIME_FUNCTIONS[name].nonzero
+    if len(numbers) < fewest or not all(numbers[k] for k in nonzero):
+        raise ValueError(f"spice_{name} needs at least {fewest} numbers, with times that are not zero")
+    return _made(Waveform(name, numbers), STEADY)
+
+
+RANDOM = frozenset(("trnoise", "trrandom"))
+"""Time functions that are refused, because each run would differ."""
+
+
+class Waveform(NamedTuple):
+    """The time function of one source.
+
+    Attributes
+    ----------
+    name : str
+        A key of `TIME_FUNCTIONS`.
+    numbers : tuple of float
+        As on the card, V or A and s; there they, and the next two, may be expressions.
+    repeat : float or None
+        Of PWL: the time on its own axis from which it repeats (``r=``), s.
+    delay : float
+        Of PWL: ``td=``, s.
+    factor : float
+        Sources in parallel.
+    """
+
+    name: str
+    numbers: tuple[Any, ...]
+    repeat: Any = None
+    delay: Any = 0.0
+    factor: float = 1.0
+
+    @property
+    def dc(self) -> float:
+        """The value at the operating point, V or A.
+
+        Raises
+        ------
+        ValueError
+            Invalid numbers.
+        """
+        if self.name == "pulse":
+            return self.factor * self.numbers[0]
+        repeats = self.repeat is not None and self.repeat < self.numbers[-2]
+        card = self._replace(factor=1.0, repeat=self.repeat if repeats else None)
+        return self.factor * _made(card, STEADY).value(0.0)
+
+    def over(self, grid: Grid) -> waveforms.Waveform:
+        """The waveform, with defaults from a time sweep.
+
+        Raises
+        ------
+        ValueError, UsageError
+            Invalid numbers.
+        """
+        if self.name == "am" and any(self.numbers[5:]):
+            raise ValueError("the phases of AM are not read")
+        return _made(self, grid)
+
+
+@lru_cache(1024)
+def _made(card: Waveform, grid: Grid) -> waveforms.Waveform:
+    """The waveform of a card; cached, since a sweep requests each time separately."""
+    x, own = card.numbers, TIME_FUNCTIONS[card.name]
+    if len(x) < FEWEST:
+        raise ValueError(f"{card.name.upper()} needs at least {FEWEST} numbers")
+    if card.name == "pwl":
+        times, values = x[0::2], x[1::2]
+        if len(times) != len(values):
+            raise ValueError("PWL needs pairs of time and value")
+        if any(b <= a for a, b in pairwise(times)):
+            raise ValueError("the times of PWL must increase")
+        repeat = None if card.repeat is None else card.repeat + card.delay
+        return waveforms.PiecewiseLinear([t + card.delay for t in times], [card.factor * v for v in values], repeat)
+
+    def number(k: int, other: float) -> float:
+        return x[k] if k < len(x) and x[k] != 0.0 else other
+
+    numbers = [number(k, other) for k, other in enumerate(own.others(*grid, number))]
+    scaled = [card.factor * size for size in numbers[: own.sizes]]
+    found: waveforms.Waveform = getattr(waveforms, own.waveform)(*scaled, *numbers[own.sizes :])
+    return found
+
+
+def checked_waveform(wave: Waveform, at: Place) -> float:
+    """The value of ``wave`` at DC.
+
+    Raises
+    ------
+    CardError
+        Too few numbers, or a start before t = 0 (its value at the operating point would not simply be the first one).
+    """
+    shown = wave.name.upper()
+    if wave.name == EXTERNAL:
+        raise CardError(f"{shown} has no value at the operating point", at, "write its DC value", "unsupported")
+    if len(wave.numbers) < FEWEST:
+        raise CardError(f"{shown} needs at least {FEWEST} numbers", at, "or write DC and a value")
+    delay = TIME_FUNCTIONS[wave.name].delay
+    if delay is not None and min(wave.numbers[delay : delay + 1], default=0.0) < 0:
+        raise CardError(f"{shown} begins before t = 0", at, "write its value at t = 0: DC …", "range")
+    try:
+        value = wave.dc
+    except ValueError as error:
+        raise CardError(str(error), at) from None
+    if not math.isfinite(value):
+        raise CardError(f"{shown} has no finite value at t = 0", at, kind="number")
+    return value
+
+
+# ---------------------------------------------------------------------- of numbers
 CONSTANTS: dict[str, float] = {"pi": math.pi, "e": math.e, "exp": math.e, "gmin": 1e-12}
 NEGATE, NOT, TRUTH, REACHED = "-x", "!x", "!!x", "x>=0"
 """Names of unary operators: negation; whether it is zero; whether it is nonzero; whether it is not negative."""
@@ -85,7 +306,7 @@ def _segment(x: float, *points: float) -> int:
 
 class Linear(float):
     """A number with its derivatives by some variables, in which it is affine; ``terms`` is None where it is not.
-    Variables are the random ones of a deck (`circuitsim.netlist.deviations`)."""
+    Variables are the random ones of a deck (`circuitsim.netlist.functions`)."""
 
     __slots__ = ("terms",)
 
@@ -250,3 +471,180 @@ def checked(name: str, result: Any, arguments: Sequence[float]) -> float:
     if abs(value) < SMALLEST and name in MAY_UNDERFLOW and (value != 0 or all(arguments) or name == "exp"):
         raise ValueError("the result is smaller than a double can hold (it would be read as zero)")
     return value
+
+
+# ---------------------------------------------------------------------- random
+SIGMAS = 3.0
+"""Tolerance of a normal distribution in standard deviations."""
+
+
+class Distribution(enum.Enum):
+    """Distribution of a deviation over ± its tolerance."""
+
+    UNIFORM = "uniform"
+    NORMAL = "normal"
+    """The tolerance is three standard deviations; larger deviations occur."""
+    TRUNCATED = "truncated"
+    """Normal, truncated at the tolerance."""
+    ENDS = "ends"
+    """One of the two ends of the tolerance, with equal probability."""
+
+
+class Variable(NamedTuple):
+    """An independent random deviation.
+
+    Attributes
+    ----------
+    label : str
+        Its location in the deck, for tables.
+    amount : float
+        Largest deviation, or three standard deviations.
+    distribution : Distribution
+    """
+
+    label: str
+    amount: float
+    distribution: Distribution
+
+
+class Deviations(NamedTuple):
+    """How the values of a deck's elements deviate.
+
+    Attributes
+    ----------
+    variables : tuple of Variable
+    effects : dict of int to dict of int to float
+        Element → variable → change of its value for a deviation of 1.
+    refused : tuple of str
+        Descriptions of random functions without a linear effect, for messages.
+    """
+
+    variables: tuple[Variable, ...]
+    effects: Mapping[int, Mapping[int, float]]
+    refused: tuple[str, ...]
+
+
+def _relative(nominal: float, tolerance: float) -> tuple[float, float, float]:
+    return nominal, nominal, tolerance
+
+
+def _absolute(nominal: float, tolerance: float) -> tuple[float, float, float]:
+    return nominal, 1.0, tolerance
+
+
+def _spread(sigma: float) -> float:
+    if sigma <= 0.0:
+        raise ValueError("the number of standard deviations must be positive")
+    return SIGMAS / sigma
+
+
+Law = tuple[Distribution, Callable[..., tuple[float, float, float]]]
+_LAWS: dict[str, Law] = {
+    "mc(value, tolerance)": (Distribution.UNIFORM, _relative),
+    "flat(width)": (Distribution.UNIFORM, lambda width: (0.0, width, 1.0)),
+    "unif(value, tolerance)": (Distribution.UNIFORM, _relative),
+    "aunif(value, width)": (Distribution.UNIFORM, _absolute),
+    "gauss(deviation)": (Distribution.NORMAL, lambda deviation: (0.0, deviation, SIGMAS)),
+    "gauss(value, tolerance, sigmas)": (Distribution.NORMAL, lambda x, part, n: _relative(x, part * _spread(n))),
+    "agauss(value, deviation, sigmas)": (Distribution.NORMAL, lambda x, amount, n: _absolute(x, amount * _spread(n))),
+    "limit(value, width)": (Distribution.ENDS, _absolute),
+    **dict.fromkeys(("rand()", "rand(number)", "random(number)"), (Distribution.UNIFORM, lambda *_: (0.5, 1.0, 0.5))),
+}
+"""Syntax → distribution; nominal value, change for a deviation of 1, and largest deviation."""
+
+DISTRIBUTIONS = {
+    (form.partition("(")[0], len(form.split("(")[1].strip(")").split())): law for form, law in _LAWS.items()
+}
+"""Distributions by name and number of arguments."""
+FORMS = {name: " or ".join(form for form in _LAWS if form.startswith(f"{name}(")) for name, _ in DISTRIBUTIONS}
+"""Syntax of each function."""
+
+SHARED: dict[str, Callable[[float], float]] = {"rand": math.floor, "random": float}
+"""Functions of LTspice whose argument determines the number from 0 to 1; maps the argument to its key."""
+
+
+class Draws:
+    """The random variables of one elaboration."""
+
+    def __init__(self) -> None:
+        self.variables: list[Variable] = []
+        self.effects: dict[int, dict[int, float]] = {}
+        self.refused: dict[str, None] = {}
+        self.waiting: list[Linear] = []
+        """Random results of expressions not yet used by an element's value."""
+        self.lots: dict[int, int] = {}
+        self.shared: dict[tuple[str, float], int] = {}
+        """Function of LTspice and its key → its variable."""
+        self.cards: dict[tuple[str, int], Token] = {}
+        """Function and line → its location, for the note."""
+
+    def draw(self, name: str, arguments: tuple[float, ...], at: Token) -> float:
+        """The nominal value of a random function, with its deviation.
+
+        Raises
+        ------
+        ValueError
+            Wrong number of arguments.
+        """
+        law = DISTRIBUTIONS.get((name, len(arguments)))
+        if law is None:
+            raise ValueError(f"write {FORMS[name]}")
+        nominal, slope, amount = law[1](*map(float, arguments))
+        line, _ = at.card.where(at.offset)
+        self.cards.setdefault((name, line), at)
+        if any(isinstance(argument, Linear) for argument in arguments):
+            return Linear(nominal)
+        if amount == 0.0 or slope == 0.0:
+            return nominal
+        number = len(self.variables)
+        if name in SHARED and arguments:
+            number = self.shared.setdefault((name, SHARED[name](arguments[0])), number)
+        if number == len(self.variables):
+            self.variables.append(Variable(f"{name}() in line {line}", abs(amount), law[0]))
+        return Linear(nominal, {number: slope})
+
+    def decided(self, condition: Linear, at: Token) -> None:
+        """Record that a condition reads a random value."""
+        self.refused[f"a condition in line {at.card.where(at.offset)[0]} depends on a random value"] = None
+
+    def taken(self, position: int, name: str, value: float, before: int) -> None:
+        """Record an element's value, which includes the pending results since ``before``."""
+        if isinstance(value, Linear):
+            del self.waiting[before:]
+            if value.terms is None:
+                self.refused[f"the value of {short(name)} is not a linear combination of random values"] = None
+            else:
+                self.effects[position] = {**self.effects.get(position, {}), **value.terms}
+
+    def tolerance(self, position: int, name: str, change: float, amount: float, law: Distribution) -> None:
+        """Record an element's own tolerance: its value changes by ``change`` per unit deviation."""
+        self.lot(-1 - len(self.variables), name, position, change, amount, law)
+
+    def lot(self, key: int, label: str, position: int, change: float, amount: float, law: Distribution) -> None:
+        """Record a tolerance shared by all elements with one ``key``."""
+        if key not in self.lots:
+            self.lots[key] = len(self.variables)
+            self.variables.append(Variable(label, amount, law))
+        self.effects.setdefault(position, {})[self.lots[key]] = change
+
+    def scaled(self, position: int, factor: float) -> None:
+        """Scale the value of an element."""
+        if position in self.effects:
+            self.effects[position] = {k: factor * change for k, change in self.effects[position].items()}
+
+    def elsewhere(self, name: str, value: float) -> None:
+        """Record a parameter that formulas of sources may read."""
+        if isinstance(value, Linear):
+            self.refused[f"parameter {short(name)} may affect something other than the value of R, L, C, V or I"] = None
+
+    def found(self) -> Deviations:
+        """The result, without variables that have no effect."""
+        refused = dict(self.refused)
+        for value in self.waiting:
+            labels = [self.variables[k].label for k in value.terms or {}]
+            what = ", ".join(labels) or "a random value"
+            refused[f"{what} affects something other than the value of R, L, C, V or I"] = None
+        used = sorted({k for terms in self.effects.values() for k in terms})
+        number = {k: n for n, k in enumerate(used)}
+        effects = {p: {number[k]: change for k, change in terms.items()} for p, terms in self.effects.items()}
+        return Deviations(tuple(self.variables[k] for k in used), effects, tuple(refused))

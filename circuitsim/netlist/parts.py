@@ -32,6 +32,15 @@ from circuitsim.netlist.cards import (
     tokens,
 )
 from circuitsim.netlist.expression import Code
+from circuitsim.netlist.functions import (
+    ALIASES,
+    EXTERNAL,
+    MAY_BE_EMPTY,
+    RANDOM,
+    TIME_FUNCTIONS,
+    Waveform,
+    checked_waveform,
+)
 from circuitsim.netlist.scope import (
     IN_FILE,
     OWN,
@@ -49,15 +58,6 @@ from circuitsim.netlist.scope import (
     tolerance,
     value_of,
 )
-from circuitsim.netlist.waveform import (
-    ALIASES,
-    EXTERNAL,
-    FUNCTIONS,
-    MAY_BE_EMPTY,
-    RANDOM,
-    Waveform,
-    checked_waveform,
-)
 from circuitsim.units import scale_of, short
 
 SIZES = frozenset(("l", "w"))
@@ -68,7 +68,7 @@ POINTS = "file"
 OF_PWL = {"r": "repeat", "td": "delay", POINTS: "numbers"}
 """Parameters of PWL: start of repetition, delay, file of points; their fields of `Waveform`."""
 
-KEYWORDS = {"dc": 1, "ac": 2, "distof1": 2, "distof2": 2, "load": 0, "noiseless": 0} | dict.fromkeys(FUNCTIONS)
+KEYWORDS = {"dc": 1, "ac": 2, "distof1": 2, "distof2": 2, "load": 0, "noiseless": 0} | dict.fromkeys(TIME_FUNCTIONS)
 """Words of a source's card, and the maximum count of numbers after them; those of a time function are checked."""
 
 NO_VALUES = frozenset((*KEYWORDS, *ALIASES, *RANDOM, "repeat", "endrepeat"))
@@ -416,7 +416,7 @@ class ElementReader:
                     hint = "write its DC value, or for a transient a PWL of precomputed values"
                 raise CardError(f"{self.shown}: {message}", token, hint, kind)
             constant = word == "dc" or word not in KEYWORDS
-            sort = "value at DC" if constant else "time function" if word in FUNCTIONS else word.upper()
+            sort = "value at DC" if constant else "time function" if word in TIME_FUNCTIONS else word.upper()
             if sort in found:
                 message = f"{self.shown}: {short(token.text)!r} is the second {sort}"
                 raise CardError(message, token, "leave one of them out")
@@ -425,8 +425,8 @@ class ElementReader:
             given = list(takewhile(valued, words[: KEYWORDS.get(word, 0)]))
             del words[: len(given)]
             found[sort] = given if word in KEYWORDS else [token]
-            if word in FUNCTIONS:
-                function, most = token, FUNCTIONS[word].most or len(given)
+            if word in TIME_FUNCTIONS:
+                function, most = token, TIME_FUNCTIONS[word].most or len(given)
                 for extra in given[most:]:
                     message = f"{self.shown}: {word.upper()} has at most {most} numbers"
                     raise CardError(message, extra, "leave the others out")

@@ -54,8 +54,7 @@ from circuitsim.netlist.expression import (
     parse,
     read_rkm,
 )
-from circuitsim.netlist.functions import CONSTANTS, Row
-from circuitsim.netlist.waveform import Waveform
+from circuitsim.netlist.functions import CONSTANTS, Row, Waveform
 from circuitsim.units import NumberError, exact, short
 from circuitsim.units import parse as parse_number
 

@@ -43,8 +43,8 @@ from circuitsim.netlist.deck import (
 )
 from circuitsim.netlist.definitions import AMPLIFIER_DEFINITION, IDEAL_MODEL
 from circuitsim.netlist.expression import CALL
+from circuitsim.netlist.functions import Waveform
 from circuitsim.netlist.roles import Roles
-from circuitsim.netlist.waveform import Waveform
 from circuitsim.units import exact, short
 
 FINITE = 1e9

@@ -14,8 +14,8 @@ from circuitsim.circuit.waveforms import Waveform, check_cycles
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import STARTUP, Deck, InitialValues, Transient, grid_of
 from circuitsim.netlist.functional import FollowingSources
-from circuitsim.netlist.waveform import Grid
-from circuitsim.netlist.waveform import Waveform as Card
+from circuitsim.netlist.functions import Grid
+from circuitsim.netlist.functions import Waveform as Card
 from circuitsim.time_domain.formula_sources import MOST_SAMPLES, FormulaOfSolution, FormulaOfTime
 
 T = TypeVar("T")

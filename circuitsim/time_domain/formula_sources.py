@@ -16,7 +16,7 @@ import numpy as np
 from circuitsim.circuit.waveforms import PiecewiseLinear, Waveform
 from circuitsim.errors import UsageError
 from circuitsim.netlist.functional import FollowingSources
-from circuitsim.netlist.waveform import Grid
+from circuitsim.netlist.functions import Grid
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.units import SMALLEST
 

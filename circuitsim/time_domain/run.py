@@ -21,7 +21,7 @@ from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.deck import Deck, equidistant
 from circuitsim.netlist.deck import points as spaced
-from circuitsim.netlist.waveform import Grid
+from circuitsim.netlist.functions import Grid
 from circuitsim.time_domain.deck import beside, setting, stated
 from circuitsim.time_domain.exact_run import ExactRun
 from circuitsim.time_domain.formula_sources import FormulaOfSolution

@@ -29,7 +29,7 @@ from circuitsim.errors import ConvergenceError, NoSteadyStateError, TopologyErro
 from circuitsim.formats import OWN, Result, Table, plain
 from circuitsim.kernels import NODE, kernel
 from circuitsim.netlist.deck import Deck
-from circuitsim.netlist.deviations import SIGMAS, Distribution
+from circuitsim.netlist.functions import SIGMAS, Distribution
 from circuitsim.points import Journal, computed
 from circuitsim.tolerance.spread import Asked, Specification, Spread, Tolerance, Tolerances, tolerance_analysis
 

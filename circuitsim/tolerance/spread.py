@@ -20,7 +20,7 @@ from circuitsim.circuit.parameters import matching, parameter_values
 from circuitsim.circuit.source import analysis, circuit_of
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import STEADY, Deck, columns_of, warn_of_time
-from circuitsim.netlist.deviations import Deviations, Distribution
+from circuitsim.netlist.functions import Deviations, Distribution
 from circuitsim.units import NumberError, parse
 
 _SPLIT = re.compile(r"\s*(<=|>=|<|>)\s*")

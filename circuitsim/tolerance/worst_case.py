@@ -33,7 +33,7 @@ from circuitsim.errors import UsageError, look_up
 from circuitsim.formats import OWN, Result, Table, plain
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.deck import Deck
-from circuitsim.netlist.deviations import Distribution
+from circuitsim.netlist.functions import Distribution
 from circuitsim.points import computed
 from circuitsim.tolerance.port_model import UNBOUNDED, Centre, PortModel, State, centre, port_model, state_of
 from circuitsim.tolerance.spread import Asked, Specification, Spread, Tolerance, Tolerances, tolerance_analysis

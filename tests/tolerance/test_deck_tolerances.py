@@ -8,7 +8,7 @@ import pytest
 import circuitsim
 from circuitsim.netlist import loads
 from circuitsim.netlist.deck import Deck
-from circuitsim.netlist.deviations import Distribution
+from circuitsim.netlist.functions import Distribution
 from circuitsim.tolerance.spread import Spread, spread_of
 
 
