@@ -26,7 +26,6 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
-from circuitsim.circuit import waveforms
 from circuitsim.netlist.cards import CardError, Place, Token
 from circuitsim.units import SMALLEST, short
 
@@ -118,7 +117,7 @@ ALIASES = {"sine": "sin"}
 """Aliases of functions; LTspice writes SINE."""
 
 
-def in_expression(name: str, time: float, *numbers: float) -> waveforms.Waveform:
+def in_expression(name: str, time: float, *numbers: float) -> Any:
     """The waveform of ``spice_pulse(v1, v2, …)`` in an expression, whose first argument is the time, s (Xyce).
 
     Raises
@@ -174,7 +173,7 @@ class Waveform(NamedTuple):
         card = self._replace(factor=1.0, repeat=self.repeat if repeats else None)
         return self.factor * _made(card, STEADY).value(0.0)
 
-    def over(self, grid: Grid) -> waveforms.Waveform:
+    def over(self, grid: Grid) -> Any:
         """The waveform, with defaults from a time sweep.
 
         Raises
@@ -188,8 +187,10 @@ class Waveform(NamedTuple):
 
 
 @lru_cache(1024)
-def _made(card: Waveform, grid: Grid) -> waveforms.Waveform:
+def _made(card: Waveform, grid: Grid) -> Any:
     """The waveform of a card; cached, since a sweep requests each time separately."""
+    from circuitsim.circuit import waveforms
+
     x, own = card.numbers, TIME_FUNCTIONS[card.name]
     if len(x) < FEWEST:
         raise ValueError(f"{card.name.upper()} needs at least {FEWEST} numbers")
@@ -207,8 +208,7 @@ def _made(card: Waveform, grid: Grid) -> waveforms.Waveform:
 
     numbers = [number(k, other) for k, other in enumerate(own.others(*grid, number))]
     scaled = [card.factor * size for size in numbers[: own.sizes]]
-    found: waveforms.Waveform = getattr(waveforms, own.waveform)(*scaled, *numbers[own.sizes :])
-    return found
+    return getattr(waveforms, own.waveform)(*scaled, *numbers[own.sizes :])
 
 
 def checked_waveform(wave: Waveform, at: Place) -> float:

@@ -37,8 +37,6 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.models import ElementModel
 from circuitsim.models.base import ROOM
@@ -478,7 +476,7 @@ def parse_formula(text: str) -> Code:
     return formula(Card(Source("<columns>", "", text), 1, text), 0, Scope(), signals=True)
 
 
-def values_at_once(code: Code, known: Mapping[Signal, np.ndarray], names: Mapping[str, float]) -> np.ndarray | None:
+def values_at_once(code: Code, known: Mapping[Signal, Any], names: Mapping[str, float]) -> Any:
     """The values (n,) of an expression.
 
     Parameters
@@ -495,8 +493,10 @@ def values_at_once(code: Code, known: Mapping[Signal, np.ndarray], names: Mappin
         None where the expression has other operations, or a value is infinite: `circuitsim.netlist.expression` then
         reports the error.
     """
+    import numpy as np
+
     evaluator = Evaluator(signals=known.__getitem__, check=lambda name, result, values: result)
-    found: np.ndarray = np.zeros(np.broadcast_shapes(*(own.shape for own in known.values())))
+    found: Any = np.zeros(np.broadcast_shapes(*(own.shape for own in known.values())))
     if found.shape == (1,):  # functions of the module math would take it for a number
         return None
     try:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from circuitsim.analysis.probes import Formula, Probe, all_probes, parse_probes
 from circuitsim.analysis.sweep import Axis, Combinations, Sort, Sweep, moving_at
@@ -19,6 +18,10 @@ from circuitsim.time_domain.deck import setting
 from circuitsim.time_domain.measure import OverTime
 from circuitsim.time_domain.result import EVENT_UNITS, EVENTS, TransientResult, events_table, waveform_table
 from circuitsim.time_domain.run import ACCURACY, Method, output_times, transient
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
 
 TIME = "time"
 
