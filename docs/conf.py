@@ -122,8 +122,7 @@ def _page(module: str, seen: dict[int, str]) -> str:
 
 def write_commands(folder: Path) -> None:
     """A page with the help of every command, as a terminal of 100 columns shows it."""
-    from circuitsim.cli import COMMANDS, build_parser
-    from circuitsim.cli.options import below
+    from circuitsim.cli import COMMANDS, below, build_parser
 
     os.environ["COLUMNS"] = "100"
     parts = ["# Commands", "", "The help of every command.", ""]

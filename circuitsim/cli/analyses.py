@@ -20,6 +20,7 @@ import numpy as np
 from circuitsim._files import atomic_file
 from circuitsim.analysis.probes import all_probes, parse_probes
 from circuitsim.analysis.sweep import Sweep, sweep
+from circuitsim.cli import command, ranged
 from circuitsim.cli.common import (
     INTERRUPTED,
     Interrupt,
@@ -38,7 +39,6 @@ from circuitsim.cli.common import (
     say,
     working,
 )
-from circuitsim.cli.options import command, ranged
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.formats import Result, Table, csv, dumps, rawfile
 from circuitsim.netlist.deck import (

@@ -9,7 +9,7 @@ from os.path import basename, exists, isdir, join, normpath, splitext
 from typing import TYPE_CHECKING, Any
 
 from circuitsim import report as parts
-from circuitsim.cli import main
+from circuitsim.cli import command, main
 from circuitsim.cli.common import (
     PICTURES,
     alone,
@@ -29,7 +29,6 @@ from circuitsim.cli.common import (
     say,
     severity,
 )
-from circuitsim.cli.options import command
 from circuitsim.errors import CircuitError, NetlistError, NoSteadyStateError, Problem, TopologyError, UsageError, some
 from circuitsim.formats import Result, Table, as_csv, as_raw, as_table, certificate_table, dumps, plain
 from circuitsim.netlist import load

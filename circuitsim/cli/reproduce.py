@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from circuitsim._files import atomic_write
+from circuitsim.cli import Option, Values, add_stated, check_values, command, options_in
 from circuitsim.cli.common import say
 from circuitsim.cli.models import RUN, SHARED, new_options
-from circuitsim.cli.options import Option, Values, add_stated, check_values, command, options_in
 from circuitsim.cli.train import Task, experiment, train_all
 from circuitsim.datasets import load
 from circuitsim.errors import UsageError

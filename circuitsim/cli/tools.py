@@ -13,8 +13,8 @@ import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from circuitsim.cli import Command, add_options, add_stated, check_values, command, options_in
 from circuitsim.cli.common import say
-from circuitsim.cli.options import Command, add_options, add_stated, check_values, command, options_in
 from circuitsim.errors import UsageError
 from circuitsim.formats import dumps, table
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from circuitsim._files import atomic_write
-from circuitsim.cli import Parser
+from circuitsim.cli import Option, Parser, Values, add_option, check_values, command
 from circuitsim.cli.common import INTERRUPTED, Interrupt, check_target, deliver, say, workers_of
 from circuitsim.cli.models import (
     MODELS,
@@ -32,7 +32,6 @@ from circuitsim.cli.models import (
     no_model,
     options_again,
 )
-from circuitsim.cli.options import Option, Values, add_option, check_values, command
 from circuitsim.errors import UsageError
 from circuitsim.formats import Table, csv, dumps
 from circuitsim.points import computed

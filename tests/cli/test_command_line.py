@@ -19,9 +19,8 @@ import numpy as np
 import pytest
 
 from circuitsim._moved import MOVED
-from circuitsim.cli import COMMANDS, EPILOG, build_parser, main
+from circuitsim.cli import COMMANDS, EPILOG, READING, below, build_parser, main
 from circuitsim.cli.common import FORMATS
-from circuitsim.cli.options import READING, below
 from circuitsim.errors import UsageError
 from circuitsim.formats import csv
 from circuitsim.training import TrainingPlan

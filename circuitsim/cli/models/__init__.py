@@ -19,7 +19,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from circuitsim.blocks.protocol import check_named
-from circuitsim.cli.options import Option, Values, options_in
+from circuitsim.cli import Option, Values, options_in
 from circuitsim.datasets import choose, load
 from circuitsim.errors import UsageError, similar
 from circuitsim.training import SGD, Adam, Constant, Cosine, Exponential, Optimizer, Schedule, TrainingPlan

@@ -10,9 +10,9 @@ import numpy as np
 
 from circuitsim._files import atomic_write
 from circuitsim.blocks.protocol import check_named
+from circuitsim.cli import READING, Values
 from circuitsim.cli.common import elsewhere, read, report, say
 from circuitsim.cli.models import OWN, Options, family_options, optimizer_of, own_options, plan_of, rule_of, schedule_of
-from circuitsim.cli.options import READING, Values
 from circuitsim.datasets.samples import Samples, held_out, is_over_time, read_samples, split
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.formats import Table, table

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from circuitsim.cli import Values
 from circuitsim.cli.models import HOW, data_options, filled, plan_of, rule_of
-from circuitsim.cli.options import Values
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
 from circuitsim.training.presets import published
