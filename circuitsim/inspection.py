@@ -160,6 +160,8 @@ def _diode_rings(structure: Structure) -> Iterator[Problem]:
     ends = np.concatenate([joined[first[structure.diodes]], joined[second[structure.diodes]]])
     touched, numbered = np.unique(ends, return_inverse=True)
     anode, cathode = numbered.reshape(2, -1)
+    if not np.intersect1d(anode, cathode).size:  # spares small decks scipy
+        return
     label = strong_labels(touched.size, anode, cathode)
     inside = (label[anode] == label[cathode]) & (anode != cathode)
     rings: dict[int, list[int]] = {}
