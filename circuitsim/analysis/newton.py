@@ -67,10 +67,6 @@ POLISHED = 1e-11
 """Distance from the curves, relative to each device's own voltage and current, above which points are refined where
 nothing else, such as an energy, distinguishes two: a hundredth of the tolerance of certificates."""
 
-MORE = 6
-"""Number of steps up to which currents through tangents limited by `FALLBACKS` are no error: later steps may not need
-them."""
-
 CLOSE = 2e-15
 """Relative distance from the curves at which the iteration ends."""
 
@@ -250,7 +246,6 @@ def iterate(
     tolerance: float,
     limit: int = STEPS,
     energy: bool = True,
-    least: float = OPEN,
     resistances: Callable[[np.ndarray, Any, np.ndarray], np.ndarray] | None = None,
 ) -> Found:
     """Newton's method from zero volts or an initial guess, until all devices are on their curves or the steps are used
@@ -268,8 +263,6 @@ def iterate(
         Maximum number of steps.
     energy : bool
         Whether the circuit minimises an energy that is a sum over its elements.
-    least : float
-        Minimum conductance of any tangent, S.
     resistances : callable, optional
         Driving-point resistances of the rest of the circuit at each device, Ω (s,), from values of all elements, a
         solution and the conductances of the tangents; by default `estimated_resistances`.
@@ -282,7 +275,7 @@ def iterate(
     best, left, last, found, before, polished = np.inf, np.inf, np.inf, None, None, None
     kernel(steps.begin_at, zero.size, TERM)(smooth.rows, own)
     for step in range(1, limit + 1):
-        kernel(steps.put_tangents, zero.size, SHORT)(places, own, column, least)
+        kernel(steps.put_tangents, zero.size, SHORT)(places, own, column, OPEN)
         conductance = own[CONDUCTANCE].copy()
         try:
             point = _solved(solve, column, smooth, point)
@@ -312,11 +305,7 @@ def iterate(
         worst = float(found.distance.max())
         if worst <= CLOSE or (worst <= 0.5 * tolerance and worst > 0.25 * best):
             if energy:
-                limited = (column[smooth.slope] * conductance < 0.5).any()
-                if step > MORE or not limited:
-                    break
-                touch[:] = found.near
-                continue
+                break
             nearer, away = own_distance(smooth, found)
             if away < left:
                 left, polished = away, (found, column.copy())

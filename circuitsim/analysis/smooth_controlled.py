@@ -45,7 +45,7 @@ from circuitsim.controlled.rational import IDEAL, LEVEL, RISING
 from circuitsim.controlled.search import port_values
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, NoSteadyStateError, Problem, some
 from circuitsim.models.smooth import SmoothDevice
-from circuitsim.newton.steps import FIXED, NOTHING, OPEN
+from circuitsim.newton.steps import FIXED, NOTHING
 
 STEPS = 40
 """Maximum number of steps from one start."""
@@ -183,10 +183,6 @@ FARTHEST = 1e60
 """Device voltage, V, above which it would depend on the minimum conductance of tangents, 1e-100 S, which is no part of
 the circuit: in op-amps with positive feedback through open devices."""
 
-TIED, WEAKEST = 1e-15, 1e-14
-"""Minimum conductance of a tangent relative to the largest of the circuit, and its upper bound, S: smaller ones do not
-determine the potential of a part tied to others by junctions alone."""
-
 
 @dataclass(frozen=True, eq=False)
 class SmoothControlled:
@@ -288,10 +284,10 @@ class SmoothControlled:
 
     @np.errstate(over="ignore", invalid="ignore")
     def newton(
-        self, column: np.ndarray, start: Found | None, steps: int = LONG, least: float = OPEN, sure: bool = False
+        self, column: np.ndarray, start: Found | None, steps: int = LONG, sure: bool = False
     ) -> OperatingPoint | None:
-        """Newton's method from one start, with a minimum conductance of tangents, S; None without a certified operating
-        point, or, if ``sure``, one that rounding determines."""
+        """Newton's method from one start; None without a certified operating point, or, if ``sure``, one that rounding
+        determines."""
         value = column.copy()
         for noise in (0.0, NOISE):
             solve = partial(self._step, noise=noise)
@@ -305,7 +301,6 @@ class SmoothControlled:
                     self.tolerance,
                     steps,
                     False,
-                    least,
                     self._resistances,
                 )
             except (ConvergenceError, NoSteadyStateError):
@@ -348,12 +343,6 @@ class SmoothControlled:
         fraction ``noise`` of the largest are zero."""
         return self.inner.near(column, before, not (column[self.smooth.slope] > FALLBACKS[-1]).any(), noise)
 
-    def _least(self, column: np.ndarray) -> float:
-        """Minimum conductance of tangents, S, where only blocking junctions determine the potential of a winding."""
-        own = np.isin(np.arange(column.size), self.smooth.slope)
-        ohms = column[(self.expansion.circuit.arrays().kind == RESISTOR) & (column > 0.0) & ~own]
-        return max(min(TIED / float(ohms.min(initial=np.inf)), WEAKEST), OPEN)
-
     def first(self, column: np.ndarray, start: OperatingPoint | None) -> OperatingPoint:
         """An operating point: from ``start``, or from zero volts, or from currents through the devices.
 
@@ -363,10 +352,9 @@ class SmoothControlled:
             No start leads to one.
         """
         if start is not None:
-            for least in (OPEN, self._least(column)):
-                point = self.newton(column, self._start(start), PATIENCE, least)
-                if point is not None:
-                    return point
+            point = self.newton(column, self._start(start), PATIENCE)
+            if point is not None:
+                return point
         for one in chain([None], self._starts(column)):
             point = self.newton(column, one, LONG if one is None else PATIENCE)
             if point is not None:
