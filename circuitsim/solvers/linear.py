@@ -135,14 +135,10 @@ class NodalPattern:
     def small_diameter(self) -> bool:
         """Whether breadth-first search from node 0 reaches over half of the nodes, within `LEVELS`, one of them wide
         (`WIDEST`): the graph then has no small separators."""
-        from scipy.sparse.csgraph import dijkstra
+        from circuitsim.solvers.laplacian.symbolic import adjacency, level_sizes
 
-        from circuitsim.solvers.laplacian.symbolic import adjacency, sparse
-
-        graph = sparse(*adjacency(self.n, self.a[: self.resistors], self.b[: self.resistors]))
-        level = dijkstra(graph, unweighted=True, indices=0, limit=LEVELS)
-        nodes = np.bincount(level[level < np.inf].astype(np.int64))
-        return bool(nodes.size <= LEVELS and 2 * nodes.sum() > self.n and nodes.max() > WIDEST * self.n)
+        size = level_sizes(*adjacency(self.n, self.a[: self.resistors], self.b[: self.resistors]), LEVELS)
+        return bool(size[LEVELS] == 0 and 2 * size.sum() > self.n and size.max() > WIDEST * self.n)
 
     def solver(self, g: np.ndarray) -> LinearSolver:
         """The method for conductances ``g`` (r,), S; this and `direct` make the choice."""

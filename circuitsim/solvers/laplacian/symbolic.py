@@ -49,6 +49,24 @@ def fill_reducing(n: int, a: np.ndarray, b: np.ndarray, ptr: np.ndarray, idx: np
 
 
 @jit()
+def level_sizes(ptr, idx, levels):
+    """Numbers of nodes at distances up to ``levels`` from node 0 (levels + 1,), by breadth-first search."""
+    size, far, queue = np.zeros(levels + 1, np.int64), np.full(ptr.size - 1, -1), np.zeros(ptr.size - 1, np.int64)
+    far[0], size[0], done, found = 0, 1, 0, 1
+    while done < found and far[queue[done]] < levels:
+        u = queue[done]
+        done += 1
+        for p in range(ptr[u], ptr[u + 1]):
+            v = idx[p]
+            if far[v] < 0:
+                far[v] = far[u] + 1
+                size[far[v]] += 1
+                queue[found] = v
+                found += 1
+    return size
+
+
+@jit()
 def supernode_rows(ptr, idx, parent, count, first):
     """Rows below each (uncut) supernode.
 
