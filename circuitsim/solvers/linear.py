@@ -137,7 +137,8 @@ class NodalPattern:
         (`WIDEST`): the graph then has no small separators."""
         from circuitsim.solvers.laplacian.symbolic import adjacency, level_sizes
 
-        size = level_sizes(*adjacency(self.n, self.a[: self.resistors], self.b[: self.resistors]), LEVELS)
+        ptr, idx = adjacency(self.n, self.a[: self.resistors], self.b[: self.resistors])
+        size = level_sizes(ptr, idx, LEVELS)
         return bool(size[LEVELS] == 0 and 2 * size.sum() > self.n and size.max() > WIDEST * self.n)
 
     def solver(self, g: np.ndarray) -> LinearSolver:
