@@ -247,7 +247,7 @@ def of_capacitors(mode, value, storing, system):
     i[loops, :s] = times(charge[:, :s], system) + times(charge[:, s:], slope)
     i[loops, s:] = -times(charge[:, s:], times(shape, np.diag(rate)))
     i[tree[C] : tree[L]] = -times(cut[tree[C] : tree[L], rest[C] :], i[t + rest[C] :])
-    placed(shared(net, FIXED, True, mode.role[order], i, i), of_class(net, FIXED), i)
+    shared(net, FIXED, True, mode.role[order], i, i)
     current = np.zeros((mode.role.size, s + rate.size))
     placed(i, order, current)
     return Parting(rate, start, times(by_flow, root.T), np.diag(root), drive, shape, along, current, order[outside])

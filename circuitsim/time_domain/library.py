@@ -226,7 +226,7 @@ class Library:
             radius=zeros(),
             longest=zeros(),
             voltage=zeros(n, m),
-            current=zeros(n, m),
+            current=zeros(0 if c else n, m),
             switching=zeros(n, d),
             switching_whole=zeros(d, kind=bool),
             storing=zeros(n, q),

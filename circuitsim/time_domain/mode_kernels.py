@@ -188,7 +188,7 @@ def linear_system(parts, supply, conducting):
     placed(rows, supply.sources, given)
     # Voltages of the first class of branches and currents of the last one are given.
     v, slope, value = np.zeros((order.size, n), kind), np.zeros((order.size, n), kind), parts.value[order]
-    v[:, :s], slope[:, :s] = given[order], times(system.T, given[order].T).T
+    v[:, :s] = given[order]
     i = v.copy()
     for j in range(tree[C], tree[R]):
         v[j, s + j - tree[C]] = 1.0
@@ -196,27 +196,21 @@ def linear_system(parts, supply, conducting):
     i[inductors, first:], i[inductors, :s] = found[0], of_sources[0]
     whole = np.zeros((n, n), kind)
     whole[:s, :s] = system
-    own = of_class(net, R)
-    one, other = balanced(net, R, False, np.diag(1.0 / value[own]), v, i)
-    placed(one, own, v)
-    placed(other, own, i)
+    balanced(net, R, False, np.diag(1.0 / value[of_class(net, R)]), v, i)
     v[t + rest[C] : t + rest[R]] = times(cut[: tree[R], rest[C] : rest[R]].T, v[: tree[R]])
-    own = of_class(net, C)
-    one, other = balanced(net, C, False, np.diag(value[own]), slope, i)
-    placed(one, own, slope)
-    placed(other, own, i)
-    whole[s:first] = slope[tree[C] : tree[R]]
-    own = of_class(net, L)
-    henries = np.diag(value[own]) + parts.coupling[order[own]][:, order[own]]
-    one, other = balanced(net, L, True, henries, v, slope)
-    placed(one, own, slope)
-    placed(other, own, v)
-    whole[first:] = times(found[1], slope[inductors])
-    whole[first:, :s] += times(of_sources[1], system)
-    i[tree[L] : tree[FREE]] = -times(cut[tree[L] : tree[FREE], rest[L] :], i[t + rest[L] :])
-    placed(shared(net, FREE, False, role[order], v, i), of_class(net, FREE), v)
+    if supply.slopes:
+        slope[:, :s] = times(system.T, given[order].T).T
+        balanced(net, C, False, np.diag(value[of_class(net, C)]), slope, i)
+        whole[s:first] = slope[tree[C] : tree[R]]
+        own = of_class(net, L)
+        henries = np.diag(value[own]) + parts.coupling[order[own]][:, order[own]]
+        balanced(net, L, True, henries, v, slope)
+        whole[first:] = times(found[1], slope[inductors])
+        whole[first:, :s] += times(of_sources[1], system)
+        i[tree[L] : tree[FREE]] = -times(cut[tree[L] : tree[FREE], rest[L] :], i[t + rest[L] :])
+        shared(net, FIXED, True, role[order], v, i)
+    shared(net, FREE, False, role[order], v, i)
     v[t + rest[FREE] :] = without_rounding(cut[:, rest[FREE] :].T, v[:t])
-    placed(shared(net, FIXED, True, role[order], v, i), of_class(net, FIXED), i)
     voltage, current = np.zeros((m, n), kind), np.zeros((m, n), kind)
     placed(v, order, voltage)
     placed(i, order, current)
@@ -294,29 +288,34 @@ def solution(onto, weight, start, push, passes):
 
 
 def balanced(net, kind, by_loops, weight, v, i):
-    """Voltages of the branches of a class, or currents, and weights (conductances, resistances; for slopes
-    capacitances, inductances) times these; see `unknowns`."""
+    """Fill in the voltages of the branches of a class and, as weights (conductances; for slopes capacitances) times
+    these, their currents; ``by_loops`` their currents first, and voltages by resistances or inductances. See
+    `unknowns`."""
     onto, start, push = unknowns(net, kind, by_loops, v, i)
-    found = start + solution(onto.astype(weight.dtype), weight, start, push, 1)
-    return found, times(weight, found)
+    found, own = start + solution(onto.astype(weight.dtype), weight, start, push, 1), of_class(net, kind)
+    placed(found, own, i if by_loops else v)
+    placed(times(weight, found), own, v if by_loops else i)
 
 
 def shared(net, kind, by_loops, role, v, i):
-    """Voltages of floating parts, determined by equal infinitesimal conductances of blocking diodes, or currents in
-    loops, by equal infinitesimal resistances of conducting ones; see `unknowns`. Where these do not suffice, the
-    smallest."""
-    counted = role[of_class(net, kind)] == (CONDUCTING if by_loops else BLOCKING)
+    """Fill in voltages of floating parts, determined by equal infinitesimal conductances of blocking diodes, or
+    currents in loops, by equal infinitesimal resistances of conducting ones; see `unknowns`. Where these do not
+    suffice, the smallest."""
+    own = of_class(net, kind)
+    counted = role[own] == (CONDUCTING if by_loops else BLOCKING)
     onto, start, push = unknowns(net, kind, by_loops, v, i)
     twigs = net.tree[kind + 1] - net.tree[kind]
     if (counted[twigs:] if by_loops else counted[:twigs]).all():
-        return start + solution(onto, np.diag(counted * 1.0), start, push, 2)
-    rows = np.concatenate((onto[counted].T, np.eye(onto.shape[1])), axis=1)
-    many = rows.shape[1] - rows.shape[0]
-    rotated(rows, rows.shape[0], many)
-    size, right = (rows[:, :many] ** 2).sum(axis=1), times(rows[:, :many], start[counted])
-    for j in range(size.size):
-        right[j] *= -1.0 / size[j] if size[j] > DEPENDENT**2 * size.max() else 0.0
-    return start + times(onto, times(rows[:, many:].T, right))
+        start += solution(onto, np.diag(counted * 1.0), start, push, 2)
+    else:
+        rows = np.concatenate((onto[counted].T, np.eye(onto.shape[1])), axis=1)
+        many = rows.shape[1] - rows.shape[0]
+        rotated(rows, rows.shape[0], many)
+        size, right = (rows[:, :many] ** 2).sum(axis=1), times(rows[:, :many], start[counted])
+        for j in range(size.size):
+            right[j] *= -1.0 / size[j] if size[j] > DEPENDENT**2 * size.max() else 0.0
+        start += times(onto, times(rows[:, many:].T, right))
+    placed(start, own, i if by_loops else v)
 
 
 def contradictions(net, kind, by_loops, given):

@@ -28,6 +28,8 @@ class Supply(NamedTuple):
         Element of the control, and whether its voltage (0) or current (1).
     ohms, thresholds : (2, switches) arrays
         Closed and open, Ω; the control, V or A, above which a switch turns on, and below which off.
+    slopes : bool
+        Whether a mode has currents and slopes of its states; with decaying parts, which have their own, voltages do.
     """
 
     parts: Parts
@@ -41,6 +43,7 @@ class Supply(NamedTuple):
     control: np.ndarray
     ohms: np.ndarray
     thresholds: np.ndarray
+    slopes: bool
 
 
 def mode_of(supply, conducting):
@@ -92,7 +95,9 @@ def entered(supply, conducting, at, modes, decays):
     modes.conducting[at], modes.size[at] = conducting, n - s
     modes.place[at, : n - s] = np.searchsorted(supply.storing, mode.states)
     modes.system[at, :n, :n], modes.storing[at, :n] = mode.system, mode.storing.T
-    modes.voltage[at, :n], modes.current[at, :n] = mode.voltage.T, mode.current.T
+    modes.voltage[at, :n] = mode.voltage.T
+    if supply.slopes:
+        modes.current[at, :n] = mode.current.T
     rows = switching_functions(supply, conducting, mode.voltage, mode.current).T
     modes.switching[at, :n] = rows
     for j in range(d):

@@ -51,5 +51,6 @@ def mode_of(supply: Supply, conducting: np.ndarray) -> Mode:
     elements and sources give those of the result (complex step)."""
     parts, rows, ohms = supply.parts, supply.rows.astype(complex), supply.ohms.astype(complex)
     parts = parts._replace(value=parts.value.astype(complex), coupling=parts.coupling.astype(complex))
-    of = supply._replace(parts=parts, rows=rows, ohms=ohms, thresholds=supply.thresholds.astype(complex))
+    thresholds = supply.thresholds.astype(complex)
+    of = supply._replace(parts=parts, rows=rows, ohms=ohms, thresholds=thresholds, slopes=True)
     return Mode(*kernel(mode_rows.mode_of, WORK * parts.value.size**2, PRODUCT)(of, conducting)[0])

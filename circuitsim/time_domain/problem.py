@@ -270,6 +270,7 @@ class Problem:
             self.control,
             self.switching.ohms(states),
             self.switching.thresholds(~states),
+            not self.decays,
         )
 
     def fixed(self) -> Fixed:

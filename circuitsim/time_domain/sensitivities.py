@@ -116,7 +116,7 @@ class Sensitivities:
         moved = np.zeros(len(x))
         for k, (m, end) in enumerate(zip(seg.mode.tolist(), ends.tolist())):
             own, state, last = self.mode(m), seg.state[k], k + 1 == seg.start.size
-            rate = self.modes.system[m] @ state
+            rate = own.system[0].real @ state
             dz = self._state(m, x.imag - np.outer(moved, self.modes.storing[m].T @ rate))
             z = state + 1j * dz
             if k:
@@ -124,7 +124,7 @@ class Sensitivities:
             z = self._through(own, m, float(seg.start[k]), end, z, last)
             moved = np.zeros(len(x))
             if not last:
-                rate = self.modes.system[m] @ z[0].real
+                rate = own.system[0].real @ z[0].real
                 if seg.cause[k] >= 0:
                     moved = self._delay(own.switching[:, seg.cause[k]], z, rate, end)
                 self._at_event(own, end, z, rate, moved, after=False)
