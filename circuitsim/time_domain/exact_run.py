@@ -13,10 +13,10 @@ import numpy as np
 
 from circuitsim.circuit.waveforms import Waveform
 from circuitsim.engine.small.pointers import Pinned
-from circuitsim.errors import ConvergenceError, InfeasibleError, NoOperatingPointError, UnboundedError
+from circuitsim.errors import ConvergenceError, NoOperatingPointError
 from circuitsim.kernels import LOADING, PRODUCT, count, kernel
 from circuitsim.time_domain.beginning import start
-from circuitsim.time_domain.jumps import jump
+from circuitsim.time_domain.jumps import contradiction, jump
 from circuitsim.time_domain.library import Library
 from circuitsim.time_domain.loop import (
     CORNERS,
@@ -310,13 +310,10 @@ class ExactRun:
             self.problem.system, rows, state.w, state.w_size, free, NOISE, order, sign
         )
         loops, cuts = sign.reshape(2, -1)
-        for own, error, what, hint in (
-            (loops, InfeasibleError, "form a loop whose voltages do not sum to zero", "in series"),
-            (cuts, UnboundedError, "drive a net current that has no path", "in parallel"),
-        ):
+        for own, role in ((loops, Role.CAPACITOR), (cuts, Role.INDUCTOR)):
             wrong = [names[k] for k in np.flatnonzero(own).tolist() if k < len(names)]
             if wrong:
-                raise error(f"after {self._now()} {', '.join(wrong)} {what}: a resistance {hint} is missing", wrong)
+                raise contradiction(wrong, role, self._now())
 
     def _fast(self) -> None:
         raise ConvergenceError(f"waveforms at {self._now()} change faster than the shortest window")

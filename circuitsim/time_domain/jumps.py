@@ -162,7 +162,7 @@ def _limiting(problem: Problem, role: Role, x: np.ndarray, sources: np.ndarray, 
     if found is None:
         weights = _contradicting(by_z, space.loose[links], gap)
         wrong = [*space.sources[np.abs(weights @ terms) > 0.0].tolist(), *links[weights > 0.0].tolist()]
-        raise _contradiction([problem.circuit.names[k] for k in wrong], role, now)
+        raise contradiction([problem.circuit.names[k] for k in wrong], role, now)
     limits = np.zeros(problem.parts.role.size, dtype=bool)
     limits[np.concatenate([links, space.own])] = found > ROUNDING * found.max(initial=0.0)
     return limits[problem.diodes]
@@ -177,7 +177,8 @@ def _contradicting(by_z: np.ndarray, by_own: np.ndarray, gap: np.ndarray) -> np.
     return np.where(weights > ROUNDING, weights, 0.0)
 
 
-def _contradiction(names: list[str], role: Role, now: str) -> InfeasibleError | UnboundedError:
+def contradiction(names: list[str], role: Role, now: str) -> InfeasibleError | UnboundedError:
+    """The error of sources that contradict each other in a loop, or, for inductors, in a cut."""
     if role == Role.CAPACITOR:
         return InfeasibleError(
             f"after {now} {', '.join(names)} form a loop whose voltages do not sum to zero: a resistance in series is "

@@ -62,6 +62,7 @@ class Modes(NamedTuple):
         For a sum of currents that all flow through resistors: the sum of their conductances, S; infinite for all other
         states. Empty with decaying parts.
     system : (n, N, N) float array
+        With decaying parts, here (n, s, s), that of the sources alone, and no `current`.
     radius, longest : (n,) float arrays
         Largest absolute eigenvalue, 1/s; longest window, s.
     voltage, current : (n, N, m) float arrays
@@ -222,7 +223,7 @@ class Library:
             onto=zeros(own, own),
             onto_sources=zeros(own, s),
             conductance=zeros(own),
-            system=zeros(n, n),
+            system=zeros(s, s) if c else zeros(n, n),
             radius=zeros(),
             longest=zeros(),
             voltage=zeros(n, m),

@@ -94,10 +94,11 @@ def entered(supply, conducting, at, modes, decays):
     net, n, s, d = mode.net, mode.system.shape[0], supply.system.shape[0], supply.diodes.size
     modes.conducting[at], modes.size[at] = conducting, n - s
     modes.place[at, : n - s] = np.searchsorted(supply.storing, mode.states)
-    modes.system[at, :n, :n], modes.storing[at, :n] = mode.system, mode.storing.T
-    modes.voltage[at, :n] = mode.voltage.T
+    modes.voltage[at, :n], modes.storing[at, :n] = mode.voltage.T, mode.storing.T
     if supply.slopes:
-        modes.current[at, :n] = mode.current.T
+        modes.system[at, :n, :n], modes.current[at, :n] = mode.system, mode.current.T
+    else:
+        modes.system[at] = supply.system
     rows = switching_functions(supply, conducting, mode.voltage, mode.current).T
     modes.switching[at, :n] = rows
     for j in range(d):
