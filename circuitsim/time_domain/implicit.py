@@ -26,7 +26,6 @@ from circuitsim.time_domain.companion import BranchEnds, Companion
 from circuitsim.time_domain.implicit_events import NOISE, Conduction, Watch, controlling, located, with_capacitances
 from circuitsim.time_domain.implicit_step import (
     AT_INSIDE,
-    NODES,
     ORDER,
     SHARES,
     STAGES,
@@ -40,7 +39,7 @@ from circuitsim.time_domain.implicit_step import (
     with_inside,
 )
 from circuitsim.time_domain.proof import violations
-from circuitsim.time_domain.result import Energies, Event
+from circuitsim.time_domain.result import Energies, Event, changed
 
 
 class ImplicitCertificate(NamedTuple):
@@ -242,8 +241,6 @@ GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 MOST_STEPS, STEPS_A_CYCLE, LATEST = 2_000_000, 4, 4_000
 """Maximum number of steps of a run (a kilobyte each); minimum per period of a source; steps between two progress
 estimates."""
-TOGETHER = 2**20
-"""Number of stage voltages and currents stored in one array."""
 BATCH = 4096
 """Number of corners requested from a source at a time."""
 APART = 1e-6
@@ -358,7 +355,7 @@ class Implicit:
         self.step_starts: list[StepStart] = []
         self.events: list[Event] = []
         self.reached: Point | None = None
-        self.waves, self.rows = list[np.ndarray](), TOGETHER // (2 * NODES.size * max(len(circuit), 1)) + 1
+        self.waves = list[np.ndarray]()
         self.error = None if self.companion.large else CarriedError(self.companion)
         # Checked in the dense output: states, and (at resolved times) all voltages and what drives them.
         states = np.isin(np.arange(len(circuit)), self.companion.storing)
@@ -367,7 +364,6 @@ class Implicit:
         self._reach = np.zeros((2, len(circuit)))
         self._size, self._length = np.zeros(self.companion.size.size), 0.0
         self._refused, self.missed, self._left = 0.0, 0.0, 1.0
-        self._sampled: tuple[np.ndarray, list[np.ndarray]] = np.array([np.nan]), []
 
     # ------------------------------------------------------------------ sources
     def moving(self, closed: np.ndarray) -> Moving:
@@ -375,11 +371,9 @@ class Implicit:
         ohms = self.switching.ohms(closed)
 
         def values(times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            if not np.array_equal(times, self._sampled[0][: times.size]):  # the perturbed run takes the same times
-                self._sampled = times, [wave.at(times) for wave in self.sources.values()]
             rows = np.empty((times.size, self._moved.size))
-            for k, levels in enumerate(self._sampled[1]):
-                rows[:, k] = levels[: times.size]
+            for k, wave in enumerate(self.sources.values()):
+                rows[:, k] = wave.at(times)
             rows[:, len(self.sources) :] = ohms
             return self._moved, rows
 
@@ -504,11 +498,8 @@ class Implicit:
 
     def _keep(self, now: Conduction, at: Point, step: Step) -> Point | None:
         """Store a step's waveforms, energies and residuals; returns the end of the perturbed run's step."""
-        n = len(self.step_starts) - 1
-        if n % self.rows == 0:
-            self.waves.append(np.empty((self.rows, NODES.size, 2, len(self.circuit))))
-        waves = self.waves[-1][n % self.rows]
-        waves[0, 0], waves[0, 1], waves[1:] = at.voltage, at.current, step.waves[:STAGES]
+        waves = np.concatenate([[[at.voltage, at.current]], step.waves[:STAGES]])
+        self.waves.append(waves)
         self._reach = np.maximum(self._reach, np.abs(waves[-1]))
         self.ledger.take(step, waves)
         self.ledger.hold(step.end)
@@ -564,8 +555,9 @@ class Implicit:
                 break
         else:
             self._chatter(now, after, time)
-        if before is not None and not (before.same(now) and lost <= NOISE * self.ledger.turned_over()):
-            self.events.append(Event(time, error, self._names(before, now), lost))
+        names = () if before is None else self._names(before, now)
+        if names or (before is not None and lost > NOISE * self.ledger.turned_over()):
+            self.events.append(Event(time, error, names, lost))
         if self.error is not None and before is not None and before_it is not None and last is not None and last[1]:
             late = self._late(before, now, before_it, last[0], last[1])
             self.error.shift(late * (before_it.slope - step.end.slope))
@@ -727,13 +719,9 @@ class Implicit:
 
     # ------------------------------------------------------------------ words
     def _names(self, before: Conduction, now: Conduction) -> tuple[str, ...]:
-        found = []
-        for names, old, new in (
-            (self.companion.diode_names, before.diodes, now.diodes),
-            (self.switching.names, before.switches, now.switches),
-        ):
-            found += ["-+"[int(new[k])] + names[k] for k in np.flatnonzero(old != new).tolist()]
-        return tuple(found)
+        """The diodes and switches that change."""
+        names = (*self.companion.diode_names, *self.switching.names)
+        return changed(np.concatenate(before), np.concatenate(now), names)
 
     def _chatter(self, now: Conduction, after: Conduction | None, time: float) -> None:
         named = self._names(now, after or now)

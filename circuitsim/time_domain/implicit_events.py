@@ -36,10 +36,6 @@ class Conduction(NamedTuple):
     diodes: np.ndarray
     switches: np.ndarray
 
-    def same(self, other: Conduction) -> bool:
-        """Whether both are equal."""
-        return bool((self.diodes == other.diodes).all() and (self.switches == other.switches).all())
-
 
 class Watch:
     """Distances of a circuit from its events.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -19,11 +19,12 @@ from circuitsim.time_domain.result import Segments, TransientResult, up_to_end
 
 BALANCE = 10.0
 """Largest imbalance of energies, relative to the accuracy."""
-TENTH, HALF, TRIES, FINER = 0.1, 0.5, 4, 4.0
-"""Local error of the first run, relative to the accuracy; target of later ones, and factor by which the imbalance must
-fall to continue; maximum number of runs; factor to the local error after a failed energy balance."""
+TENTH, HALF, TRIES = 0.1, 0.5, 4
+"""Local error of the first run, relative to the accuracy; target of later ones; maximum number of runs."""
 FINEST = 1e-12
 """Finest accuracy that double precision can meet."""
+TOGETHER = 2**20
+"""Number of stage voltages and currents combined at a time."""
 MOST_STEPS = 40_000
 """Maximum expected number of steps of a further run; beyond, the error is reported as it is."""
 
@@ -38,8 +39,8 @@ def implicit_run(
     progress: Callable[[float, float], bool | None] | None,
 ) -> ImplicitResult:
     """A run with output times (n,), s, made for a local error and parasitic capacitances. It is repeated with finer
-    steps where the propagated error exceeds the accuracy or the energy balance fails, and with the next capacitances
-    (`regeneration.PARASITICS`) where it does not reach its end.
+    steps where the propagated error exceeds the accuracy, and with the next capacitances (`PARASITICS`) where it does
+    not reach its end.
 
     Raises
     ------
@@ -48,11 +49,11 @@ def implicit_run(
     ConvergenceError
         Endless events, steps that become too short, a certificate that fails.
     """
-    local, fine, best, parasitics, runs, energy = TENTH, accuracy, None, [0.0, *PARASITICS], 0, math.inf
+    local, best, parasitics, runs = TENTH, None, [0.0, *PARASITICS], 0
     while runs < TRIES:
-        run = make(fine, parasitics[0])
+        run = make(accuracy, parasitics[0])
         if run.error is not None:
-            run.accuracy, run.between = local * fine, TENTH * run.between
+            run.accuracy, run.between = local * accuracy, TENTH * run.between
         try:
             result = _run(run, times, initial, held, tolerance, BALANCE * accuracy, progress)
         except ConvergenceError:
@@ -62,23 +63,16 @@ def implicit_run(
                 raise
             parasitics.pop(0)
             continue
+        if result is None:
+            break
         runs += 1
-        if result is not None:
-            result.accuracy, best = accuracy, result
-            missed = (result.difference or 0.0) / accuracy
-            if missed <= 1.0 or result.stop < times[-1] or result.steps * missed**0.25 > MOST_STEPS:
-                return result
-            local *= HALF / missed
-        else:
-            found = run.ledger.certificate(tolerance, BALANCE * accuracy)
-            whole = run.reached is not None and run.reached.time >= times[-1]
-            if (
-                not (found.lawful and whole and found.energy <= HALF * energy)
-                or FINER * len(run.step_starts) > MOST_STEPS
-            ):
-                break
-            fine, energy = fine / FINER, found.energy
+        result.accuracy, best = accuracy, result
+        missed = (result.difference or 0.0) / accuracy
+        if missed <= 1.0 or result.stop < times[-1] or result.steps * missed**0.25 > MOST_STEPS:
+            return result
+        local *= HALF / missed
     if best is None:
+        found = run.ledger.certificate(tolerance, BALANCE * accuracy)
         raise ConvergenceError(f"{found.violations}; increase the accuracy")
     return best
 
@@ -186,30 +180,17 @@ class ImplicitResult(TransientResult):
         """At the output times."""
         return self._evaluated(self.times)
 
-    def at(self, times: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Branch voltages (n, m), V, and currents (n, m), A, at any times of the run, by the dense output: linear
-        equations hold as in the stages, others to the accuracy.
-
-        Raises
-        ------
-        UsageError
-            A time outside the run.
-        """
-        return self._waves if times is self.times else self._evaluated(self._checked(times))
-
     def _evaluated(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """`at` for times (n,) within the run."""
+        """By the dense output: linear equations hold as in the stages, others to the accuracy."""
         where = self._step_at(times)
         ends = np.append(self._starts[1:], self.stop)
         begin = self._begins[where]
         weights = dense(np.clip((times - begin) / np.maximum(ends[where] - begin, 1e-300), 0.0, 1.0))
         found = np.empty((2, times.size, len(self.circuit)))
-        rows = self.run.rows
-        for k in np.unique(where // rows).tolist():
-            in_k = np.flatnonzero(where // rows == k)
-            for some in np.array_split(in_k, in_k.size // rows + 1):
-                stages = self.run.waves[k][where[some] % rows, :, :, : len(self.circuit)]
-                found[:, some] = np.einsum("ts,tskm->ktm", weights[some], stages)
+        count = TOGETHER // (weights.shape[1] * 2 * len(self.circuit)) + 1
+        for some in (slice(k, k + count) for k in range(0, times.size, count)):
+            stages = np.array([self.run.waves[k][..., : len(self.circuit)] for k in where[some].tolist()])
+            found[:, some] = np.einsum("ts,tskm->ktm", weights[some], stages)
         least_norm(self.circuit, *found)
         found.setflags(write=False)
         return found[0], found[1]

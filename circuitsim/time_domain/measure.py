@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from circuitsim.arguments import checked
 from circuitsim.measurements import Abscissa, Curve, Measurement, Reader, run_of
 from circuitsim.time_domain.result import RESULT, TransientResult
-from circuitsim.time_domain.signals import LastInterval, Signal
+from circuitsim.time_domain.signals import Signal, waves_at
 
 
 class OverTime(Abscissa):
@@ -15,11 +15,11 @@ class OverTime(Abscissa):
 
     def __init__(self, result: TransientResult) -> None:
         super().__init__(result.circuit, float(result.times[0]), result.stop, 0.0, run_of(result.stop))
-        self.result, self.last_interval = result, LastInterval()
+        self.result, self.waves = result, waves_at(result)
 
     def curve(self, text: str, names: Mapping[str, float], level: float) -> Curve:
         """The waveform of a quantity, less a level."""
-        return Signal(self.result, self.quantity(text), names, level, self.last_interval)
+        return Signal(self.result, self.quantity(text), names, level, self.waves)
 
 
 @checked(result=RESULT)

@@ -57,6 +57,11 @@ class Event(NamedTuple):
     energy_lost: float
 
 
+def changed(before: np.ndarray, after: np.ndarray, names: Sequence[str]) -> tuple[str, ...]:
+    """The diodes and switches whose states (d,) differ: ``+D1`` conducts after, ``-D1`` before."""
+    return tuple("-+"[int(after[k])] + names[k] for k in np.flatnonzero(after != before).tolist())
+
+
 class Changes(NamedTuple):
     """The events of a run, (e,) arrays: times and their errors, s, energies lost, J, numbers of the modes before and
     after."""
@@ -72,8 +77,7 @@ class Changes(NamedTuple):
 
         @cache
         def labels(before: int, after: int) -> tuple[str, ...]:
-            now = sets[after]
-            return tuple("-+"[int(now[k])] + names[k] for k in np.flatnonzero(now != sets[before]).tolist())
+            return changed(sets[before], sets[after], names)
 
         rows = zip(*(own.tolist() for own in self))
         return tuple(Event(time, error, labels(before, after), lost) for time, error, lost, before, after in rows)
@@ -293,9 +297,10 @@ class TransientResult(Result):
         UsageError
             A time outside the run.
         """
-        if times is self.times:
-            return self._waves
-        times = self._checked(times)
+        return self._waves if times is self.times else self._evaluated(self._checked(times))
+
+    def _evaluated(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """`at` for times (n,) within the run."""
         voltage, current, _ = evaluate(self._segments, times)
         return self._terminals.of_parts(voltage, current)
 

@@ -7,7 +7,7 @@ Output times play no role.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -29,8 +29,6 @@ BESIDE = 1e-9
 """Distance of the first and the last sample from the ends, as a fraction."""
 MOST_CHANGES = 16
 """Maximum number of changes of decisions between two samples."""
-FEW, KEPT = 1000, 2**23
-"""Nodes and numbers: see `LastInterval`."""
 NEAREST = 1e-13
 """Crossings closer than this fraction of the run are one."""
 
@@ -42,24 +40,13 @@ class _Pieces(NamedTuple):
     coefficients: np.ndarray
 
 
-class LastInterval:
-    """The waveforms of a run at the nodes of an interval, V and A (n, m): the last ones are cached, since several
-    measurements often share an interval. A few nodes, or more than `KEPT` numbers, are not."""
+WavesAt = Callable[[bytes], tuple[np.ndarray, np.ndarray]]
+"""Waveforms at times (n,), s, as bytes: V and A (n, m)."""
 
-    def __init__(self) -> None:
-        self._interval: tuple[float, float] | None = None
-        self._waves: tuple[np.ndarray, np.ndarray] | None = None
 
-    def at(
-        self, result: TransientResult, interval: tuple[float, float], times: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Voltages and currents at the nodes (n,) of an interval, s."""
-        if self._waves is None or self._interval != interval:
-            found = result.at(times)
-            if times.size < FEW or found[0].size > KEPT:
-                return found
-            self._interval, self._waves = interval, found
-        return self._waves
+def waves_at(result: TransientResult) -> WavesAt:
+    """Waveforms of a run; the last ones are cached, since several measurements often share an interval."""
+    return lru_cache(1)(lambda times: result.at(np.frombuffer(times)))
 
 
 class Signal(Curve):
@@ -71,10 +58,10 @@ class Signal(Curve):
         probe: Probe | Formula,
         names: Mapping[str, float],
         level: float,
-        last: LastInterval | None = None,
+        waves: WavesAt | None = None,
     ) -> None:
         self.result, self.probe, self.names, self.level = result, probe, names, level
-        self._last = last or LastInterval()
+        self._waves = waves or waves_at(result)
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._decides = isinstance(probe, Formula) and probe.decides
 
@@ -91,8 +78,7 @@ class Signal(Curve):
         ends = self.bounds(begin, end)
         nodes, to_coefficients = _interpolation(self.result.points)
         times = ends[:, :1] + 0.5 * (ends[:, 1:] - ends[:, :1]) * (1.0 + nodes)
-        kept = LastInterval() if self._decides else self._last
-        waves = kept.at(self.result, (begin, end), times.ravel())
+        waves = self._waves(times.tobytes())
         return _Pieces(ends, self._of(*waves).reshape(times.shape) @ to_coefficients.T)
 
     def bounds(self, begin: float, end: float) -> np.ndarray:
