@@ -29,7 +29,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.errors import UsageError
 from circuitsim.netlist import dumps
-from circuitsim.solvers.reference import incidence
+from circuitsim.solvers import incidence
 
 OURS, NGSPICE = "circuitsim", "ngspice"
 

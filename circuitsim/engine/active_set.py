@@ -26,11 +26,10 @@ from typing import Protocol
 import numpy as np
 
 from circuitsim.engine import nodal
-from circuitsim.engine.corrections import LinearPoint, solve_linear
 from circuitsim.engine.dual import solve_dual
-from circuitsim.engine.kkt import kkt_violations
 from circuitsim.engine.network import Network
 from circuitsim.engine.nodal import Potentials, Step
+from circuitsim.engine.refinement import LinearPoint, kkt_violations, solve_linear
 from circuitsim.errors import ConvergenceError
 from circuitsim.solvers.linear import Factored
 

@@ -17,9 +17,8 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim.circuit.elements import RESISTOR
-from circuitsim.engine.corrections import LinearPoint, solve_linear
-from circuitsim.engine.kkt import kkt_violations, voltages_between
 from circuitsim.engine.network import Network, network
+from circuitsim.engine.refinement import LinearPoint, kkt_violations, solve_linear, voltages_between
 from circuitsim.errors import ConvergenceError
 from circuitsim.program.components import component_labels
 from circuitsim.program.structure import analyse_arrays

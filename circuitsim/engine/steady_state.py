@@ -14,16 +14,17 @@ import numpy as np
 from circuitsim.circuit.elements import CAPACITOR, CURRENT
 from circuitsim.engine import tree
 from circuitsim.engine.active_set import solve_active_set
-from circuitsim.engine.corrections import LinearPoint, solve_linear
-from circuitsim.engine.kkt import (
+from circuitsim.engine.loops import WireLoops, least_norm
+from circuitsim.engine.network import Network, forest_of
+from circuitsim.engine.refinement import (
+    LinearPoint,
     forward_voltages,
     least_currents,
     resolved_voltages,
+    solve_linear,
     sources_alone,
     voltages_between,
 )
-from circuitsim.engine.loops import WireLoops, least_norm
-from circuitsim.engine.network import Network, forest_of
 from circuitsim.engine.small.active_set import NOISE
 from circuitsim.engine.tree import CLOSES, RESOLUTION
 from circuitsim.errors import ConvergenceError

@@ -26,10 +26,9 @@ from circuitsim.engine.small.active_set import (
     solve_sample,
     take_conductances,
 )
-from circuitsim.engine.small.currents import ACCURATE, branch_currents, correct, forget_currentless
 from circuitsim.engine.small.elimination import plan_in, substitute
 from circuitsim.engine.small.pointers import kept, pointer
-from circuitsim.engine.small.single import take_values, views
+from circuitsim.engine.small.single import ACCURATE, branch_currents, correct, forget_currentless, take_values, views
 from circuitsim.engine.steps import contract_diodes, copy, offsets, start
 from circuitsim.engine.tree import RESOLUTION
 from circuitsim.models import MODELS

@@ -40,7 +40,7 @@ than two factors."""
 
 
 class Currentless(NamedTuple):
-    """What carries no current, whatever the resistances are (`circuitsim.engine.small.currents.find_currentless`)."""
+    """What carries no current, whatever the resistances are (`circuitsim.engine.small.single.find_currentless`)."""
 
     live: np.ndarray  # (m,): resistors and voltage sources that may carry any
     idle: np.ndarray  # (n_nodes,): whether the edge of a spanning tree to the node's parent carries none
