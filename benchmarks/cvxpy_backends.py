@@ -23,16 +23,19 @@ from typing import Any, NamedTuple
 import circuits
 
 import circuitsim
-from circuitsim.bench.competitors import (
+from circuitsim.bench.runner import (
     CVXPY_BACKENDS,
     CVXPY_KINDS,
     OURS,
     NoAnswer,
     create,
+    machine,
     missing,
+    new_values,
+    times,
     tolerances,
+    verified_error,
 )
-from circuitsim.bench.runner import machine, new_values, times, verified_error
 from circuitsim.errors import CircuitError
 
 BOUND = 1e-6

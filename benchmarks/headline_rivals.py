@@ -39,7 +39,7 @@ def need(*packages: str) -> None:
 
 def whole(name: str, circuit: Any, tolerance: float | None) -> float:
     """Processor seconds from a circuit in memory to node voltages, the modelling included."""
-    from circuitsim.bench.competitors import create
+    from circuitsim.bench.runner import create
 
     began = time.process_time()
     create(name)(circuit, tolerance)()

@@ -27,8 +27,7 @@ import numpy as np
 from cvxpy_backends import best, load, measured, names, seconds, written
 
 import circuitsim
-from circuitsim.bench.competitors import NGSPICE, NoAnswer, create, missing
-from circuitsim.bench.runner import machine, times
+from circuitsim.bench.runner import NGSPICE, NoAnswer, create, machine, missing, times
 
 ALL_CVXPY, LARGEST_CVXPY, LARGEST_NGSPICE = 110 * 110, 320 * 320, 110 * 110
 """Largest numbers of nodes that all backends of cvxpy, the best of them, and ngspice finish in minutes."""

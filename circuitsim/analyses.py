@@ -36,7 +36,7 @@ from circuitsim.small_signal.sensitivity import sensitivity, transfer_function
 from circuitsim.small_signal.stepped import OverFrequency
 from circuitsim.time_domain import TransientResult, transient, transient_sweep
 from circuitsim.time_domain.fourier import requests, series
-from circuitsim.time_domain.measure import OverTime
+from circuitsim.time_domain.signals import OverTime
 
 
 class Results(dict[str, Any]):

@@ -12,8 +12,7 @@ from circuitsim.boltzmann import kernels
 from circuitsim.boltzmann.exact import max_energy_change
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine, random_key, sample_layer
 from circuitsim.errors import UsageError
-from circuitsim.training.checkpoint import copy_into
-from circuitsim.training.trainable import Arrays, Batch
+from circuitsim.training.checkpoint import Arrays, Batch, copy_into
 
 
 class StepRule(Protocol):

@@ -18,9 +18,8 @@ from circuitsim.boltzmann.contrastive import AdaptiveSteps, ContrastiveDivergenc
 from circuitsim.boltzmann.exact import PartitionEstimate, estimate_log_partition, log_likelihood
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.training import SGD
-from circuitsim.training.checkpoint import pack, unpack
+from circuitsim.training.checkpoint import Arrays, pack, unpack
 from circuitsim.training.estimator import Fit, TrainedEstimator, estimator
-from circuitsim.training.trainable import Arrays
 
 
 @estimator

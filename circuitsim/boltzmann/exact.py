@@ -18,7 +18,7 @@ from scipy.special import logit, logsumexp
 
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine, softplus
 from circuitsim.errors import CircuitError, UsageError
-from circuitsim.training.trainable import Arrays
+from circuitsim.training.checkpoint import Arrays
 
 MAX_SMALLER_LAYER = 24
 MAX_LAYER = 16

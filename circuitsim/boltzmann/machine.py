@@ -10,8 +10,7 @@ import numpy as np
 
 from circuitsim.boltzmann import kernels
 from circuitsim.errors import UsageError
-from circuitsim.training.checkpoint import load_checkpoint, save_checkpoint
-from circuitsim.training.trainable import Arrays
+from circuitsim.training.checkpoint import Arrays, load_checkpoint, save_checkpoint
 
 
 @dataclass(frozen=True, eq=False, repr=False)

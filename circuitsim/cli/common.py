@@ -364,7 +364,7 @@ def late_progress(label: str) -> Iterator[Update]:
         nonlocal line
         due = line is None and done < points and clock() - began > 1.0
         if due and not isinstance(sys.stderr, ErrorsOnly):
-            from circuitsim.training.callbacks import ProgressLine
+            from circuitsim.training.history import ProgressLine
 
             line = ProgressLine(sys.stderr, label, clock)
         if line is not None:

@@ -280,7 +280,7 @@ def run_bench(args: Namespace) -> int:
     """Measure what is missing, write report.md and times.png, print the report."""
     from circuitsim._files import atomic_write
     from circuitsim.bench import runner
-    from circuitsim.bench.competitors import expand
+    from circuitsim.bench.runner import expand
     from circuitsim.plotting.charts import write
 
     check_values({name: value for name, value in vars(args).items() if value is not None}, OPTIONS)

@@ -3,10 +3,8 @@
 from circuitsim._moved import at_first_use
 from circuitsim.blocks.convolutional import ConvolutionalHopfieldBlock
 from circuitsim.blocks.hopfield import DeepHopfieldBlock
-from circuitsim.blocks.layered import Sweeps
-from circuitsim.blocks.resistive import ResistiveBlock
+from circuitsim.blocks.layered import ResistiveBlock, Sweeps
 from circuitsim.learning.chain import Chain, build_chain
-from circuitsim.learning.description import build, describe, describe_chain
 from circuitsim.learning.rules import Chaining
 from circuitsim.learning.stages import (
     Activation,
@@ -19,6 +17,9 @@ from circuitsim.learning.stages import (
     Readout,
     SoftPool,
     Stage,
+    build,
+    describe,
+    describe_chain,
 )
 
 __all__ = [

@@ -12,13 +12,12 @@ from circuitsim._arrays import to_numpy
 from circuitsim.blocks.hopfield import DeepHopfieldBlock
 from circuitsim.blocks.layered import Sweeps
 from circuitsim.learning.chain import Chain, chain_arrays, restored_chain
-from circuitsim.learning.description import build, describe_chain
 from circuitsim.learning.estimate import Rule
 from circuitsim.learning.rules import Chaining
-from circuitsim.learning.stages import Linear, Readout
+from circuitsim.learning.stages import Linear, Readout, build, describe_chain
 from circuitsim.training import Adam, Cosine
+from circuitsim.training.checkpoint import Arrays
 from circuitsim.training.estimator import Fit, SoftmaxClassifier, estimator, whole
-from circuitsim.training.trainable import Arrays
 
 Elements = Sequence[Mapping[str, Any]] | Callable[[int, int], Sequence[Any]] | None
 

@@ -32,8 +32,7 @@ from circuitsim.time_domain.deck import setting
 from circuitsim.time_domain.functionals import Functional, Value
 from circuitsim.time_domain.gradients import measurement_terms
 from circuitsim.time_domain.result import columns
-from circuitsim.training.checkpoint import CheckpointError
-from circuitsim.training.trainable import Arrays, Batch
+from circuitsim.training.checkpoint import Arrays, Batch, CheckpointError
 
 NUMBERS = {"vt": "threshold", "vh": "hysteresis", "ron": "on", "roff": "off"}
 """The numbers of a switch in decks and in `circuitsim.time_domain.Switch`."""
@@ -177,7 +176,7 @@ class MeasureTarget(NamedTuple):
     Attributes
     ----------
     name, text : str
-        The name, and the text for `circuitsim.time_domain.measure`.
+        The name, and the text for `circuitsim.time_domain.signals`.
     target : float or None
     minimum, maximum : float
         Allowed range if there is no target.

@@ -16,9 +16,9 @@ from circuitsim.layered.learner import COMPILED, LayeredLearner, resistive_chain
 from circuitsim.layered.network import Architecture, DeepResistiveNetwork
 from circuitsim.learning.estimate import Rule
 from circuitsim.training import SGD, EarlyStopping, Exponential
+from circuitsim.training.checkpoint import Arrays
 from circuitsim.training.estimator import Fit, TrainedClassifier, estimator
 from circuitsim.training.presets import rates_by_name
-from circuitsim.training.trainable import Arrays
 
 GAIN, PIXELS = 100.0, 784
 """The published gain, of MNIST's pixels."""

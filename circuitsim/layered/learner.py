@@ -11,13 +11,19 @@ import numpy as np
 from circuitsim.blocks.protocol import check_named, strengths
 from circuitsim.errors import ConvergenceError, TopologyError, UsageError
 from circuitsim.layered import steps
-from circuitsim.layered.layout import WORTH_SHARING, allocate, fill_tiles, first_matrix, inner_matrix, lay_out
-from circuitsim.layered.network import DeepResistiveNetwork
+from circuitsim.layered.network import (
+    WORTH_SHARING,
+    DeepResistiveNetwork,
+    allocate,
+    fill_tiles,
+    first_matrix,
+    inner_matrix,
+    lay_out,
+)
 from circuitsim.learning.chain import Chain
 from circuitsim.learning.estimate import Rule
 from circuitsim.learning.rules import rule_named
-from circuitsim.training.checkpoint import copy_into
-from circuitsim.training.trainable import Arrays, Batch
+from circuitsim.training.checkpoint import Arrays, Batch, copy_into
 
 #: Steps whose images are made numbers of the network's type at a time.
 STEPS = 256

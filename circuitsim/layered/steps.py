@@ -29,7 +29,7 @@ from circuitsim._vectors import (
     store,
     sub,
 )
-from circuitsim.layered.layout import BLOCK, LANES, PARTS, WORTH_SHARING
+from circuitsim.layered.network import BLOCK, LANES, PARTS, WORTH_SHARING
 from circuitsim.layered.tiles import (
     TILE,
     add_totals,

@@ -16,7 +16,6 @@ from circuitsim._arrays import Array, namespace, to_numpy
 from circuitsim.blocks.protocol import Arrays, EnergyBlock, State
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.learning.chaining import Passed, Step, backward, forward, is_block
-from circuitsim.learning.description import build, describe_chain
 from circuitsim.learning.estimate import (
     CrossEntropy,
     DivergedError,
@@ -30,8 +29,7 @@ from circuitsim.learning.estimate import (
     measured,
 )
 from circuitsim.learning.rules import Chaining
-from circuitsim.learning.stages import Stage
-from circuitsim.training.callbacks import Callback
+from circuitsim.learning.stages import Stage, build, describe_chain
 from circuitsim.training.checkpoint import (
     CheckpointError,
     checked,
@@ -41,6 +39,7 @@ from circuitsim.training.checkpoint import (
     save_checkpoint,
     unpack,
 )
+from circuitsim.training.history import Callback
 
 #: Samples that pass through a chain at a time outside of training.
 SLICE = 512

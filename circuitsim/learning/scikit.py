@@ -12,13 +12,13 @@ from circuitsim.blocks.circuit import CircuitBlock
 from circuitsim.circuit import Circuit
 from circuitsim.errors import TopologyError
 from circuitsim.learning.chain import Chain, Learner
-from circuitsim.learning.description import build, describe
 from circuitsim.learning.estimate import CrossEntropy, Loss, Rule, SquaredError
 from circuitsim.learning.rules import rule_named
+from circuitsim.learning.stages import build, describe
 from circuitsim.learning.start import default_beta, learning_rates, output_spread
 from circuitsim.netlist.roles import Roles, make_roles
 from circuitsim.training import Adam, Cosine
-from circuitsim.training.checkpoint import copy_into
+from circuitsim.training.checkpoint import Arrays, copy_into
 from circuitsim.training.estimator import (
     Fit,
     SoftmaxClassifier,
@@ -27,7 +27,6 @@ from circuitsim.training.estimator import (
     estimator,
     whole,
 )
-from circuitsim.training.trainable import Arrays
 
 
 def rectifier_network(inputs: int, hidden: int, outputs: int, rng: np.random.Generator) -> tuple[Circuit, Roles]:

@@ -18,10 +18,10 @@ from circuitsim.time_domain.fourier import FourierSeries, fourier
 from circuitsim.time_domain.functionals import EventTime, EventValue, Integral, Value
 from circuitsim.time_domain.gradients import WaveformGradient, measure_gradient, waveform_gradient
 from circuitsim.time_domain.implicit_result import ImplicitResult
-from circuitsim.time_domain.measure import measure
 from circuitsim.time_domain.result import Event, TransientResult
 from circuitsim.time_domain.run import Method, transient
 from circuitsim.time_domain.settling import Settling, SettlingResult, StepCircuit, settling_energy
+from circuitsim.time_domain.signals import measure
 from circuitsim.time_domain.steady import ImplicitPeriodicResult, PeriodicResult, Shooting, steady_state
 from circuitsim.time_domain.stepped import TransientSweep, transient_sweep
 

@@ -3,8 +3,8 @@
 In units of √J the states x of such a mode obey ẋ = −Fᵀ F x + B w, F the resistors' voltages in units of √W. The
 singular value decomposition of F gives the rates as squares: no eigenvalue is a difference of large numbers, and states
 that no resistor affects are conserved. Along each right singular vector ẏ = −λ y + b w; on a window y is a Chebyshev
-series (`circuitsim.time_domain.decay_series`). Each y includes the sources' share of the resistors' voltages, so
-currents are sums of the y and of the sources alone: a small current is no difference of large voltages.
+series, by a recurrence from the last coefficient down. Each y includes the sources' share of the resistors' voltages,
+so currents are sums of the y and of the sources alone: a small current is no difference of large voltages.
 """
 
 from __future__ import annotations
@@ -14,10 +14,109 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.time_domain.decay_series import ORDER, WORK, decay, summed, values_at
-from circuitsim.time_domain.exponentials import exponential, later, put
 from circuitsim.time_domain.part_states import RESOLVED, STATE, UNSEEN, at_first
 from circuitsim.time_domain.roots import OF_NODES, POINTS, SHARES
+from circuitsim.time_domain.small_matrices import exponential, later, put
+
+ORDER = 44
+"""Coefficients of a series; the first `POINTS` locate roots."""
+WORK = 3 * (ORDER + 1) + 5
+"""Rows of memory of `decay`."""
+ROUNDING = 1e-17
+"""Share of the largest of the first coefficients below which the last ones are left out."""
+
+
+def decay(decays, m, half, w, y, piece):
+    """Fill in the series of y − y₀ of ẏ = −λ y + b w on a window of 2 ``half``, from w₀ and the series of w − w₀.
+
+    With y′ in place of y the rule 2 k c_k = c′_{k−1} − c′_{k+1} couples neighbours only: c_k = α_k c_{k−1} + β_k from
+    the last one down, all divisors positive; the beginning gives c_0. All parts side by side: each coefficient waits
+    for the one before.
+
+    Parameters
+    ----------
+    decays : Decays
+    m : int
+        The mode.
+    half : float
+        s.
+    w, y : (N,), (c,) float arrays
+        At the window's beginning; of w the states of the sources.
+    piece : Piece
+        With the series of w − w₀.
+    """
+    n, s, n_rows, series, room = decays.size[m], decays.drive.shape[2], ORDER + 1, piece.series, piece.room
+    push, alpha, beta = room[:n_rows], room[n_rows : 2 * n_rows], room[2 * n_rows : 3 * n_rows]
+    a, one, rest, whole, other = room[-5], room[-4], room[-3], room[-2], room[-1]
+    for q in range(n):
+        rest[q], other[q], beta[ORDER, q] = 0.0, 0.0, 0.0
+        for k in range(ORDER + 1):
+            push[k, q] = 0.0
+    for i in range(s):
+        for q in range(n):
+            force = half * decays.drive[m, q, i]
+            push[0, q] += force * w[i]
+            if force != 0.0:
+                for k in range(POINTS):
+                    push[k, q] += force * series[i, k]
+    for q in range(n):
+        a[q] = decays.rate[m, q] * half
+        push[0, q] -= a[q] * y[q]
+        # Beyond the last coefficient those of e^{−λ t} go on: −I_k(a) / I_{k−1}(a), however fast it is.
+        alpha[ORDER, q] = -a[q] / (ORDER + math.sqrt(ORDER * ORDER + a[q] * a[q]))
+    for k in range(ORDER - 1, 0, -1):
+        twice = 2.0 if k == 1 else 1.0
+        for q in range(n):
+            share = 1.0 / (2.0 * k - a[q] * alpha[k + 1, q])
+            beta[k, q] = (twice * push[k - 1, q] - push[k + 1, q] + a[q] * beta[k + 1, q]) * share
+            alpha[k, q] = -a[q] * twice * share
+    # Values at the left end: of c_0 = 1 alone, and of the rest.
+    sign = 1.0
+    for q in range(n):
+        one[q], whole[q] = 1.0, 1.0
+    for k in range(1, ORDER):
+        sign = -sign
+        for q in range(n):
+            one[q] *= alpha[k, q]
+            rest[q] = alpha[k, q] * rest[q] + beta[k, q]
+            whole[q] += sign * one[q]
+            other[q] += sign * rest[q]
+    for q in range(n):
+        beta[0, q] = -other[q] / whole[q]
+    for k in range(1, ORDER):
+        for q in range(n):
+            beta[k, q] += alpha[k, q] * beta[k - 1, q]
+    for q in range(n):
+        for k in range(ORDER):
+            series[s + q, k] = beta[k, q]
+        summed(piece, s + q)
+
+
+def summed(piece, j):
+    """Fill in the sums of a series, and how many of its coefficients are more than rounding of the first ones."""
+    c, many = piece.series[j], ORDER
+    rounding = ROUNDING * (abs(c[0]) + abs(c[1]) + abs(c[2]))
+    while many > 1 and abs(c[many - 1]) <= rounding:
+        many -= 1
+    piece.many[j] = many
+    # Coefficients of a part that is over before the first node fall no faster than one by one: that many are as large.
+    piece.tail[j] = POINTS * max(abs(c[POINTS - 1]), abs(c[POINTS - 2]))
+    rest, last = 0.0, c[0]
+    for k in range(1, many):
+        rest += abs(c[k])
+        last += c[k]
+    piece.rest[j], piece.last[j] = rest, last
+
+
+def values_at(piece, count, share, out):
+    """Values of the first ``count`` series at a fraction of the window (Clenshaw 1955)."""
+    x, series = 2.0 * (2.0 * share - 1.0), piece.series
+    for j in range(count):
+        one, two = 0.0, 0.0
+        for k in range(int(piece.many[j]) - 1, 0, -1):
+            one, two = series[j, k] + x * one - two, one
+        out[j] = series[j, 0] + 0.5 * x * one - two
+
 
 LEFT = 0.1
 """Weight of the interpolation error at the left end, where the interpolant extrapolates."""
@@ -92,7 +191,7 @@ class Piece(NamedTuple):
         Number of leading Taylor terms that are zero; −1: no zero on the window.
     x_size : (q,) float array
     z_size, size : (N,) float arrays
-        `circuitsim.time_domain.scales.state_sizes`.
+        `circuitsim.time_domain.windows.state_sizes`.
     begin : (2, m) float array
         Branch voltages and currents at the beginning.
     later : (c,) float array
@@ -329,8 +428,8 @@ def state_at(fixed, modes, decays, m, piece, length, since, z, y, later_y):
 
 
 def evaluate_decays(inside, windows, exponent, decays, modes, record, where, times, v, i):
-    """As `circuitsim.time_domain.exponentials.evaluate`, for decaying parts; ``record`` is (mode, start, state, parts,
-    halvings) by segment."""
+    """As `circuitsim.time_domain.small_matrices.evaluate`, for decaying parts; ``record`` is (mode, start, state,
+    parts, halvings) by segment."""
     mode, start, state, parts, halvings = record
     piece, s, before, length = room_of(modes, decays.voltage.shape[1]), inside.shape[1], -1, 1.0
     y, begin, now = np.empty(piece.tail.size), np.zeros((2, v.shape[0])), np.empty((2, v.shape[0]))

@@ -39,18 +39,27 @@ from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.proof import RESIDUE
 from circuitsim.time_domain.result import Changes, Energies, Jump, Segments
 from circuitsim.time_domain.roots import ORDERS, POINTS
-from circuitsim.time_domain.run_state import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, TRIES, WANTED, Record, Run
-from circuitsim.time_domain.scales import sizes
 from circuitsim.time_domain.windows import (
+    BEFORE,
+    CORNER,
     CURRENT,
     DELIVERED,
     DISSIPATED,
+    ENTER,
+    EVENTS,
     LARGEST,
     LOST,
+    NOW,
+    SEGMENTS,
     SMALLEST,
     TIME,
+    TRIES,
     TURNED,
     VOLTAGE,
+    WANTED,
+    Record,
+    Run,
+    sizes,
 )
 
 

@@ -18,13 +18,13 @@ from circuitsim.errors import ConvergenceError
 from circuitsim.kernels import PRODUCT, SHORT, keep_memory, kernel
 from circuitsim.program.components import component_labels
 from circuitsim.time_domain.decays import Decays, window_series
-from circuitsim.time_domain.exponentials import PRODUCTS as EXPONENTIAL
-from circuitsim.time_domain.exponentials import STEPS, TERMS
 from circuitsim.time_domain.mode_kernels import FIRST_ROLE, Parts
 from circuitsim.time_domain.mode_rows import entered
 from circuitsim.time_domain.modes import WORK, normal_tree
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.roots import POINTS
+from circuitsim.time_domain.small_matrices import PRODUCTS as EXPONENTIAL
+from circuitsim.time_domain.small_matrices import STEPS, TERMS
 from circuitsim.time_domain.windows import LENGTHS
 
 OSCILLATION = 8.0

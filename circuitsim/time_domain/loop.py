@@ -8,23 +8,33 @@ import numpy as np
 
 from circuitsim.engine.small.pointers import pointer, retain
 from circuitsim.time_domain.decays import room_of, rows_of, state_at, window_waveforms
-from circuitsim.time_domain.exponentials import put
 from circuitsim.time_domain.mode_kernels import C, R
 from circuitsim.time_domain.mode_selection import FOUND, NOISE, UNKNOWN, agrees, leading_terms, select, signs, state_of
 from circuitsim.time_domain.part_states import at_first, currents_of, first_value, later_errors
 from circuitsim.time_domain.roots import FALLS, POINTS, VALUE, ZERO, first_root, to_nodes, zero_at
-from circuitsim.time_domain.run_state import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, STILL, TRIES, WANTED
-from circuitsim.time_domain.scales import known_of, sizes, state_sizes
+from circuitsim.time_domain.small_matrices import put
 from circuitsim.time_domain.windows import (
+    BEFORE,
+    CORNER,
+    ENTER,
     ERROR,
+    EVENTS,
     LENGTHS,
     LOST,
+    NOW,
+    SEGMENTS,
+    STILL,
     TIME,
+    TRIES,
+    WANTED,
     integrate,
+    known_of,
     later_sizes,
     polynomials,
     refined,
+    sizes,
     slope_at,
+    state_sizes,
 )
 
 DONE, MODE, WINDOW, CORNERS, ROOM, JUMP, SOURCES, FAST, ENDLESS, NO_SET, GOING = range(11)

@@ -12,7 +12,6 @@ import math
 
 import numpy as np
 
-from circuitsim.time_domain.exponentials import put
 from circuitsim.time_domain.mode_kernels import L, R
 from circuitsim.time_domain.part_states import (
     DERIVATIVE,
@@ -25,9 +24,8 @@ from circuitsim.time_domain.part_states import (
     summed_up,
 )
 from circuitsim.time_domain.roots import ORDERS, VALUE
-from circuitsim.time_domain.run_state import NOW
-from circuitsim.time_domain.small_matrices import solved, times
-from circuitsim.time_domain.windows import VOLTAGE
+from circuitsim.time_domain.small_matrices import put, solved, times
+from circuitsim.time_domain.windows import NOW, VOLTAGE
 
 NOISE = 1e-10
 """Fraction of the magnitudes in residuals of loops and cuts that counts as zero."""

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.time_domain.exponentials import put
 from circuitsim.time_domain.roots import ORDERS, VALUE
+from circuitsim.time_domain.small_matrices import put
 
 STATE = 1e-14
 """Error of a state relative to its scale."""
@@ -180,7 +180,7 @@ def later_errors(decays, modes, m, storage, w_size, z, later_z, later_y, time, p
     Parameters
     ----------
     storage : (q,) float array
-        `circuitsim.time_domain.run_state.Fixed.storage`.
+        `circuitsim.time_domain.windows.Fixed.storage`.
     w_size : (s,) float array
         Sizes of the sources' states.
     z, later_z : (N,) float arrays

@@ -24,7 +24,7 @@ from circuitsim.time_domain.beginning import check_amplifiers, waves_of
 from circuitsim.time_domain.mode_kernels import Parts
 from circuitsim.time_domain.mode_rows import Supply
 from circuitsim.time_domain.modes import Role
-from circuitsim.time_domain.run_state import Fixed
+from circuitsim.time_domain.windows import Fixed
 
 HELD = 1000
 """Maximum number of output times, evenly chosen, at which devices are checked; their parts are checked at all times."""

@@ -18,10 +18,9 @@ from circuitsim.arguments import instance
 from circuitsim.errors import UsageError
 from circuitsim.formats import Result, Table, verdict
 from circuitsim.kernels import SHORT, kernel
-from circuitsim.time_domain import exponentials
+from circuitsim.time_domain import small_matrices
 from circuitsim.time_domain.beginning import Start
-from circuitsim.time_domain.decay_series import ORDER
-from circuitsim.time_domain.decays import evaluate_decays
+from circuitsim.time_domain.decays import ORDER, evaluate_decays
 from circuitsim.time_domain.library import Library, Modes, products
 from circuitsim.time_domain.problem import Paths, Problem, Terminals, along, paths_to
 from circuitsim.time_domain.proof import TransientCertificate
@@ -173,7 +172,7 @@ def evaluate(segments: Segments, times: np.ndarray) -> tuple[np.ndarray, np.ndar
         )
         return voltage.T, current.T, where
     n, steps = modes.system.shape[1], modes.radius[segments.mode[where]] * (times - segments.start[where])
-    kernel(exponentials.evaluate, products(n, steps) + n * voltage.size, SHORT)(
+    kernel(small_matrices.evaluate, products(n, steps) + n * voltage.size, SHORT)(
         modes.system,
         modes.radius,
         modes.voltage,

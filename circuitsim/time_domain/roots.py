@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from circuitsim.time_domain.exponentials import put
+from circuitsim.time_domain.small_matrices import put
 
 POINTS = 32
 """Chebyshev nodes of a window."""

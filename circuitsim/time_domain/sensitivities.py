@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.errors import UsageError
-from circuitsim.time_domain.exponentials import DEGREE, TERMS
 from circuitsim.time_domain.functionals import (
     EventTime,
     EventValue,
@@ -31,6 +30,7 @@ from circuitsim.time_domain.mode_rows import Supply, switching_functions
 from circuitsim.time_domain.modes import mode_of
 from circuitsim.time_domain.numbers import STEP, ExactDirections
 from circuitsim.time_domain.result import Jump, Origin, Segments, TransientResult
+from circuitsim.time_domain.small_matrices import DEGREE, TERMS
 
 GRAZING = 1e-12
 """Slopes of a switching function at its zero below this fraction of its terms are zero: there is no derivative."""

@@ -1,4 +1,4 @@
-"""A quantity of a run over time: values, extremes, crossings, integrals.
+"""A quantity of a run over time: values, extremes, crossings, integrals, and measurements (``.meas tran``).
 
 On each segment a signal is its Chebyshev interpolant; extremes and crossings are roots, integrals its quadrature.
 Output times play no role.
@@ -15,10 +15,11 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from circuitsim.analysis.probes import Formula, Probe
-from circuitsim.measurements import Curve
+from circuitsim.arguments import checked
+from circuitsim.measurements import Abscissa, Curve, Measurement, Reader, run_of
 from circuitsim.time_domain.formula_sources import changes
 from circuitsim.time_domain.implicit_result import ImplicitResult
-from circuitsim.time_domain.result import TransientResult, columns, of_probe, of_waves
+from circuitsim.time_domain.result import RESULT, TransientResult, columns, of_probe, of_waves
 
 ROUNDING = 1e-12
 """Fraction of a signal's size below which it is zero."""
@@ -196,3 +197,39 @@ def _roots(c: np.ndarray) -> np.ndarray:
         return np.zeros(0)
     roots = chebyshev.chebroots(c[: kept[-1] + 1])
     return np.clip(roots.real[(np.abs(roots.imag) < 1e-7) & (np.abs(roots.real) <= 1.0 + 1e-9)], -1.0, 1.0)
+
+
+class OverTime(Abscissa):
+    """The time of a run, s."""
+
+    def __init__(self, result: TransientResult) -> None:
+        super().__init__(result.circuit, float(result.times[0]), result.stop, 0.0, run_of(result.stop))
+        self.result, self.waves = result, waves_at(result)
+
+    def curve(self, text: str, names: Mapping[str, float], level: float) -> Curve:
+        """The waveform of a quantity, less a level."""
+        return Signal(self.result, self.quantity(text), names, level, self.waves)
+
+
+@checked(result=RESULT)
+def measure(result: TransientResult, text: str, names: Mapping[str, float] | None = None) -> Measurement:
+    """One measurement.
+
+    Parameters
+    ----------
+    result : TransientResult
+    text : str
+        What follows ``.meas tran``: a name, then one of `circuitsim.measurements.FORMS`.
+    names : mapping of str to float, optional
+        Parameters that may stand for numbers, in lower case.
+
+    Raises
+    ------
+    UsageError
+        Another form, an unknown quantity, times outside the run.
+
+    Examples
+    --------
+    ``measure(run, "ripple PP v(out) FROM=1m TO=2m").value``
+    """
+    return Reader(OverTime(result), text, names or {}).measurement()

@@ -15,9 +15,9 @@ from circuitsim.formats import Result, Table
 from circuitsim.measurements import MeasurementError, Run, check_asked, check_size, combinations, measure_all, stepped
 from circuitsim.netlist.deck import Deck, Vary, measurements_of
 from circuitsim.time_domain.deck import setting
-from circuitsim.time_domain.measure import OverTime
 from circuitsim.time_domain.result import EVENT_UNITS, EVENTS, TransientResult, events_table, waveform_table
 from circuitsim.time_domain.run import ACCURACY, Method, output_times, transient
+from circuitsim.time_domain.signals import OverTime
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -83,7 +83,7 @@ def transient_sweep(
     columns : str or sequence of str, optional
         What to keep: ``"v(out) i(R1)"``; all node voltages and currents without it.
     measurements : sequence of str, optional
-        As `circuitsim.time_domain.measure` takes them; those of the deck without it.
+        As `circuitsim.time_domain.signals` takes them; those of the deck without it.
     step, stop, initial, tolerance, method, accuracy
         See `circuitsim.time_domain.transient`.
     progress : callable, optional

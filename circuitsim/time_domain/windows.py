@@ -1,12 +1,132 @@
-"""Kernels: the roots and energies of waveforms on one window."""
+"""Kernels: the state of an exact run, the roots and energies of waveforms on one window, and the scales of the errors
+of states, which are the largest values so far.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.time_domain.decays import rows_of, state_at
-from circuitsim.time_domain.part_states import first_value
+from circuitsim.time_domain.part_states import RESOLVED, STATE, Carried, first_value
 from circuitsim.time_domain.roots import POINTS
+from circuitsim.time_domain.small_matrices import put
+
+NOW, BEFORE, ENTER, CORNER, SEGMENTS, EVENTS, STILL, WANTED, TRIES = range(9)
+"""Entries of `Run.mark`: the mode (−1: the states do not follow from those of one), that before the current event;
+whether a mode must be selected; the next corner; numbers of segments and events; consecutive events without a step in
+time; the missing window; windows tried."""
+
+
+class Run(NamedTuple):
+    """The current state of a run.
+
+    Attributes
+    ----------
+    number, mark : arrays
+        See `circuitsim.time_domain.windows.TIME` and `NOW`.
+    w, w_size : (s,) float arrays
+        States of the sources and their sizes.
+    x : (q,) float array
+        Capacitor voltages and inductor currents.
+    z, size : (s + q,) float arrays
+        State of the mode, and the scale of its errors (`circuitsim.time_domain.part_states.STATE`); those of the
+        previous mode (`mark`) until the next one is selected.
+    conducting, tied : (d,) bool arrays
+        The first set of a selection, and what has just changed.
+    found : (d,) bool array
+        The set found by a selection.
+    order : (d,) int array
+    sign : (d,) float array
+        Orders and signs of the leading terms.
+    parts : Carried
+        Decaying parts.
+    """
+
+    number: np.ndarray
+    mark: np.ndarray
+    w: np.ndarray
+    w_size: np.ndarray
+    x: np.ndarray
+    z: np.ndarray
+    size: np.ndarray
+    conducting: np.ndarray
+    tied: np.ndarray
+    found: np.ndarray
+    order: np.ndarray
+    sign: np.ndarray
+    parts: Carried
+
+
+class Record(NamedTuple):
+    """Results of a run: segments (start, mode, state, cause of the end, halvings of the longest window, decaying
+    parts), events (time, error, energy lost, mode before, after).
+
+    Attributes
+    ----------
+    start : (n,) float array
+    mode : (n,) int array
+    state : (n, N) float array
+    cause, halvings : (n,) int arrays
+    parts : (n, c) float array
+    time, error, lost : (e,) float arrays
+    before, after : (e,) int arrays
+    """
+
+    start: np.ndarray
+    mode: np.ndarray
+    state: np.ndarray
+    cause: np.ndarray
+    halvings: np.ndarray
+    parts: np.ndarray
+    time: np.ndarray
+    error: np.ndarray
+    lost: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+
+
+class Fixed(NamedTuple):
+    """Constant data of a run.
+
+    Attributes
+    ----------
+    diodes : (d₀,) int array
+        Elements.
+    capacitor : (q,) bool array
+        Whether a storing element is a capacitor.
+    storing : (q,) int array
+        Elements.
+    given : (sources,) int array
+        All sources; `sources` are those that are not parts of devices.
+    rows, weights : (sources, s) float arrays
+        Source values as sums over the sources' states, and absolute values of the coefficients.
+    is_voltage : (sources,) bool array
+    lossy, sources : int arrays
+        Elements.
+    system : (s, s) float array
+        Generator of the sources' states.
+    radius : float
+        Its largest absolute eigenvalue, 1/s.
+    storage : (q,) float array
+        Capacitances and inductances, plus absolute mutual inductances: twice the energy is at most the sum of these
+        times the squares of voltages and currents.
+    """
+
+    diodes: np.ndarray
+    capacitor: np.ndarray
+    storing: np.ndarray
+    given: np.ndarray
+    rows: np.ndarray
+    weights: np.ndarray
+    is_voltage: np.ndarray
+    lossy: np.ndarray
+    sources: np.ndarray
+    system: np.ndarray
+    radius: float
+    storage: np.ndarray
+
 
 TIME, VOLTAGE, CURRENT, DELIVERED, DISSIPATED, TURNED, ERROR, LOST, SMALLEST, LARGEST = range(10)
 """Entries of `Run.number`: time, s; largest voltage and current so far; energies, J; error of the event time,
@@ -140,3 +260,65 @@ def at_nodes(voltage, current, b, begin, count, states, v, i):
             for p in range(v.size):
                 v[p] += first * states[j, p]
                 i[p] += second * states[j, p]
+
+
+FLOOR = 1e-3
+"""Scale of currents relative to the largest voltage across the smallest resistance, of voltages relative to the largest
+current in the largest resistance."""
+
+
+def sizes(run, fixed, size):
+    """Fill in the sizes of capacitor voltages and inductor currents (q,): the largest so far."""
+    number = run.number
+    for k in range(fixed.is_voltage.size):
+        value = 0.0
+        for j in range(run.w.size):
+            value += fixed.weights[k, j] * run.w_size[j]
+        which = VOLTAGE if fixed.is_voltage[k] else CURRENT
+        number[which] = max(number[which], value)
+    for k in range(run.x.size):
+        which = VOLTAGE if fixed.capacitor[k] else CURRENT
+        number[which] = max(number[which], abs(run.x[k]))
+    # Before any current flows, currents are the rounding of voltages across the smallest resistance, and vice versa.
+    # These floors do not enter the largest values: each would raise the other without end.
+    v = max(number[VOLTAGE], FLOOR * number[CURRENT] * number[LARGEST])
+    i = max(number[CURRENT], FLOOR * number[VOLTAGE] / number[SMALLEST])
+    for k in range(size.size):
+        size[k] = v if fixed.capacitor[k] else i
+
+
+def state_sizes(modes, m, run, piece):
+    """Fill in the sizes of the state up to which a window has to resolve it, and the scale of its errors: those of
+    sources, of capacitor voltages and inductor currents, or less where known (`Run.size`)."""
+    s, z_size, size = run.w.size, piece.z_size, piece.size
+    put(run.w_size, z_size[:s])
+    put(run.w_size, size[:s])
+    for k in range(s, size.size):
+        z_size[k], size[k] = 0.0, 0.0
+    for k in range(modes.size[m]):
+        if not modes.onto.shape[1]:
+            size[s + k] = run.parts.x_error[modes.place[m, k]] / STATE
+        else:
+            for i in range(run.x.size):
+                size[s + k] += abs(modes.onto[m, k, i]) * piece.x_size[i]
+            for j in range(s):
+                size[s + k] += abs(modes.onto_sources[m, k, j]) * run.w_size[j]
+            if modes.conductance[m, k] < np.inf:
+                least = modes.conductance[m, k] * run.number[VOLTAGE]
+                size[s + k] = min(size[s + k], max(run.size[s + k], least))
+        z_size[s + k] = STATE / RESOLVED * size[s + k]
+        if modes.onto.shape[1]:
+            size[s + k] = min(size[s + k], run.size[s + k])
+
+
+def known_of(fixed, run, x_size, elements):
+    """Values of sources and storing elements by element, and their sizes (2, m): see `mode_selection.strained`."""
+    known = np.zeros((2, elements))
+    for k in range(fixed.given.size):
+        e = fixed.given[k]
+        for j in range(run.w.size):
+            known[0, e] += fixed.rows[k, j] * run.w[j]
+            known[1, e] += fixed.weights[k, j] * run.w_size[j]
+    for k in range(fixed.storing.size):
+        known[0, fixed.storing[k]], known[1, fixed.storing[k]] = run.x[k], x_size[k]
+    return known

@@ -35,8 +35,21 @@ from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.functions import Distribution
 from circuitsim.points import computed
-from circuitsim.tolerance.port_model import UNBOUNDED, Centre, PortModel, State, centre, port_model, state_of
-from circuitsim.tolerance.spread import Asked, Specification, Spread, Tolerance, Tolerances, tolerance_analysis
+from circuitsim.tolerance.spread import (
+    UNBOUNDED,
+    Asked,
+    Centre,
+    PortModel,
+    Specification,
+    Spread,
+    State,
+    Tolerance,
+    Tolerances,
+    centre,
+    port_model,
+    state_of,
+    tolerance_analysis,
+)
 from circuitsim.units import format_quantity
 
 DISSIPATION = "dissipation"

@@ -5,15 +5,16 @@ estimator, chains of them, Boltzmann machines) gets optimisers, schedules, histo
 resumption.
 """
 
-from circuitsim.training.callbacks import Callback, EarlyStopping, ProgressLine, TensorBoard
 from circuitsim.training.checkpoint import (
     CheckpointError,
+    FusedTrainable,
     RunDirectory,
+    Trainable,
     load_checkpoint,
     save_checkpoint,
     software_versions,
 )
-from circuitsim.training.history import History
+from circuitsim.training.history import Callback, EarlyStopping, History, ProgressLine, TensorBoard
 from circuitsim.training.optimizers import (
     SGD,
     Adam,
@@ -23,7 +24,6 @@ from circuitsim.training.optimizers import (
     Optimizer,
     Schedule,
 )
-from circuitsim.training.trainable import FusedTrainable, Trainable
 from circuitsim.training.trainer import Outcome, Trainer, TrainingPlan
 
 __all__ = [

@@ -31,11 +31,18 @@ from circuitsim._scikit import (
     validate_data,
 )
 from circuitsim.errors import similar
-from circuitsim.training.callbacks import Callback
-from circuitsim.training.checkpoint import checked, load_checkpoint, pack, save_checkpoint, unpack
-from circuitsim.training.history import History
+from circuitsim.training.checkpoint import (
+    Arrays,
+    FusedTrainable,
+    Trainable,
+    checked,
+    load_checkpoint,
+    pack,
+    save_checkpoint,
+    unpack,
+)
+from circuitsim.training.history import Callback, History
 from circuitsim.training.optimizers import Constant, Optimizer, Schedule
-from circuitsim.training.trainable import Arrays, FusedTrainable, Trainable
 from circuitsim.training.trainer import Trainer, TrainingPlan
 
 ABOVE_ZERO = [Interval(Real, 0, None, closed="neither")]

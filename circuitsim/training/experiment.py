@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from circuitsim.training.checkpoint import FusedTrainable, Trainable
 from circuitsim.training.history import History
-from circuitsim.training.trainable import FusedTrainable, Trainable
 from circuitsim.training.trainer import Evaluate, TrainingPlan
 
 CURVES = "learning.png"

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from circuitsim.errors import UsageError
-from circuitsim.training.trainable import Arrays
+from circuitsim.training.checkpoint import Arrays
 
 Rates = float | Mapping[str, float]
 

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.training.callbacks import Callback, ProgressLine
 from circuitsim.training.checkpoint import (
+    Arrays,
     CheckpointError,
+    FusedTrainable,
     RunDirectory,
     checked,
     copy_into,
@@ -24,9 +25,8 @@ from circuitsim.training.checkpoint import (
     save_checkpoint,
     unpack,
 )
-from circuitsim.training.history import History
+from circuitsim.training.history import Callback, History, ProgressLine
 from circuitsim.training.optimizers import SGD, Constant, Optimizer, Schedule
-from circuitsim.training.trainable import Arrays, FusedTrainable
 
 Evaluate = Callable[[np.random.Generator], Mapping[str, float]]
 

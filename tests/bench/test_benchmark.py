@@ -11,9 +11,8 @@ import pytest
 
 import circuitsim
 from circuitsim.bench import runner
-from circuitsim.bench.competitors import OURS, expand
 from circuitsim.bench.families import FAMILIES, make
-from circuitsim.bench.runner import verified_error
+from circuitsim.bench.runner import OURS, expand, verified_error
 from circuitsim.circuit.elements import DIODE
 from circuitsim.cli import main
 from circuitsim.errors import UsageError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import circuitsim
-from circuitsim.bench.competitors import CVXPY_BACKENDS, CVXPY_KINDS, create
+from circuitsim.bench.runner import CVXPY_BACKENDS, CVXPY_KINDS, create
 
 # 1 V through 1 Ω to b; a conducting diode from b to c, 1 Ω from c to ground; a blocking one from ground to b; 0.2 A
 # into c. b and c are one node: (1 − v) + 0.2 = v.

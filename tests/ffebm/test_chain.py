@@ -12,7 +12,7 @@ from energy_blocks import agree, slopes
 from circuitsim import circuit_block, loads
 from circuitsim.blocks.convolutional import ConvolutionalHopfieldBlock
 from circuitsim.blocks.hopfield import DeepHopfieldBlock, Sweeps
-from circuitsim.blocks.resistive import ResistiveBlock
+from circuitsim.blocks.layered import ResistiveBlock
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.learning.chain import Chain
 from circuitsim.learning.chaining import forward

@@ -14,7 +14,7 @@ from circuitsim import circuit_block, loads
 from circuitsim.errors import UsageError
 from circuitsim.ffebm import Chain, Linear, Readout, build, build_chain, describe_chain
 from circuitsim.learning import NUDGES, EquilibriumPropagation, FollowingCurrent, Nudging
-from circuitsim.learning.description import KINDS
+from circuitsim.learning.stages import KINDS
 from circuitsim.training import CheckpointError
 
 DECK = """two inputs, diodes between free nodes

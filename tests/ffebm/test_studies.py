@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from circuitsim.blocks.hopfield import DeepHopfieldBlock, Sweeps
-from circuitsim.blocks.resistive import ResistiveBlock
+from circuitsim.blocks.layered import ResistiveBlock
 from circuitsim.cli.reproduce import figure_chain
 from circuitsim.errors import UsageError
 from circuitsim.ffebm import Chain, Chaining, Linear, Readout

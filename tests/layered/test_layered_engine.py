@@ -8,9 +8,8 @@ from networks import CLASSES, architecture, images, network, parameters
 
 from circuitsim.errors import ConvergenceError
 from circuitsim.layered import DeepResistiveNetwork, steps
-from circuitsim.layered.layout import WORTH_SHARING
 from circuitsim.layered.learner import LayeredLearner, resistive_chain
-from circuitsim.layered.network import Architecture, published_models
+from circuitsim.layered.network import WORTH_SHARING, Architecture, published_models
 
 DATA = images()
 RATES = {1: [3e-4, 2e-3], 2: [2e-4, 3e-4, 2e-3], 3: [2e-4, 3e-4, 3e-4, 2e-3], 4: [2e-4, 3e-4, 3e-4, 3e-4, 2e-3]}

@@ -7,8 +7,8 @@ import pytest
 
 import circuitsim
 from circuitsim.analysis.convex import Prepared
-from circuitsim.bench.competitors import create
 from circuitsim.bench.families import FAMILIES, make
+from circuitsim.bench.runner import create
 from circuitsim.circuit import Circuit
 from circuitsim.errors import ConvergenceError
 

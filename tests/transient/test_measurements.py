@@ -18,7 +18,7 @@ from circuitsim.cli import main
 from circuitsim.errors import UsageError
 from circuitsim.measurements import measure_all
 from circuitsim.time_domain import Pulse, Sine, TransientResult, fourier, measure
-from circuitsim.time_domain.measure import OverTime
+from circuitsim.time_domain.signals import OverTime
 
 OMEGA = 100.0 * math.pi
 EDGE = math.asin(1.0 / 3.0) / OMEGA
