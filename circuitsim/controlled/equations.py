@@ -16,16 +16,13 @@ vanishes. The equation of one diode of such a loop receives the sum of the curre
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim._graphs import unite
 from circuitsim.certificate import largest_at_nodes
 from circuitsim.circuit import GROUND, CircuitArrays
 from circuitsim.circuit.elements import (
@@ -40,7 +37,7 @@ from circuitsim.circuit.elements import (
 )
 from circuitsim.circuit.laws import Law, Quantity
 from circuitsim.controlled.certificate import LawArrays
-from circuitsim.engine.nodal import path_between
+from circuitsim.engine.nodal import make_root
 from circuitsim.program.components import component_labels, unchangeable
 
 SMALL = 1e-6
@@ -386,16 +383,18 @@ class Ties:
 
     def _of_loops(self, conducting: np.ndarray) -> list[Triplet]:
         """The terms of loops of conducting diodes, shorts and voltage sources."""
-        eq, leader = self.eq, list(range(self.n))
-        forest: defaultdict[int, dict[int, tuple[int, int]]] = defaultdict(dict)
+        eq, (parent, edge) = self.eq, np.full((2, self.n), -1)
         found, diodes = list[Triplet](), eq.diode[conducting & ~self._controls].tolist()
         own = set(diodes)
         for k in [*self._shorts, *diodes]:
-            a, b = int(self.first[k]), int(self.second[k])
-            if unite(leader, a, b):
-                forest[a][b], forest[b][a] = (k, 1), (k, -1)
+            a, u, loop = int(self.first[k]), int(self.second[k]), [(k, 1)]
+            make_root(a, parent, edge)
+            while parent[u] >= 0:
+                e, u = int(edge[u]), int(parent[u])
+                loop.append((e, 1 if self.second[e] == u else -1))
+            if u != a:
+                parent[a], edge[a] = self.second[k], k
             elif k in own:
-                loop = [(k, 1), *(forest[u][v] for u, v in pairwise(path_between(forest, b, a)))]
                 found += [(int(eq.own[k]), int(eq.own[e]), -sign * self._unit) for e, sign in loop if e in own]
         return found
 

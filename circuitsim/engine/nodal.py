@@ -6,9 +6,6 @@ solvers may be iterative; refined currents and potentials decide the rest (`circ
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -107,43 +104,48 @@ def falling(amount: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     return places[np.argsort(-power.astype(np.int16), kind="stable")]
 
 
-def path_between(forest: Mapping[int, Iterable[int]], begin: int, end: int) -> list[int]:
-    """The nodes from ``begin`` to ``end`` of a graph without loops; empty where no path joins them."""
-    before, ahead = {begin: begin}, [begin]
-    for node in ahead:
-        if node == end:
-            break
-        fresh = [other for other in forest[node] if other not in before]
-        before.update(dict.fromkeys(fresh, node))
-        ahead.extend(fresh)
-    path = [end] if end in before else []
-    while path and path[-1] != begin:
-        path.append(before[path[-1]])
-    return path[::-1]
-
-
 def without_loops(tail: np.ndarray, head: np.ndarray, flow: np.ndarray) -> np.ndarray:
     """Currents (d,) ≥ 0, A, on a forest, with the same net currents at the nodes as ``flow``: the smallest current
     around each loop is cancelled."""
-    flow = np.maximum(flow, 0.0)
-    forest: defaultdict[int, dict[int, int]] = defaultdict(dict)
-    for k in np.argsort(-flow, kind="stable")[: np.count_nonzero(flow)].tolist():
-        a, b = int(tail[k]), int(head[k])
-        leaving, path = k, path_between(forest, b, a)
-        if path:
-            loop = np.array([forest[u][v] for u, v in pairwise(path)], dtype=np.int64)
-            along = tail[loop] == path[:-1]
-            ahead, back = np.append(loop[along], k), loop[~along]
-            leaving = int(ahead[np.argmin(flow[ahead])])
-            least = flow[leaving]
-            flow[ahead] -= least
-            flow[back] += least
-        if leaving != k:
-            u, v = int(tail[leaving]), int(head[leaving])
-            del forest[u][v], forest[v][u]
-        if leaving != k or not path:
-            forest[a][b] = forest[b][a] = k
+    flow, n = np.maximum(flow, 0.0), 1 + int(max(tail.max(initial=0), head.max(initial=0)))
+    falling = np.argsort(-flow, kind="stable")[: np.count_nonzero(flow)]
+    kernel(cancel_loops, falling.size)(tail, head, falling, flow, *np.full((2, n), -1))
     return flow
+
+
+def cancel_loops(tail, head, order, flow, parent, edge):
+    """Grow a forest, ``parent`` and ``edge`` (n,) to it, −1 at roots, by the edges in ``order``; where one closes a
+    loop, the smallest current ahead in it is cancelled, and its edge leaves."""
+    for k in order:
+        a, b = tail[k], head[k]
+        make_root(a, parent, edge)
+        least, leaving, u = np.inf, b, b
+        while parent[u] >= 0:
+            if tail[edge[u]] == u and flow[edge[u]] < least:
+                least, leaving = flow[edge[u]], u
+            u = parent[u]
+        if u != a:
+            parent[a], edge[a] = b, k
+            continue
+        stays = least <= flow[k]
+        least, u = min(least, flow[k]), b
+        while u != a:
+            flow[edge[u]] += -least if tail[edge[u]] == u else least
+            u = parent[u]
+        flow[k] -= least
+        if stays:
+            parent[leaving] = edge[leaving] = -1
+            make_root(b, parent, edge)
+            parent[b], edge[b] = a, k
+
+
+def make_root(u, parent, edge):
+    """Make a node the root of its tree."""
+    above, along = -1, -1
+    while u >= 0:
+        p, e = parent[u], edge[u]
+        parent[u], edge[u] = above, along
+        u, above, along = p, u, e
 
 
 class Potentials:

@@ -125,20 +125,26 @@ class NodalPattern:
     compiled: bool = False
 
     @cached_property
+    def neighbours(self) -> tuple[np.ndarray, np.ndarray]:
+        """See `circuitsim.solvers.minimum_degree.adjacency`."""
+        from circuitsim.solvers.laplacian.symbolic import adjacency
+
+        return adjacency(self.n, self.a, self.b)
+
+    @cached_property
     def symbolic(self) -> Symbolic:
         """Symbolic factorisation for supernodal elimination."""
         from circuitsim.solvers import laplacian
 
-        return laplacian.analyse(self.n, self.a, self.b)
+        return laplacian.analyse(self.n, self.a, self.b, *self.neighbours)
 
     @cached_property
     def small_diameter(self) -> bool:
         """Whether breadth-first search from node 0 reaches over half of the nodes, within `LEVELS`, one of them wide
         (`WIDEST`): the graph then has no small separators."""
-        from circuitsim.solvers.laplacian.symbolic import adjacency, level_sizes
+        from circuitsim.solvers.laplacian.symbolic import level_sizes
 
-        ptr, idx = adjacency(self.n, self.a[: self.resistors], self.b[: self.resistors])
-        size = level_sizes(ptr, idx, LEVELS)
+        size = level_sizes(*self.neighbours, levels=LEVELS)
         return bool(size[LEVELS] == 0 and 2 * size.sum() > self.n and size.max() > WIDEST * self.n)
 
     def solver(self, g: np.ndarray) -> LinearSolver:

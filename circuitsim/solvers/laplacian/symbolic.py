@@ -424,7 +424,7 @@ class Symbolic:
         )
 
 
-def analyse(n: int, a: np.ndarray, b: np.ndarray) -> Symbolic:
+def analyse(n: int, a: np.ndarray, b: np.ndarray, ptr: np.ndarray, idx: np.ndarray) -> Symbolic:
     """Symbolic factorisation of the Laplacian of a graph with ground.
 
     Parameters
@@ -433,9 +433,9 @@ def analyse(n: int, a: np.ndarray, b: np.ndarray) -> Symbolic:
         Unknowns 0..n-1; index n is ground.
     a, b : (m,) int arrays
         Edge ends. Repeated edges add up, loops are ignored.
+    ptr, idx : int arrays
+        Their `adjacency`.
     """
-    a, b = np.ascontiguousarray(a, dtype=np.int64), np.ascontiguousarray(b, dtype=np.int64)
-    ptr, idx = adjacency(n, a, b)
     order = fill_reducing(n, a, b, ptr, idx)
     parent = elimination_tree(ptr, idx, order, _inverse(order, n))
     post = postorder(parent)
