@@ -67,6 +67,10 @@ POLISHED = 1e-11
 """Distance from the curves, relative to each device's own voltage and current, above which points are refined where
 nothing else, such as an energy, distinguishes two: a hundredth of the tolerance of certificates."""
 
+MORE = 6
+"""Number of steps up to which currents through tangents limited by `FALLBACKS` are no error: later steps may not need
+them."""
+
 CLOSE = 2e-15
 """Relative distance from the curves at which the iteration ends."""
 
@@ -305,7 +309,10 @@ def iterate(
         worst = float(found.distance.max())
         if worst <= CLOSE or (worst <= 0.5 * tolerance and worst > 0.25 * best):
             if energy:
-                break
+                if step > MORE or not (column[smooth.slope] * conductance < 0.5).any():
+                    break
+                touch[:] = found.near
+                continue
             nearer, away = own_distance(smooth, found)
             if away < left:
                 left, polished = away, (found, column.copy())
