@@ -235,13 +235,16 @@ WINDOW = 1 << 18
 """Maximum number of characters matched together."""
 
 _NAME = r"[!#%&*+\-./0-9:<>?@A-Z\[\\\]^_`a-z|~]"
-_NODES = rf"{_NAME}*+[ \t]++{_NAME}++[ \t]++{_NAME}++[ \t]++"
+_ENDS = rf"{_NAME}*+[ \t]++{_NAME}++[ \t]++{_NAME}++"
+_NODES = rf"{_ENDS}[ \t]++"
 # No unit, no capital M (milli or mega?), no A (atto or ampere?): these need a warning; all are in a double's range.
 _DIGITS = r"(?:[0-9]{1,99}+\.?+[0-9]{0,99}+|\.[0-9]{1,99}+)(?:[eE][+-]?+[0-9]{1,2}+)?+"
 _SIZE = rf"{_DIGITS}(?:[kKgGtTuUnNpPm]|[mM][eE][gG])?+"
 _MODEL = rf"(?!(?i:{'|'.join(sorted(dialect.INSTANCE))})\s)[A-Za-z0-9_]++"
 _LINE = rf"(?:[Rr]{_NODES}\+?+{_SIZE}|[CLVIclvi]{_NODES}[+-]?+{_SIZE}|[Dd]{_NODES}{_MODEL})"
-_LINES = re.compile(rf"(?:[ \t]*+{_LINE}[ \t]*+\n(?=[A-Za-z.]))++")
+_NEXT = r"[ \t]*+\n(?=[A-Za-z.])"
+_LINES = re.compile(rf"(?:[ \t]*+{_LINE}{_NEXT})++|(?P<ideal>(?:[ \t]*+[Dd]{_ENDS}{_NEXT})++)")
+"""Lines of four words, or of ideal diodes, of three."""
 
 
 class _Numbers(dict[str, float]):
@@ -306,16 +309,18 @@ class DeckReader(definitions.Includes):
         if stop <= start:
             return start
         words, known, position = text[start:stop].split(), _Numbers(), len(scope.kind)
-        names = words[::4]
+        each = 3 if found is not None and found.lastgroup else 4
+        names = words[::each]
+        last = words[3::4] if each == 4 else [""] * len(names)
         keys, kinds = [name.lower() for name in names], [CODES[name[0]] for name in names]
-        values = [math.nan if kind == DIODE else known[word] for kind, word in zip(kinds, words[3::4])]
+        values = [math.nan if kind == DIODE else known[word] for kind, word in zip(kinds, last)]
         if len({*keys}) < len(keys) or not scope.index.keys().isdisjoint(keys):
             source.as_cards = stop
             return start
         nodes, node = scope.nodes, scope.node
-        ends = [nodes[w] if w in nodes else node(w) for pair in zip(words[1::4], words[2::4]) for w in pair]
-        for k, model in enumerate(words[3::4], position):
-            if kinds[k - position] == DIODE:
+        ends = [nodes[w] if w in nodes else node(w) for pair in zip(words[1::each], words[2::each]) for w in pair]
+        for k, model in enumerate(last, position):
+            if model and kinds[k - position] == DIODE:
                 scope.modelled.setdefault(model.lower(), array("q")).append(k)
         scope.names.extend(names)
         scope.index.update(zip(keys, range(position, position + len(keys))))
