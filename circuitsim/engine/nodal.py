@@ -169,9 +169,10 @@ class Potentials:
         self.current, self.siemens = np.zeros((2, net.diodes.size))
         kernel(steps.conductances_between, self.siemens.size)(plan, net.resistances.strength, self.siemens)
         self.there = np.flatnonzero(net.branch[net.diodes] >= 0)
-        g = net.resistances.conductances
-        usual = float(np.exp(np.log(g).mean())) if g.size else 1.0
-        self.siemens[self.there[self.siemens[self.there] == 0.0]] = usual  # an end without resistors
+        alone = self.there[self.siemens[self.there] == 0.0]  # an end without resistors
+        if alone.size:
+            g = net.resistances.conductances
+            self.siemens[alone] = np.exp(np.log(g).mean()) if g.size else 1.0
 
     def conducting(self, current: np.ndarray) -> np.ndarray:
         """See `circuitsim.engine.active_set.Circuits`."""
