@@ -144,10 +144,18 @@ def least_at_nodes(first, second, weight, least, holder):
 
 
 def voltage_forest(n, first, second, strength):
-    """Nodes, parents, edges and roots of a breadth-first forest grown from node 0 (see
-    `grow_forest`)."""
+    """Nodes, parents, edges and roots of a breadth-first forest grown from node 0 (`grow_forest`)."""
     m = first.size
     node, parent, edge = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
     root = np.empty(n, np.int64)
     found = grow_forest(n, m, first, second, 0, strength, new_tracks(n, m), node, parent, edge, root)
     return node[:found], parent[:found], edge[:found], root
+
+
+def make_root(u, parent, edge):
+    """Make a node the root of its tree, given the ``parent`` of each node, −1 at roots, and the ``edge`` to it."""
+    above, along = -1, -1
+    while u >= 0:
+        p, e = parent[u], edge[u]
+        parent[u], edge[u] = above, along
+        u, above, along = p, u, e

@@ -40,7 +40,8 @@ def level_devices(circuit: Circuit, smooth: Smooth, junctions: np.ndarray) -> di
     found = {}
     for d in np.flatnonzero(smooth.rows[:, -1] == JUNCTIONS.index(Table.junction)).tolist():
         device = circuit.devices[int(smooth.elements[d])]
-        ends = device.level(float(junctions[d])) if isinstance(device, Table) else None
+        assert isinstance(device, Table)
+        ends = device.level(float(junctions[d]))
         if ends is not None:
             found[d] = ends
     return found
@@ -248,16 +249,16 @@ def prepared_expanded(circuit: Circuit, solver: str, tolerance: float) -> Prepar
     return PreparedExpanded(circuit, expansion, controlled, solver, tolerance, smooth, beside)
 
 
-BESIDE = ":beside"
-"""End of the name of a current source beside a current limiter."""
+PARALLEL = ":parallel"
+"""End of the name of a current source in parallel with a current limiter."""
 
 
 def _check_limits(circuit: Circuit, smooth: Smooth) -> None:
     """Refuse a current that has no other path than devices that cannot carry it.
 
-    A current limiter of 1 Ω, with a current source beside it where no current at all is outside its limits, takes the
-    place of each smooth device. This circuit has a steady state iff that one has
-    one, limits approached asymptotically being counted as reached.
+    A current limiter of 1 Ω takes the place of each smooth device, in parallel with a current source where its limits
+    exclude 0 A. This circuit has a steady state iff that one has one, limits approached asymptotically being counted
+    as reached.
 
     Raises
     ------
@@ -268,13 +269,13 @@ def _check_limits(circuit: Circuit, smooth: Smooth) -> None:
         return  # the limits of devices alone do not decide
     kind, first, second, value = circuit.columns()
     kind, first, second, value = kind[:], first[:], second[:], value[:]
-    names, devices, limits, beside = [*circuit.names], {**circuit.devices}, dict[str, Limits](), dict[int, float]()
+    names, devices, limits, parallel = [*circuit.names], {**circuit.devices}, dict[str, Limits](), dict[int, float]()
     for k in smooth.elements.tolist():
         device = devices.pop(k)
         assert isinstance(device, SmoothDevice)
         least, most = limits[names[k]] = device.limits()
-        beside[k] = min(max(least, 0.0), most)
-        back, forth = beside[k] - least, most - beside[k]
+        parallel[k] = min(max(least, 0.0), most)
+        back, forth = parallel[k] - least, most - parallel[k]
         if forth == math.inf:
             first[k], second[k], back, forth = second[k], first[k], forth, back
         if forth == math.inf:
@@ -284,15 +285,16 @@ def _check_limits(circuit: Circuit, smooth: Smooth) -> None:
             kind[k] = device_code(devices[k])
     columns = kind, first, second, value
     limited = Circuit.from_columns(circuit.title, columns, [*names], [*circuit.node_names], devices=devices)
-    for k, current in beside.items():
+    for k, current in parallel.items():
         if current:
-            limited.current_source(f"{names[k]}{BESIDE}", circuit[k].first, circuit[k].second, current)
+            limited.current_source(f"{names[k]}{PARALLEL}", circuit[k].first, circuit[k].second, current)
     try:
         prepared_expanded(limited, "auto", TOLERANCE).solve()
     except NoSteadyStateError as error:
-        elements, passed = [*dict.fromkeys(name.removesuffix(BESIDE) for name in error.elements)], list[str]()
+        elements, passed = [*dict.fromkeys(name.removesuffix(PARALLEL) for name in error.elements)], list[str]()
         for name in elements:
             ends = zip(("least", "most"), limits.get(name, ()))
             listed = [f"at {of} {end:.6g} A" for of, end in ends if math.isfinite(end)]
             passed += [f"{name} passes {' and '.join(listed)}"] if listed else []
-        raise type(error)(f"{error} ({'; '.join(passed)})", elements, error.nodes) from None
+        stated = f" ({'; '.join(passed)})" if passed else ""
+        raise type(error)(f"{error}{stated}", elements, error.nodes) from None

@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim._graphs import make_root
 from circuitsim.certificate import largest_at_nodes
 from circuitsim.circuit import GROUND, CircuitArrays
 from circuitsim.circuit.elements import (
@@ -37,7 +38,6 @@ from circuitsim.circuit.elements import (
 )
 from circuitsim.circuit.laws import Law, Quantity
 from circuitsim.controlled.certificate import LawArrays
-from circuitsim.engine.nodal import make_root
 from circuitsim.program.components import component_labels, unchangeable
 
 SMALL = 1e-6

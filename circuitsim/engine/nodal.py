@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim._graphs import choose_forest
+from circuitsim._graphs import choose_forest, make_root
 from circuitsim.engine import steps
 from circuitsim.engine.network import Network
 from circuitsim.engine.steps import start
@@ -137,15 +137,6 @@ def cancel_loops(tail, head, order, flow, parent, edge):
             parent[leaving] = edge[leaving] = -1
             make_root(b, parent, edge)
             parent[b], edge[b] = a, k
-
-
-def make_root(u, parent, edge):
-    """Make a node the root of its tree."""
-    above, along = -1, -1
-    while u >= 0:
-        p, e = parent[u], edge[u]
-        parent[u], edge[u] = above, along
-        u, above, along = p, u, e
 
 
 class Potentials:

@@ -164,7 +164,7 @@ def _in_range(net: Network, found: SteadyState) -> SteadyState:
         if not size.max(initial=0.0) <= LARGEST:  # nor where it is nan
             raise ConvergenceError(_out_of_range(net, found.current, found.drop))
         np.copyto(quantity, 0.0, where=size < SMALLEST)
-    found.drop[net.fixed] = net.emf[net.fixed]
+    found.drop[net.fixed] = net.emf[net.fixed]  # given, however small
     return found
 
 

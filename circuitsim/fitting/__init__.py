@@ -176,7 +176,7 @@ class MeasureTarget(NamedTuple):
     Attributes
     ----------
     name, text : str
-        The name, and the text for `circuitsim.time_domain.signals`.
+        The name, and the text for `circuitsim.time_domain.measure`.
     target : float or None
     minimum, maximum : float
         Allowed range if there is no target.

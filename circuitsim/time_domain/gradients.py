@@ -143,7 +143,7 @@ def measurement_terms(result: TransientResult, text: str, names: Mapping[str, fl
     ----------
     result : TransientResult
     text : str
-        As `circuitsim.time_domain.signals`, without ``DERIV``, ``MIN_AT``, ``MAX_AT``, ``PARAM=`` and formulas.
+        As `circuitsim.time_domain.measure`, without ``DERIV``, ``MIN_AT``, ``MAX_AT``, ``PARAM=`` and formulas.
     names : mapping of str to float, optional
         Parameters that may stand for numbers, in lower case.
 

@@ -189,8 +189,9 @@ class ImplicitResult(TransientResult):
         found = np.empty((2, times.size, len(self.circuit)))
         count = TOGETHER // (weights.shape[1] * 2 * len(self.circuit)) + 1
         for some in (slice(k, k + count) for k in range(0, times.size, count)):
-            stages = np.array([self.run.waves[k][..., : len(self.circuit)] for k in where[some].tolist()])
-            found[:, some] = np.einsum("ts,tskm->ktm", weights[some], stages)
+            steps, at = np.unique(where[some], return_inverse=True)
+            stages = np.array([self.run.waves[k][..., : len(self.circuit)] for k in steps.tolist()])
+            found[:, some] = np.einsum("ts,tskm->ktm", weights[some], stages[at])
         least_norm(self.circuit, *found)
         found.setflags(write=False)
         return found[0], found[1]

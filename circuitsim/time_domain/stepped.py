@@ -83,7 +83,7 @@ def transient_sweep(
     columns : str or sequence of str, optional
         What to keep: ``"v(out) i(R1)"``; all node voltages and currents without it.
     measurements : sequence of str, optional
-        As `circuitsim.time_domain.signals` takes them; those of the deck without it.
+        As `circuitsim.time_domain.measure` takes them; those of the deck without it.
     step, stop, initial, tolerance, method, accuracy
         See `circuitsim.time_domain.transient`.
     progress : callable, optional

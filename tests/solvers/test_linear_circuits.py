@@ -10,6 +10,9 @@ from exact import Oracle
 import circuitsim
 from circuitsim.bench.families import make
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
+from circuitsim.engine.network import network
+from circuitsim.engine.steady_state import steady_state
+from circuitsim.program.structure import analyse_arrays
 from circuitsim.solvers.laplacian import factor, solve
 from circuitsim.solvers.linear import NodalPattern
 
@@ -55,6 +58,14 @@ def test_every_potential_is_exact(name: str, decades: int, shorts: bool) -> None
     point = circuitsim.solve(sketch.circuit())
     expected = np.array([float(v) for v in exact.voltage])
     np.testing.assert_allclose(point.voltages, expected, rtol=1e-12, atol=1e-100)
+
+
+def test_rounding_of_the_sources_drives_a_current() -> None:
+    """0.1 V, 0.9 V and 0.2 A through 4 Ω are decimals that cancel but for the rounding of their doubles."""
+    deck = "t\nV1 a 0 .1\nV2 b 0 .9\nR1 a m 4\nR2 m b 4\nI1 m b -.2\nV3 c 0 1e-295\nR3 c 0 1\n"
+    net = network(analyse_arrays(circuitsim.loads(deck).circuit.arrays()))
+    found = steady_state(net, np.arange(0), np.zeros(7), np.zeros(net.n_nodes), 1)
+    assert found.current[3] == 2.0**-58 and found.drop[5] == 1e-295
 
 
 def test_the_factor_holds_one_node_of_each_floating_part_at_zero() -> None:
