@@ -276,9 +276,8 @@ class BatchSolver:
         assert self.devices is not None
         circuit, expansion = self.devices
         own = currents[:, : len(circuit)].copy()
-        for k, device in circuit.devices.items():
-            places = expansion.parts[k]
-            own[:, k] = sum(sign * currents[:, places[p]] for p, sign in device.entering(device.expand()))
+        for k, carriers in expansion.carriers.items():
+            own[:, k] = sum(sign * currents[:, part] for part, sign in carriers)
         return voltages[:, : len(circuit.node_names)], own
 
     def _solved(

@@ -27,12 +27,15 @@ class Expansion(NamedTuple):
         Name of a part → the device's name.
     hidden : set of str
         Names of the devices' internal nodes.
+    carriers : dict of int to list of (int, float)
+        Parts at the first terminal of each device, with the signs of their currents into it.
     """
 
     circuit: Circuit
     parts: dict[int, tuple[int, ...]]
     owner: dict[str, str]
     hidden: set[str]
+    carriers: dict[int, list[tuple[int, float]]]
 
     def values(self, k: int, device: Device) -> dict[str, float]:
         """The values (Ω, V, A) of the parts of device ``k`` with other parameters, by part."""
@@ -56,7 +59,7 @@ def same_shape(a: Device, b: Device) -> bool:
 def expanded(circuit: Circuit) -> Expansion:
     """Replace every device by its parts; a circuit without devices is its own expansion."""
     if not circuit.devices:
-        return Expansion(circuit, {}, {}, set())
+        return Expansion(circuit, {}, {}, set(), {})
     kind, first, second, value = (column[:] for column in circuit.columns())
     names, nodes = [*circuit.names], [*circuit.node_names]
     columns: tuple[Any, ...] = kind, first, second, value, names
@@ -64,10 +67,12 @@ def expanded(circuit: Circuit) -> Expansion:
     parts: dict[int, tuple[int, ...]] = {}
     owner: dict[str, str] = {}
     hidden: set[str] = set()
+    carriers: dict[int, list[tuple[int, float]]] = {}
     for k, device in circuit.devices.items():
         name, places = names[k], list[int]()
         inside = dict(zip(device.model.terminals, (first[k], second[k])))
-        for part in device.expand():
+        every = device.expand()
+        for part in every:
             for node in (part.first, part.second):
                 if node not in inside:
                     inside[node] = len(nodes)
@@ -82,23 +87,19 @@ def expanded(circuit: Circuit) -> Expansion:
                     column.append(entry)
             owner[names[places[-1]]] = name
         parts[k] = tuple(places)
-    laws = {k: _of_parts(law, circuit, parts) for k, law in circuit.laws.items()}
+        carriers[k] = [(places[p], sign) for p, sign in device.entering(every)]
+    laws = {k: _of_parts(law, carriers) for k, law in circuit.laws.items()}
     made = Circuit.from_columns(circuit.title, columns[:4], names, nodes, laws=laws)
-    return Expansion(made, parts, owner, hidden)
+    return Expansion(made, parts, owner, hidden, carriers)
 
 
-def _of_parts(law: Law, circuit: Circuit, parts: dict[int, tuple[int, ...]]) -> Law:
+def _of_parts(law: Law, carriers: dict[int, list[tuple[int, float]]]) -> Law:
     """The law with the current of a device replaced by the sum of its parts' currents at the first terminal."""
-    currents: list[CurrentControl] = []
-    for control in law.currents:
-        device = circuit.devices.get(control.element)
-        if device is None:
-            currents.append(control)
-        else:
-            inside = parts[control.element]
-            currents += [
-                CurrentControl(sign * control.coefficient, inside[p]) for p, sign in device.entering(device.expand())
-            ]
+    currents = [
+        CurrentControl(sign * control.coefficient, part)
+        for control in law.currents
+        for part, sign in carriers.get(control.element, [(control.element, 1.0)])
+    ]
     return law._replace(currents=tuple(currents))
 
 

@@ -135,14 +135,6 @@ def of_elements(circuit: Circuit, inner: Circuit, conducting: np.ndarray, capaci
     return Linearized(circuit, expanded(circuit), arrays, laws, ())
 
 
-def carriers(circuit: Circuit, expansion: Expansion, k: int) -> list[tuple[int, float]]:
-    """The elementary elements that carry the current of element ``k``, with its sign in them."""
-    device = circuit.devices.get(k)
-    if device is None:
-        return [(k, 1.0)]
-    return [(expansion.parts[k][part], sign) for part, sign in device.entering(device.expand())]
-
-
 class Entries(NamedTuple):
     """A matrix as unsummed terms, because sums of admittances at a node round: rows, columns and values (t,)."""
 
@@ -510,7 +502,6 @@ __all__ = [
     "Linearized",
     "SmallSignalEquations",
     "Solution",
-    "carriers",
     "linearized",
     "of_elements",
     "phasors",

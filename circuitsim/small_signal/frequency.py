@@ -34,7 +34,6 @@ from circuitsim.small_signal.equations import (
     EXACT,
     SmallSignalEquations,
     Solution,
-    carriers,
     linearized,
     phasors,
     small_signal_equations,
@@ -354,10 +353,9 @@ def _check_parts(system: SmallSignalEquations, inner: np.ndarray, hertz: float, 
 
 def _outside(system: SmallSignalEquations, inner: np.ndarray) -> np.ndarray:
     """Currents of the circuit's own elements; for a device those into its first terminal."""
-    linear, circuit = system.linear, system.linear.circuit
-    found = inner[: len(circuit)].copy()
-    for k in linear.expansion.parts:
-        found[k] = sum(sign * inner[part] for part, sign in carriers(circuit, linear.expansion, k))
+    found = inner[: len(system.linear.circuit)].copy()
+    for k, carriers in system.linear.expansion.carriers.items():
+        found[k] = sum(sign * inner[part] for part, sign in carriers)
     return np.asarray(found)
 
 

@@ -41,7 +41,6 @@ from circuitsim.netlist.deck import Deck, outputs_of, transfers_of
 from circuitsim.small_signal.equations import (
     SmallSignalEquations,
     Solution,
-    carriers,
     of_elements,
     small_signal_equations,
     solution_at,
@@ -460,7 +459,7 @@ def _weights(probe: Probe, point: OperatingPoint, near: SmallSignal) -> tuple[fl
         raise UsageError(f"{probe} has no derivatives: the current is not unique at the operating point")
     current, drop = float(point.currents[k]), float(point.drops[k])
     share = 1.0 if probe.kind == "i" else drop
-    for e, sign in carriers(circuit, expanded(circuit), k):
+    for e, sign in expanded(circuit).carriers.get(k, [(k, 1.0)]):
         weights.currents[e] += share * sign
     if probe.kind == "p":
         first, second = circuit.arrays().first[k], circuit.arrays().second[k]

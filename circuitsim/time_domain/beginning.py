@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solve import solve
 from circuitsim.analysis.switching import Switching, fixed_controls, operated
-from circuitsim.circuit import Circuit
+from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, INDUCTOR, VOLTAGE
 from circuitsim.circuit.waveforms import Waveform
 from circuitsim.errors import UsageError
@@ -136,28 +135,20 @@ def holding(circuit: Circuit, held: Mapping[str, float]) -> Circuit:
     """The circuit with a voltage source at each held node, and a current source for each held inductor."""
     if not held:
         return circuit
-    kind, first, second, value, _ = circuit.arrays()
-    kind, value = kind.copy(), value.copy()
-    nodes, levels = [], []
+    columns: tuple[Any, ...] = tuple(column[:] for column in circuit.columns())
+    names, nodes = [*circuit.names], [*circuit.node_names]
     for name, level in held.items():
         if name not in circuit:
-            nodes.append(circuit.node_index(name))
-            levels.append(level)
+            node = circuit.node_index(name)
+            names.append(f".ic v({nodes[node]})")
+            for column, entry in zip(columns, (VOLTAGE, node, GROUND, level)):
+                column.append(entry)
             continue
         k = circuit.element_index(name)
-        if kind[k] != INDUCTOR:
+        if columns[0][k] != INDUCTOR:
             raise UsageError(f"{name} is not an inductor: its current cannot be held")
-        kind[k], value[k] = CURRENT, level
-    columns = (
-        array("b", np.append(kind, np.full(len(nodes), VOLTAGE)).tolist()),
-        array("q", [*first.tolist(), *nodes]),
-        array("q", [*second.tolist(), *[0] * len(nodes)]),
-        array("d", [*value.tolist(), *levels]),
-    )
-    names = [*circuit.names, *(f".ic v({circuit.node_names[node]})" for node in nodes)]
-    return Circuit.from_columns(
-        circuit.title, columns, names, [*circuit.node_names], devices=circuit.devices, laws=circuit.laws
-    )
+        columns[0][k], columns[3][k] = CURRENT, level
+    return Circuit.from_columns(circuit.title, columns, names, nodes, None, circuit.devices, circuit.laws)
 
 
 def from_held(circuit: Circuit, held: Mapping[str, float]) -> dict[str, float]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -587,7 +588,7 @@ class Implicit:
                 if found is None:
                     raise
                 return found
-            found, off = (jump, step, instant), self._off(jump.end, step._replace(error=step.error - jump.error))
+            found, off = (jump, step, instant), self._off(jump.end, replace(step, error=step.error - jump.error))
             if off <= 1.0 or off > 0.5 * missed or instant <= ULPS * math.ulp(time):
                 return found
             missed, instant = off, max(1e-3 * instant, ULPS * math.ulp(time))
@@ -636,7 +637,7 @@ class Implicit:
                     raise
                 want = LEAST * length
                 continue
-            if off <= 1.0 and not step.inside:
+            if off <= 1.0 and len(step.points) == STAGES:
                 step = with_inside(self.companion, moving, begin, step)
                 off, after, beyond = judged(step)
             # A stage beyond an event by more than the accuracy: an event and its reverse, two events, or too long a
@@ -665,7 +666,7 @@ class Implicit:
     def _changes(self, now: Conduction, step: Step) -> tuple[Conduction | None, float]:
         """The states after a step, None if unchanged; the time, in steps, of the first inner stage that is beyond an
         event by more than the accuracy, 0 without one."""
-        far = self.watch.distances(now, *step.stages, *step.inside)
+        far = self.watch.distances(now, *step.points)
         early = SHARES[: len(far)][(far < -self.accuracy).any(axis=1)].min(initial=1.0) % 1.0
         return self.watch.after(now, far[STAGES - 1]), float(early)
 
@@ -695,7 +696,7 @@ class Implicit:
         """The estimate of the local error over the accuracy, or the residual of the dense output over its own bound.
         What the residual adds to the states is an error, too, and the only one that sees a corner between stages."""
         error, between = np.abs(step.error), 0.0
-        if step.inside and self.between * step.length > ULPS * math.ulp(at.time):
+        if len(step.points) > STAGES and self.between * step.length > ULPS * math.ulp(at.time):
             error = np.maximum(error, np.abs(residual(at, step)[-1]))
             reach = np.maximum(self._reach, np.abs(step.waves[STAGES - 1]))
             least = FLOOR * np.array([[self.watch.volts], [self.watch.amperes]])
@@ -710,7 +711,7 @@ class Implicit:
 
     def _residual(self, at: Point, step: Step) -> np.ndarray:
         """Largest residual of the dense output, of all voltages, V, and currents, A (2, m)."""
-        if not step.inside:
+        if len(step.points) == STAGES:
             return np.zeros((2, len(self.circuit)))
         waves = step.waves.reshape(len(step.waves), -1)
         found = AT_INSIDE[:, 1:] @ waves[:STAGES] - waves[STAGES:]

@@ -114,10 +114,6 @@ class ImplicitSensitivities:
         for r, quantity in enumerate(quantities):
             if quantity:
                 self.weights[:, r, : len(result.circuit)] = own_weights(result, quantity)
-        self.flows = {
-            k: [(self.tangents.parts[k][p], sign) for p, sign in device.entering(device.expand())]
-            for k, device in own.own.devices.items()
-        }
         self.changes = Changes(of.value, of.devices)
         self.starts = list(self.run.step_starts)
         if self.starts[-1].time < result.stop:  # an error or a caller ended the run
@@ -211,7 +207,7 @@ class ImplicitSensitivities:
         x = base + g * slopes + slope * by_g
         _, first, second, *_ = own.own.arrays()
         current = currents[: first.size].copy()
-        for k, parts in self.flows.items():
+        for k, parts in self.tangents.carriers.items():
             current[k] = sum(sign * currents[part] for part, sign in parts)
         current[own.storing[~own.capacitor]] = x[~own.capacitor]
         inductors = own.windings.inductors

@@ -11,6 +11,8 @@ output; they do not affect the step.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -129,44 +131,46 @@ class Point(NamedTuple):
     solved: OperatingPoint
 
 
-class Step(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Step:
     """A step.
 
     Attributes
     ----------
     length : float
         s.
-    stages : tuple of Point
-        The last one is its end.
+    points : tuple of Point
+        Its stages, then the inside stages, if requested.
     error : (q,) float array
         Estimate of the local error; for backward Euler the change of the states.
-    states : (k, q) float array
-        Of the stages and of the inside stages.
-    waves : (k, 2, m) float array
-        Their voltages, V, and currents, A.
-    inside : tuple of Point
-        Inside stages, if requested.
     """
 
     length: float
-    stages: tuple[Point, ...]
+    points: tuple[Point, ...]
     error: np.ndarray
-    states: np.ndarray
-    waves: np.ndarray
-    inside: tuple[Point, ...] = ()
+
+    @property
+    def stages(self) -> tuple[Point, ...]:
+        """The last one is its end."""
+        return self.points[:STAGES]
 
     @property
     def end(self) -> Point:
         """Where it ends."""
         return self.stages[-1]
 
+    @cached_property
+    def waves(self) -> np.ndarray:
+        """Voltages, V, and currents, A, at all points (k, 2, m)."""
+        return np.array([(point.voltage, point.current) for point in self.points])
+
 
 def residual(begin: Point, step: Step) -> np.ndarray:
     """What the residual of the dense output adds to the states of each stage of a step (stages, q); the step must have
     its inside stages."""
-    states = np.concatenate([begin.x[None], step.states[:STAGES]])
-    ends = END_SLOPES @ states
-    inside = (step.states[STAGES:] - AT_INSIDE @ states) / DIAGONAL
+    states = np.array([point.x for point in (begin, *step.points)])
+    states, inside = np.split(states, [NODES.size])
+    ends, inside = END_SLOPES @ states, (inside - AT_INSIDE @ states) / DIAGONAL
     first, last = step.length * begin.slope - ends[0], step.length * step.end.slope - ends[1]
     return np.asarray(RESIDUAL @ np.concatenate([first[None], inside, last[None]]))
 
@@ -176,8 +180,8 @@ def euler_step(
 ) -> Step:
     """A backward Euler step from states x (q,) to ``time``, with the sources at ``time``."""
     begun = Beginning(x, [np.zeros(x.size)], length, length, _NONE, np.zeros((1, x.size)))
-    (end,), states, waves = _stages(companion, moving, np.array([time]), begun, near)
-    return Step(length, (end,), end.x - x, states, waves)
+    points = _stages(companion, moving, np.array([time]), begun, near)
+    return Step(length, points, points[0].x - x)
 
 
 def first_steps(
@@ -222,9 +226,8 @@ def runge_kutta_step(
     times[STAGES - 1] = end
     shift = np.zeros((len(times), x.size)) if shift is None else shift
     begun = Beginning(x, [slope], length, DIAGONAL * length, _EARLIER, shift)
-    stages, states, waves = _stages(companion, moving, times, begun, near, follow)
-    error = length * (ERROR @ begun.slopes[: NODES.size])
-    return Step(length, stages[:STAGES], np.asarray(error), states, waves, stages[STAGES:])
+    points = _stages(companion, moving, times, begun, near, follow)
+    return Step(length, points, np.asarray(length * (ERROR @ begun.slopes[: NODES.size])))
 
 
 def with_inside(
@@ -235,9 +238,7 @@ def with_inside(
     slopes, none = [slope, *(stage.slope for stage in step.stages)], np.zeros((len(SHARES), x.size))
     begun = Beginning(x, slopes, step.length, DIAGONAL * step.length, _EARLIER, none)
     times = time + step.length * SHARES[STAGES:]
-    inside, states, waves = _stages(companion, moving, times, begun, step.end.solved)
-    both = np.concatenate([step.states, states]), np.concatenate([step.waves, waves])
-    return Step(step.length, step.stages, step.error, *both, inside)
+    return replace(step, points=step.points + _stages(companion, moving, times, begun, step.end.solved))
 
 
 def _stages(
@@ -247,9 +248,9 @@ def _stages(
     begin: Beginning,
     near: OperatingPoint | None,
     follow: bool = False,
-) -> tuple[tuple[Point, ...], np.ndarray, np.ndarray]:
-    """The stages at given times, each from all previous ones; their states, voltages and currents."""
-    stages, (places, values), found = list[Point](), moving(times), None
+) -> tuple[Point, ...]:
+    """The stages at given times, each from all previous ones."""
+    stages, (places, values) = list[Point](), moving(times)
     while len(stages) < times.size:
         k = len(stages)
         found = companion.at_once.solve(begin, places, values[k:], near, follow) if companion.at_once else None
@@ -258,8 +259,4 @@ def _stages(
             stages.append(Point(time, x, slope, voltage, current, solved))
             begin.slopes.append(slope)
         near = stages[-1].solved
-    assert found is not None
-    if len(found.points) == len(stages):
-        return tuple(stages), found.x, found.wave
-    waves = np.array([(point.voltage, point.current) for point in stages])
-    return tuple(stages), np.array([point.x for point in stages]), waves
+    return tuple(stages)

@@ -84,12 +84,10 @@ def terminals_of(circuit: Circuit, expansion: Expansion) -> Terminals:
     first, second = (column.tolist() for column in expansion.circuit.arrays()[1:3])
     start, end = (column.tolist() for column in circuit.arrays()[1:3])
     drops, flows = [], []
-    for k, device in circuit.devices.items():
-        parts = expansion.parts[k]
+    for k, parts in expansion.parts.items():
         path = along(paths_to(end[k], ((p, first[p], second[p]) for p in parts)), start[k])
-        drops.append((np.array([part for part, _ in path]), np.array([sign for _, sign in path])))
-        pairs = device.entering(device.expand())
-        flows.append((np.array([parts[p] for p, _ in pairs]), np.array([sign for _, sign in pairs])))
+        for terms, found in ((path, drops), (expansion.carriers[k], flows)):
+            found.append((np.array([part for part, _ in terms]), np.array([sign for _, sign in terms])))
     return Terminals(circuit, tuple(circuit.devices), tuple(drops), tuple(flows))
 
 

@@ -84,7 +84,7 @@ class Tangents:
         from scipy.sparse import csr_array
 
         self.own, expansion = circuit, expanded(circuit)
-        self.circuit, self.parts = expansion.circuit, expansion.parts
+        self.circuit, self.parts, self.carriers = expansion.circuit, expansion.parts, expansion.carriers
         arrays = self.circuit.arrays()
         self.kind, first, second, self.value, self.nodes = arrays
         m = self.kind.size
