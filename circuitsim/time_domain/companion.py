@@ -60,7 +60,7 @@ from circuitsim.newton.steps import CURRENT as AMPERES
 from circuitsim.newton.steps import KEPT
 from circuitsim.newton.steps import VOLTAGE as VOLTS
 from circuitsim.time_domain.large_stages import LargeStages
-from circuitsim.time_domain.stages_kernel import solve_stages
+from circuitsim.time_domain.stages_kernel import ROUNDING, solve_stages
 
 if TYPE_CHECKING:
     from circuitsim.analysis.controlled import PreparedControlled
@@ -347,10 +347,6 @@ class StagePoint:
         return assembled(ready.circuit, ready.expansion, self._stages.smooth, found, ready.tolerance, certificate)
 
 
-ROUNDING = 1e-14
-"""Fraction of the largest voltage or current below which a base is zero."""
-
-
 class Companion:
     """A circuit with resistances and sources in place of its capacitors and inductors.
 
@@ -419,9 +415,8 @@ class Companion:
         inner = self.circuit if expansion is None else expansion.circuit
         self.diodes = np.flatnonzero(inner.arrays().kind == DIODE)
         self.diode_names = [inner.names[k] for k in self.diodes.tolist()]
-        smooth = getattr(self._prepared, "smooth", None)
-        self._rows = np.zeros((0, BASE + 1)) if smooth is None else smooth.rows
-        self._devices = np.zeros(0, dtype=np.int64) if smooth is None else smooth.elements
+        smooth = getattr(self._prepared, "smooth", None) or _NONE_SMOOTH
+        self._rows, self._devices = smooth.rows, smooth.elements
         stores = [isinstance(own, SmoothDevice) and own.stores() for own in map(circuit.devices.get, self._devices)]
         self.charged = np.flatnonzero(stores)
         self.charged_elements = self._devices[self.charged]
@@ -462,47 +457,29 @@ class Companion:
         laws = {**circuit.laws, **_transformers(coupled, self.series, self.beside)}
         return Circuit.from_columns(circuit.title, columns, names, nodes, devices=circuit.devices, laws=laws)
 
-    def solve(
-        self,
-        length: float,
-        base: np.ndarray,
-        places: np.ndarray,
-        values: np.ndarray,
-        start: OperatingPoint | None,
-    ) -> OperatingPoint:
-        """Solve one stage.
+    def solve(self, begin: Beginning, places: np.ndarray, values: np.ndarray, near: OperatingPoint | None) -> Solved:
+        """Solve the stage after the known ones.
 
         Parameters
         ----------
-        length : float
-            g, s.
-        base : (q + c,) float array
-            V, A, C.
+        begin : Beginning
         places, values : (p,) int array, (p,) float array
             Elements and their values, Ω, V, A.
-        start : OperatingPoint, optional
+        near : OperatingPoint, optional
             Operating point of a nearby stage.
         """
-        column, n = self.column(length), self.storing.size
+        k, column, n = len(begin.slopes), self.column(begin.share), self.storing.size
+        base = begin.x + begin.shift[k - 1] + begin.length * (begin.before[k - 1, :k] @ begin.slopes)
         column[places] = values
         if self.charged.size:
-            self._rows[self.charged, RATE], self._rows[self.charged, BASE] = 1.0 / length, base[n:]
+            self._rows[self.charged, RATE], self._rows[self.charged, BASE] = 1.0 / begin.share, base[n:]
         # A base that is rounding would become the scale of its own loop or node. With a nearby stage all scales are
         # known, and far from all sources, where states decay by decades from node to node, it decides diode states.
         small = np.abs(base[:n]) <= ROUNDING * self.size[:n]
         column[self.base] = base[:n] if self.large else np.where(small, 0.0, base[:n])
-        if isinstance(self._prepared, PreparedExpanded):
-            return self._prepared.solve_next(column, start)
-        return self._prepared.solve(column, start)
-
-    def solve_stage(
-        self, begin: Beginning, places: np.ndarray, values: np.ndarray, near: OperatingPoint | None
-    ) -> Solved:
-        """Solve the stage after the known ones."""
-        k = len(begin.slopes)
-        base = begin.x + begin.shift[k - 1] + begin.length * (begin.before[k - 1, :k] @ begin.slopes)
-        solved = self.solve(begin.share, base, places, values, near)
-        change = np.append(self.state(solved), self.charges(solved) - base[self.storing.size :])
+        ready = self._prepared
+        solved = (ready.solve_next if isinstance(ready, PreparedExpanded) else ready.solve)(column, near)
+        change = np.append(self.state(solved), self.charges(solved) - base[n:])
         x = base + change
         return Solved(x[None], change[None] / begin.share, self.waves(solved.drops, solved.currents, x)[None], [solved])
 
@@ -607,7 +584,7 @@ def _for_stages(
     inner = getattr(circuit, "inner", circuit)
     stages: LargeStages | PreparedControlled
     if isinstance(inner, Prepared) and isinstance(inner.small, str):
-        stages = LargeStages.of(inner)
+        stages = LargeStages(inner.circuit, inner.solver, inner.tolerance, inner.small)
     elif inner.circuit.laws:
         from circuitsim.analysis.controlled import PreparedControlled
 

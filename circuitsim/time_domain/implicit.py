@@ -70,12 +70,7 @@ class ImplicitCertificate(NamedTuple):
     @property
     def certified(self) -> bool:
         """Whether all are within their tolerances."""
-        return self.lawful and self.energy <= self.energy_tolerance
-
-    @property
-    def lawful(self) -> bool:
-        """Whether all but the energy balance are within tolerance."""
-        return all(size <= self.tolerance for size in self[:6])
+        return all(size <= self.tolerance for size in self[:6]) and self.energy <= self.energy_tolerance
 
     @property
     def violations(self) -> str:
@@ -110,13 +105,10 @@ class Ledger:
     def jump(self, step: Step) -> None:
         """The energies of a step of backward Euler."""
         self.lost += self.companion.energy(step.error)
-        self._take(step, np.ones(1), step.waves)
+        self.take(step, step.waves, np.ones(1))
 
-    def take(self, step: Step, waves: np.ndarray) -> None:
+    def take(self, step: Step, waves: np.ndarray, weights: np.ndarray = WEIGHTS) -> None:
         """The energies of a step with these voltages and currents (stages, 2, m), V, A."""
-        self._take(step, WEIGHTS, waves)
-
-    def _take(self, step: Step, weights: np.ndarray, waves: np.ndarray) -> None:
         power = step.length * (waves[:, 0] * waves[:, 1])
         delivered, dissipated = (weights @ power @ self._shares).tolist()
         self.delivered, self.dissipated = self.delivered + delivered, self.dissipated + dissipated

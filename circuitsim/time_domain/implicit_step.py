@@ -254,7 +254,7 @@ def _stages(
     while len(stages) < times.size:
         k = len(stages)
         found = companion.at_once.solve(begin, places, values[k:], near, follow) if companion.at_once else None
-        found = found or companion.solve_stage(begin, places, values[k], near)
+        found = found or companion.solve(begin, places, values[k], near)
         for time, x, slope, (voltage, current), solved in zip(times[k:].tolist(), *found):
             stages.append(Point(time, x, slope, voltage, current, solved))
             begin.slopes.append(slope)

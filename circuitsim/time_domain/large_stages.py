@@ -243,11 +243,6 @@ class LargeStages(Prepared):
         """`_grouped`, with the last groups kept."""
         return lru_cache(KEPT)(self._grouped)
 
-    @classmethod
-    def of(cls, circuit: Prepared) -> LargeStages:
-        """From a prepared circuit."""
-        return cls(circuit.circuit, circuit.solver, circuit.tolerance, circuit.small)
-
     @cached_property
     def suits(self) -> bool:
         """Whether resistors and sources connect every node to ground, no sources close a loop, and the graph has small
@@ -304,7 +299,8 @@ class LargeStages(Prepared):
             on = on ^ wrong
         else:
             return None
-        if _undecided(made.group, first[d], second[d], on, drop[d]):
+        # A blocking diode that could carry some of the current of conducting ones is left to the engine.
+        if (~on & (made.group[first[d]] == made.group[second[d]]) & (drop[d] == 0.0)).any():
             return None
         point = Corrected(self, value, v, current, drop)
         point.low = low
@@ -353,8 +349,3 @@ class LargeStages(Prepared):
         last[joined[order]] = order
         root = np.flatnonzero((tree.parent_of == np.arange(n_nodes)) & (coordinate < n))
         return Groups(tree, root, last[joined[coordinate[root]]], tree.root_of)
-
-
-def _undecided(group: np.ndarray, anode: np.ndarray, cathode: np.ndarray, on: np.ndarray, drop: np.ndarray) -> bool:
-    """Whether a blocking diode could carry some of the current of conducting ones."""
-    return bool((~on & (group[anode] == group[cathode]) & (drop == 0.0)).any())

@@ -239,7 +239,9 @@ class TransientResult(Result):
         End of the run, s.
     changing : tuple of str
         Diodes and switches.
+    segments : Segments
     origin : Origin
+        Of exact runs.
     begun : Start
     difference : float or None
     errors : (2, m) float array, or None
@@ -279,12 +281,12 @@ class TransientResult(Result):
         self.circuit, self.times, self.energies = terminals.circuit, times, energies
         self._terminals, self.origin, self.begun = terminals, origin, begun
         self.stop, self.certificate = stop, certificate
-        self._segments, self._changes, self._waves, self.changing = segments, changes, waves, tuple(changing)
+        self.segments, self._changes, self._waves, self.changing = segments, changes, waves, tuple(changing)
 
     @cached_property
     def events(self) -> tuple[Event, ...]:
         """The events of the run, ascending in time."""
-        return self._changes.named(self._segments.modes.conducting, self.changing)
+        return self._changes.named(self.segments.modes.conducting, self.changing)
 
     def at(self, times: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Branch voltages (n, m), V, and currents (n, m), A, at any times of the run: no interpolation.
@@ -300,7 +302,7 @@ class TransientResult(Result):
 
     def _evaluated(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """`at` for times (n,) within the run."""
-        voltage, current, _ = evaluate(self._segments, times)
+        voltage, current, _ = evaluate(self.segments, times)
         return self._terminals.of_parts(voltage, current)
 
     def _checked(self, times: Sequence[float] | np.ndarray) -> np.ndarray:
@@ -311,14 +313,9 @@ class TransientResult(Result):
             raise UsageError(f"times must lie between 0 s and {self.stop:g} s")
         return ends
 
-    @property
-    def segments(self) -> Segments:
-        """The run in segments, for derivatives."""
-        return self._segments
-
     def segment_starts(self) -> np.ndarray:
         """Times between which all waveforms are analytic and resolved by a polynomial (n,), s; 0 is the first."""
-        return self._segments.start
+        return self.segments.start
 
     def _moves_at(self, time: float) -> bool:
         """Whether an event whose time depends on circuit parameters is at a time, s."""
@@ -388,8 +385,8 @@ class TransientResult(Result):
 
     def states(self) -> tuple[np.ndarray, np.ndarray]:
         """Times (n,), s, and which diodes and switches conduct from then on (n, d)."""
-        start = self._segments.start
-        return start, self._segments.conducting(np.arange(start.size))
+        start = self.segments.start
+        return start, self.segments.conducting(np.arange(start.size))
 
     def tables(self) -> dict[str, Table]:
         """``waveforms``: time, v(node), i(element); ``events``: time, error, changed, energy_lost."""
