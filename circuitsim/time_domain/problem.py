@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,7 +83,7 @@ def terminals_of(circuit: Circuit, expansion: Expansion) -> Terminals:
     """The terminals of a circuit's piecewise-linear devices."""
     first, second = (column.tolist() for column in expansion.circuit.arrays()[1:3])
     start, end = (column.tolist() for column in circuit.arrays()[1:3])
-    drops, flows = [], []
+    drops, flows = list[Any](), list[Any]()
     for k, parts in expansion.parts.items():
         path = along(paths_to(end[k], ((p, first[p], second[p]) for p in parts)), start[k])
         for terms, found in ((path, drops), (expansion.carriers[k], flows)):
