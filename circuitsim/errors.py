@@ -7,7 +7,7 @@ state exists or none was reached.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 V = TypeVar("V")
 
@@ -134,6 +134,20 @@ class Problem:
         if self.hint:
             lines.append(f"    hint: {self.hint}")
         return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The problem as plain values for JSON."""
+        place = self.location
+        return {
+            "kind": self.kind,
+            "message": self.message,
+            "file": place and place.file,
+            "line": place and place.line,
+            "column": place and place.column,
+            "hint": self.hint,
+            "names": list(self.names),
+            "callers": list(place.callers) if place else [],
+        }
 
     def __repr__(self) -> str:
         return f"Problem({self.kind!r}, {self.message!r}, {self.location})"

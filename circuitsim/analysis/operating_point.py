@@ -29,7 +29,7 @@ from circuitsim.errors import (
     UnboundedError,
     UsageError,
 )
-from circuitsim.formats import Picture, Result, Table, html_certificate, quantity, verdict
+from circuitsim.formats import Picture, Result, Table, cell, html_certificate, proof, quantity, scale_of, verdict
 from circuitsim.models import Region
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.program.components import block_labels
@@ -40,6 +40,10 @@ Values: TypeAlias = Mapping[str, float] | Sequence[float] | np.ndarray | None
 CONDUCTING, BLOCKING = Region("conducting", True), Region("blocking", False)
 """Regions of an ideal diode."""
 
+
+SMALLEST_SHARE = 1e-24
+"""Of the largest voltage, current or power: what text shows as 0. One column has parts of unlike scales (a nanoampere
+beside a kiloampere), each of which may hold what is 1e-12 of it."""
 
 PARTS = ("circuit", "voltages", "currents", "intervals", "unique", "certificate", "solver", "warnings", "drops")
 """The arguments of `OperatingPoint`."""
@@ -103,6 +107,7 @@ class OperatingPoint(Result):
     uniqueness: Uniqueness | None = None
     other: OperatingPoint | None = None
     low: np.ndarray | None = None
+    ROWS = None
 
     def __init__(
         self,
@@ -342,6 +347,36 @@ class OperatingPoint(Result):
             "nodes": Table(("node", "voltage", "low", "high"), ("", "V", "V", "V"), columns, True),
         }
 
+    @property
+    def absorbed(self) -> float:
+        """The power that elements absorb, W, without those that deliver any."""
+        return float(np.maximum(self.powers[~inner_parts(self.circuit)[1]], 0.0).sum())
+
+    def text(self, tables: Sequence[Table] = ()) -> str:
+        """The operating point as text: node voltages, elements, power and certificate.
+
+        Parameters
+        ----------
+        tables : sequence of Table
+            In place of nodes and elements.
+        """
+        return super().text(tables or self._listed())
+
+    def _listed(self) -> list[Table]:
+        """Nodes, and elements with ``°`` at kinks and ``*`` at currents that are not unique."""
+        elements, nodes = self.tables().values()
+        (names, volts, *_), of = nodes.columns, dict(zip(elements.header, elements.lists()))
+        ranges = [_interval(*self.intervals[name]) if name in self.intervals else "" for name in names]
+        head = "node", "voltage", *["anywhere in"] * bool(self.intervals)
+        least = SMALLEST_SHARE * scale_of(of["current"])
+        columns = {name: of[name] for name in ("element", "voltage", "current", "power", "state")}
+        columns["current"] = [cell(x, "A", least) + " *" * (not own) for x, own in zip(of["current"], of["unique"])]
+        columns["state"] = [(own or "") + " °" * kink for own, kink in zip(of["state"], of["kink"])]
+        return [
+            Table(head, ("", "V", ""), (names, volts, ranges), share=SMALLEST_SHARE),
+            Table(("branch", *[*columns][1:]), ("", "V", "", "W", ""), (*columns.values(),), share=SMALLEST_SHARE),
+        ]
+
     def _shown_nodes(self) -> list[int]:
         shown = ~inner_parts(self.circuit)[0]
         shown[GROUND] = self.circuit.grounded
@@ -358,6 +393,23 @@ class OperatingPoint(Result):
     def _picture(self) -> str:
         return self.draw().inline()
 
+    def _lines(self) -> list[str]:
+        return super()._lines()[:1]
+
+    def _proof(self) -> str:
+        own, lines = ~inner_parts(self.circuit)[1], list[str]()
+        if not self.unique[own].all():
+            lines += ["* not unique: the smallest currents that satisfy Kirchhoff's current law", ""]
+        if self.kink[own].any():
+            lines += ["° kink: current and voltage are both zero, either state is correct", ""]
+        lines.append(f"{self.status.value} by {self.solver['name']}; {quantity(self.absorbed, 'W')} absorbed")
+        if self.uniqueness is not None:
+            lines.append(VERDICTS[self.uniqueness])
+        if self.other is not None:
+            rows = [(name, quantity(volts, "V")) for name, volts in self.other._potentials()[0].items()]
+            lines += Table.of("node, voltage", rows).text().splitlines()
+        return "\n".join([*lines, proof(self.certificate)])
+
     def _certificate(self) -> str:
         return html_certificate(self.certificate.to_dict(), self.uniqueness is None)
 
@@ -369,6 +421,12 @@ class OperatingPoint(Result):
         elements = len(circuit) - int(inner_parts(circuit)[1].sum())
         words = f"{len(shown)} nodes, {elements} elements, {verdict(self.certificate)}"
         return circuit.title, ": ".join(filter(None, [words, ", ".join(volts + more)]))
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    """The range of a node voltage."""
+    left = "(-∞" if low is None else f"[{quantity(low, 'V')}"
+    return f"{left}, " + ("∞)" if high is None else f"{quantity(high, 'V')}]")
 
 
 def inner_parts(circuit: Circuit) -> tuple[np.ndarray, np.ndarray]:
@@ -386,13 +444,8 @@ def inner_parts(circuit: Circuit) -> tuple[np.ndarray, np.ndarray]:
 
 def warning_to_dict(warning: Problem) -> dict[str, object]:
     """A warning as in the JSON output: message, file, line, names."""
-    where = warning.location
-    return {
-        "message": warning.message,
-        "file": where.file if where else None,
-        "line": where.line if where else None,
-        "names": list(warning.names),
-    }
+    stated = warning.to_dict()
+    return {key: stated[key] for key in ("message", "file", "line", "names")}
 
 
 def open_ended(ends: tuple[float, float]) -> tuple[float | None, float | None]:
@@ -547,3 +600,10 @@ class Uniqueness(enum.Enum):
     """Proven by a second operating point."""
     UNKNOWN = "unknown"
     """No other was found, without proof that none exists."""
+
+
+VERDICTS = {
+    Uniqueness.UNIQUE: "the only operating point: proven",
+    Uniqueness.SEVERAL: "one of several operating points; another:",
+    Uniqueness.UNKNOWN: "no other operating point was found; nothing proves that there is none",
+}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
+from math import nan
 from os.path import basename, exists, isdir, join, normpath, splitext
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,6 @@ from circuitsim.cli import command, main
 from circuitsim.cli.common import (
     PICTURES,
     alone,
-    as_dict,
     check_target,
     check_targets,
     deliver,
@@ -30,7 +30,7 @@ from circuitsim.cli.common import (
     severity,
 )
 from circuitsim.errors import CircuitError, NetlistError, NoSteadyStateError, Problem, TopologyError, UsageError, some
-from circuitsim.formats import Result, Table, as_csv, as_raw, as_table, certificate_table, dumps, plain
+from circuitsim.formats import Result, Table, as_csv, as_raw, dumps, laws, plain
 from circuitsim.netlist import load
 from circuitsim.netlist.deck import (
     OVER_TIME,
@@ -176,7 +176,9 @@ def run_solve(args: Namespace) -> int:
     if args.explain:
         from circuitsim.analysis.solve import explain
 
-        say("\n".join([*explain(point), *certificate_table(point.to_dict())]))
+        certificate = point.certificate.to_dict()
+        head = f"certificate (tolerance {certificate['tolerance']:g})"
+        say("\n".join([*explain(point), laws(certificate, point.uniqueness is None, head).text().rstrip()]))
     if args.drops:
         from circuitsim.analysis.ir_drop import ir_drop
 
@@ -190,7 +192,6 @@ def run_solve(args: Namespace) -> int:
         present(
             point,
             args,
-            table=lambda: as_table(point.to_dict()),
             csv=lambda: as_csv(point.to_dict()),
             raw=lambda: as_raw(point.to_dict()),
         )
@@ -283,7 +284,7 @@ def run_check(args: Namespace) -> int:
         "schema": 2,
         "title": title,
         "ok": "error" not in levels,
-        "problems": [{"severity": level, **as_dict(problem)} for level, problem in problems],
+        "problems": [{"severity": level, **problem.to_dict()} for level, problem in problems],
         "structure": structure and structure._asdict(),
         "roles": roles and _roles_to_dict(roles),
     }
@@ -526,12 +527,11 @@ def _of_run(path: str, capacitance: float | None) -> str:
     history = History()
     lines = directory.path / History.LINES
     if lines.is_file():
-        for line in lines.read_text(encoding="utf-8").splitlines():
-            try:
-                row = json.loads(line)
-                history.append({name: float("nan") if value is None else value for name, value in row.items()})
-            except (ValueError, AttributeError) as problem:
-                raise UsageError(f"{lines} is damaged and cannot be read ({problem})") from None
+        try:
+            rows = map(json.loads, lines.read_text(encoding="utf-8").splitlines())
+            history.restart({name: nan if own is None else own for name, own in row.items()} for row in rows)
+        except (ValueError, AttributeError) as problem:
+            raise UsageError(f"{lines} is damaged and cannot be read ({problem})") from None
     body = [parts.history(history, options)]
     if (directory.path / "trained.cir").is_file():
         from circuitsim.analysis import solve

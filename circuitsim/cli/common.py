@@ -605,18 +605,3 @@ def severity(problem: Problem) -> str:
     from circuitsim.netlist.cards import NOTE_KINDS
 
     return "note" if problem.kind in NOTE_KINDS else "warning"
-
-
-def as_dict(problem: Problem) -> dict[str, object]:
-    """A problem in the JSON of ``check`` and of failures."""
-    place = problem.location
-    return {
-        "kind": problem.kind,
-        "message": problem.message,
-        "file": place.file if place else None,
-        "line": place.line if place else None,
-        "column": place.column if place else None,
-        "hint": problem.hint,
-        "names": list(problem.names),
-        "callers": list(place.callers) if place else [],
-    }

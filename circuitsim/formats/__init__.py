@@ -12,7 +12,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from base64 import b64encode
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from importlib import import_module
 from struct import pack
@@ -32,7 +32,7 @@ _FORMULA = frozenset("=+-@\t\r")
 """Characters that begin a formula in a spreadsheet (OWASP, CSV injection)."""
 
 SMALLEST_SHARE = 1e-12
-"""Fraction of the largest number of its kind below which a table shows 0: such numbers are rounding."""
+"""Fraction of the largest number of a column below which a table shows 0: such numbers are rounding."""
 
 
 def csv(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
@@ -116,36 +116,23 @@ def scale_of(values: Iterable[float | None]) -> float:
     return max((abs(v) for v in values if v is not None and math.isfinite(v)), default=0.0)
 
 
-def shown(value: float | None, unit: str, scale: float, share: float = SMALLEST_SHARE) -> str:
-    """`quantity`, or 0 if the number is below a fraction of its scale.
-
-    Parameters
-    ----------
-    value : float or None
-    unit : str
-    scale : float
-        The largest number of its kind.
-    share : float
-        Of the scale: what is smaller shows as 0.
-    """
-    return quantity(0.0 if value is not None and abs(value) < share * scale else value, unit)
-
-
-def cell(value: Cell, unit: str, scale: float) -> str:
+def cell(value: Cell, unit: str, least: float) -> str:
     """A cell for display: a text unchanged, a number with its unit.
 
     Parameters
     ----------
     value : str, float, bool or None
     unit : str
-    scale : float
-        As for `shown`.
+    least : float
+        Magnitude below which a number shows as 0.
     """
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
-    return value if isinstance(value, str) else shown(value, unit, scale)
+    if isinstance(value, str):
+        return value
+    return quantity(0.0 if value is not None and abs(value) < least else value, unit)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -223,12 +210,15 @@ class Table(NamedTuple):
         Floats or texts.
     named : bool
         Whether the first column names the rows: the index of a pandas frame.
+    share : float
+        Fraction of a column's largest number below which text shows 0.
     """
 
     header: tuple[str, ...]
     units: tuple[str, ...]
     columns: tuple[Any, ...]
     named: bool = False
+    share: float = SMALLEST_SHARE
 
     @classmethod
     def of(cls, header: str, rows: Iterable[Sequence[Any]], units: Sequence[str] = (), named: bool = False) -> Table:
@@ -250,14 +240,15 @@ class Table(NamedTuple):
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The rows."""
-        return zip(*self._lists())
+        return zip(*self.lists())
 
-    def _lists(self) -> Iterator[list[Any]]:
+    def lists(self) -> Iterator[list[Any]]:
+        """The columns as lists."""
         return (column.tolist() if hasattr(column, "tolist") else column for column in self.columns)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: the columns by name; None for non-finite numbers (such as 0 in dB)."""
-        found: dict[str, Any] = plain(dict(zip(self.header, self._lists())))
+        found: dict[str, Any] = plain(dict(zip(self.header, self.lists())))
         return found
 
     def csv(self) -> str:
@@ -272,7 +263,7 @@ class Table(NamedTuple):
         most : int, optional
             Rows to show; all by default.
         """
-        every = list(self._lists())
+        every = list(self.lists())
         own = self.header.index(OWN) if OWN in self.units else -1
         names, texts = [], []
         for k, (name, unit) in enumerate(zip(self.header, self.units)):
@@ -280,7 +271,7 @@ class Table(NamedTuple):
                 units = every[own] if unit == OWN else [unit] * len(every[k])
                 scale = 0.0 if unit in ("", OWN) else scale_of(x for x in every[k] if isinstance(x, float))
                 names.append(name)
-                texts.append([cell(*pair, scale) for pair in zip(every[k][:most], units)])
+                texts.append([cell(*pair, self.share * scale) for pair in zip(every[k][:most], units)])
         return names, [list(row) for row in zip(*texts)]
 
     def text(self, most: int | None = None) -> str:
@@ -378,10 +369,6 @@ def dumps(value: Any) -> str:
 
 
 # ---------------------------------------------------------------------- an operating point
-SHARE_OF_POINT = 1e-24
-"""Of the largest voltage, current or power: what the table shows as 0. One column has parts of unlike scales (a
-nanoampere beside a kiloampere), each of which may hold what is 1e-12 of it."""
-
 Point = Mapping[str, Any]
 """`OperatingPoint.to_dict`, or a part of it."""
 
@@ -407,72 +394,6 @@ def as_raw(point: Point) -> str:
     return rawfile(point["title"], Table(*zip(*volts, *amperes)), "Operating Point")
 
 
-def as_table(point: Point) -> str:
-    """The operating point as text: potentials, branches, power and the certificate."""
-    lines = [point["title"].lstrip("* "), "", *_nodes(point), "", *_branches(point), ""]
-    if not all(branch["unique"] for branch in point["branches"].values()):
-        lines += ["* not unique: the smallest currents that satisfy Kirchhoff's current law", ""]
-    if any(branch.get("kink") for branch in point["branches"].values()):
-        lines += ["° kink: current and voltage are both zero, either state is correct", ""]
-    lines += _summary(point)
-    return "\n".join(lines).lstrip("\n") + "\n"
-
-
-def _numbers(values: Collection[float], unit: str) -> list[str]:
-    """A column of numbers with their unit."""
-    scale = scale_of(values)
-    return [shown(value, unit, scale, SHARE_OF_POINT) for value in values]
-
-
-def _nodes(point: Point) -> list[str]:
-    nodes, intervals = point["nodes"], point["intervals"]
-    columns = {"node": nodes, "voltage": _numbers(nodes.values(), "V")}
-    if intervals:
-        columns["anywhere in"] = [_interval(*intervals[name]) if name in intervals else "" for name in nodes]
-    return table([*columns], zip(*columns.values()))
-
-
-def _interval(low: float | None, high: float | None) -> str:
-    left = "(-∞" if low is None else f"[{quantity(low, 'V')}"
-    return f"{left}, " + ("∞)" if high is None else f"{quantity(high, 'V')}]")
-
-
-def _branches(point: Point) -> list[str]:
-    branches = point["branches"].values()
-    units = {"voltage": "V", "current": "A", "power": "W"}
-    columns = {name: _numbers([b[name] for b in branches], unit) for name, unit in units.items()}
-    columns["current"] = [text + " *" * (not b["unique"]) for text, b in zip(columns["current"], branches)]
-    columns["state"] = [b.get("state", "") + " °" * bool(b.get("kink")) for b in branches]
-    return table(["branch", *columns], zip(point["branches"], *columns.values()))
-
-
-def _summary(point: Point) -> list[str]:
-    name = point["solver"]["name"]
-    dissipated = sum(max(0.0, b["power"]) for b in point["branches"].values())
-    head = f"{point['status']} by {name}; {quantity(dissipated, 'W')} absorbed"
-    certificate = point["certificate"]
-    worst = max(certificate["relative"].values(), default=0.0)
-    proof = f"Certified: largest relative residual {worst:.1g} (tolerance {certificate['tolerance']:g})"
-    return [head, *_verdict(point), proof]
-
-
-_VERDICTS = {
-    "unique": "the only operating point: proven",
-    "several": "one of several operating points; another:",
-    "unknown": "no other operating point was found; nothing proves that there is none",
-}
-
-
-def _verdict(point: Point) -> list[str]:
-    """For a circuit with controlled sources: whether there are other operating points."""
-    if "uniqueness" not in point:
-        return []
-    lines, other = [_VERDICTS[point["uniqueness"]]], point["other"]
-    if other is not None:
-        lines += table(["node", "voltage"], [[name, quantity(v, "V")] for name, v in other["nodes"].items()])
-    return lines
-
-
 _TABLE = """
 kcl A Kirchhoff's current law within
 kvl V Kirchhoff's voltage law within
@@ -486,8 +407,8 @@ LAWS = [row.split(" ", 2) for row in _TABLE.strip().splitlines()]
 """Key of a certificate, the unit of its error, and its description."""
 
 
-def laws(certificate: Point, energy: bool) -> list[list[str]]:
-    """A certificate in words: each law, its largest error, and that of its local scale.
+def laws(certificate: Point, energy: bool, head: str) -> Table:
+    """A certificate in words: each law with its largest residual, absolute and relative to its local scale.
 
     Parameters
     ----------
@@ -495,20 +416,15 @@ def laws(certificate: Point, energy: bool) -> list[list[str]]:
         `Certificate.to_dict`.
     energy : bool
         Whether the circuit has an energy: without controlled sources.
+    head : str
+        Name of the first column.
     """
     relative = certificate["relative"]
     found = [(text, certificate[key], unit, relative[key]) for key, unit, text in LAWS if key != "energy_gap" or energy]
     if "devices" in relative:
         found.append(("devices off their curves by at most", certificate["device_gap"], "W", relative["devices"]))
-    return [[text, quantity(size, unit), f"{share:.1e}" if share else "0"] for text, size, unit, share in found]
-
-
-def certificate_table(point: Point) -> list[str]:
-    """Each law of a certificate with its largest residual, absolute and relative."""
-    certificate = point["certificate"]
-    head = f"certificate (tolerance {certificate['tolerance']:g})"
-    rows = [["  " + text, *cells] for text, *cells in laws(certificate, "uniqueness" not in point)]
-    return table([head, "residual", "relative"], rows)
+    rows = [(text, size, unit, f"{share:.1e}" if share else "0") for text, size, unit, share in found]
+    return Table.of(f"{head}, residual, {OWN}, relative", rows, ("", OWN, "", ""))
 
 
 # ---------------------------------------------------------------------- HTML
@@ -643,7 +559,7 @@ def html_certificate(found: Mapping[str, Any], energy: bool = True) -> str:
     verdict = "Certified" if found["certified"] else "Not certified"
     how = f"within {worst:.1e} of its own scale" if worst else "exactly"
     line = f"{verdict}: every law holds {how} (allowed: {found['tolerance']:.0e} of its own scale)."
-    return f"<p>{line}</p>" + html_table(["law", "largest error", "of its local scale"], laws(found, energy))
+    return f"<p>{line}</p>" + html_cells(laws(found, energy, "law"))
 
 
 # ---------------------------------------------------------------------- results
@@ -659,7 +575,7 @@ def verdict(certificate: Any) -> str:
 def proof(certificate: Any) -> str:
     """The certificate of an operating point in one line."""
     found, allowed = certificate.worst, certificate.tolerance
-    return f"{verdict(certificate)}: largest relative residual {found:.1e} (tolerance {allowed:.0e})"
+    return f"{verdict(certificate)}: largest relative residual {found:.1g} (tolerance {allowed:g})"
 
 
 class Result(ABC):
@@ -670,6 +586,8 @@ class Result(ABC):
     """
 
     PICTURE = ""
+    ROWS: int | None = SHOWN
+    """Maximum number of rows of a table after the first in `text`."""
 
     @abstractmethod
     def tables(self) -> dict[str, Table]:
@@ -725,7 +643,7 @@ class Result(ABC):
         """
         main, *others = tables or self._shown().values()
         parts = [*self._lines(), "", main.text()]
-        parts += [table.text(SHOWN) for table in others if len(table.columns[0])]
+        parts += [table.text(self.ROWS) for table in others if len(table.columns[0])]
         return "\n".join([*parts, self._proof()]).rstrip() + "\n"
 
     def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Figure:

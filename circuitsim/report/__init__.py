@@ -73,11 +73,10 @@ def page(title: str, parts: Iterable[str], problems: Iterable[Problem] = ()) -> 
 
 def operating_point(point: OperatingPoint) -> str:
     """Drawing, tables and certificate."""
-    absorbed = sum(max(0.0, power) for power in point.powers.tolist())
     circuit = point.circuit
     head = (
         f"<p>{len(circuit.node_names)} nodes, {len(circuit)} elements: {point.status.value}, "
-        f"{escape(format_quantity(absorbed, 'W', 4))} absorbed.</p>"
+        f"{escape(format_quantity(point.absorbed, 'W', 4))} absorbed.</p>"
     )
     if point.uniqueness is not None:
         head += f"<p>Operating points: {escape(point.uniqueness.value)}.</p>"
