@@ -331,8 +331,7 @@ def elaborated(
     if not isinstance(source, Deck):
         return source, None
     stated = of_deck(axes, setting)
-    circuit, following = source.with_sources(*stated, False)
-    return source.unfrozen(following, varied, *stated, False) or (circuit, following)
+    return source.unfrozen(source.with_sources(*stated, False), varied, *stated, False)
 
 
 def of_deck(axes: Sequence[Axis], setting: Sequence[float]) -> tuple[dict[str, float], float | None]:
@@ -348,13 +347,10 @@ def moving_at(
     """The circuit of a deck at these values where sources vary over time (``all_vary``: all elements, as at
     frequencies), and the sources that depend on others."""
     stated = of_deck(axes, setting)
-    circuit, following = deck.with_sources(*stated)
+    circuit, following = found = deck.with_sources(*stated)
     given = {axis.name: value for axis, value in zip(axes, setting) if axis.sort is Sort.VALUE}
     moving = [*given, *(circuit.names[k] for k in (*following.waves, *following.formulas))]
-    circuit, following = deck.unfrozen(following.over_time(), None if all_vary else moving, *stated) or (
-        circuit,
-        following,
-    )
+    circuit, following = deck.unfrozen(found, None if all_vary else moving, *stated, over_time=True)
     circuit = circuit.with_values(following.of_cards(given))
     return circuit, following.of(circuit)
 

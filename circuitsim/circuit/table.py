@@ -139,7 +139,7 @@ def check_values(
     import numpy as np
 
     rows = np.arange(kind.size) if rows is None else np.asarray(rows, dtype=np.int64)
-    least = np.array([row.minimum for row in ELEMENTS])[kind[rows]]
+    least = np.array([row.value.minimum for row in ELEMENTS])[kind[rows]]
     wrong = (kind[rows] != DIODE) & ~(np.isfinite(value[rows]) & (value[rows] >= least))
     for k in rows[wrong][:1].tolist():
         checked_value(int(kind[k]), names[k], float(value[k]))

@@ -431,11 +431,6 @@ class ElementModel(NamedTuple):
         return self.value.unit
 
     @property
-    def minimum(self) -> float:
-        """Smallest allowed value (inclusive)."""
-        return self.value.minimum
-
-    @property
     def on_card(self) -> tuple[Parameter, ...]:
         """``temp``, a number on the element's own card, if it depends on temperature."""
         return (OWN_TEMPERATURE, PERIMETER) if self.thermal else ()

@@ -371,36 +371,39 @@ class Deck(Circuit):
 
     def unfrozen(
         self,
-        following: FollowingSources,
+        found: Followed,
         names: Collection[str] | None,
         parameters: Mapping[str, float] | None = None,
         temperature: float | None = None,
         all_controlled: bool = True,
-    ) -> Followed | None:
-        """As `with_sources`, where factors and conditions of controlled sources that elements ``names`` (None: all)
-        determine follow their values; None where there are none.
+        over_time: bool = False,
+    ) -> Followed:
+        """What `with_sources` found, or the same with factors and conditions of controlled sources that follow the
+        values of elements ``names`` (None: all).
 
         Parameters
         ----------
-        following : FollowingSources
-            Of the deck with these parameters.
+        found : (Circuit, FollowingSources)
         names : collection of str or None
         parameters, temperature, all_controlled
-            As for `with_sources`.
+            Those of `with_sources`.
+        over_time : bool
+            Whether inductors are not shorts.
 
         Raises
         ------
         UsageError
             Such a source influences what it reads.
         """
+        following = found[1].over_time() if over_time else found[1]
         try:
             following.check_frozen(names)
         except UsageError:
             with suppress(NetlistError):
-                found: Followed = self._elaborate(parameters or {}, temperature, all_controlled, False)
-                return found
+                other: Followed = self._elaborate(parameters or {}, temperature, all_controlled, False)
+                return other
             raise
-        return None
+        return found
 
     def where_change(self, names: Collection[str] | None, followed: bool = False) -> Followed:
         """The circuit for an analysis that changes element values: sources by formulas of these are controlled sources.
@@ -421,7 +424,7 @@ class Deck(Circuit):
             return self._bare, self.following
         circuit, following = self.with_sources()
         if followed:
-            return self.unfrozen(following, names) or (circuit, following)
+            return self.unfrozen((circuit, following), names)
         following.check_frozen(names)
         if left := following.followers(names):
             raise following.not_followed(left[0])
@@ -587,10 +590,10 @@ def ranges_of(deck: Deck) -> Vary:
     UsageError
         None of them, or several of one kind.
     """
-    dc, tran = _single(deck, DcSweep, ".dc"), _single(deck, Transient, ".tran")
-    asked: dict[Any, Sequence[Any]] = {one.vary: one.values for card in dc for one in card.sweeps}
+    dc, tran = single(deck, DcSweep), single(deck, Transient)
+    asked: dict[Any, Sequence[Any]] = {one.vary: one.values for one in (dc.sweeps if dc else ())}
     if tran and not dc:
-        asked[TIME] = output_times(tran[0], deck.following.waves.values())
+        asked[TIME] = output_times(tran, deck.following.waves.values())
     steps = steps_of(deck)
     if not asked and not steps:
         raise UsageError(
@@ -617,13 +620,20 @@ def steps_of(deck: Deck) -> Vary:
     return steps
 
 
-def _single(deck: Deck, kind: type[Any], word: str) -> list[Any]:
-    """The card of a kind, if there is one."""
-    found = deck.of_kind(kind)
+def single(source: Circuit, kind: type[Card]) -> Card | None:
+    """The card of a kind of a deck, if there is one.
+
+    Raises
+    ------
+    UsageError
+        There are several.
+    """
+    found = source.of_kind(kind) if isinstance(source, Deck) else []
     if len(found) > 1:
-        lines = " and ".join(str(card.location.line) for card in found)
-        raise UsageError(f"the deck has {len(found)} {word} cards (lines {lines}); keep one, or give --vary")
-    return found
+        cards: list[Any] = [*found]
+        lines = " and ".join(str(card.location.line) for card in cards)
+        raise UsageError(f"the deck has {len(found)} .{cards[0].card} cards (lines {lines}); keep one")
+    return next(iter(found), None)
 
 
 def columns_of(deck: Deck, kinds: tuple[str, ...]) -> str | None:

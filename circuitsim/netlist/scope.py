@@ -37,7 +37,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import BY_LETTER, CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.models import ElementModel
 from circuitsim.models.base import ROOM
 from circuitsim.netlist.cards import EXPRESSION, STRING, WORD, Card, CardError, Place, Source, Token, delimited
@@ -58,7 +58,7 @@ from circuitsim.units import parse as parse_number
 
 VALUED = (RESISTOR, CAPACITOR, INDUCTOR, VOLTAGE, CURRENT)
 """Kinds of elements with a value on their cards."""
-LEAST = [row.minimum for row in ELEMENTS]
+LEAST = [row.value.minimum for row in ELEMENTS]
 """Smallest value of an element, by its code."""
 
 Value = float | Code
@@ -574,15 +574,9 @@ def checked(code: int, name: str, value: float, at: Place) -> float:
         Below the table's minimum.
     """
     row = ELEMENTS[code]
-    if value < row.minimum:
-        wrong = "must be positive" if row.minimum > 0.0 else "must not be negative"
-        amount = f"{exact(value)} {row.unit}".strip()
-        raise CardError(
-            f"{short(name)}: the {row.parameter} {wrong} ({amount})",
-            at,
-            "a passive circuit has no negative " + row.parameter if row.unit else "",
-            "range",
-        )
+    if wrong := row.value.wrong(value):
+        hint = f"a passive circuit has no negative {row.parameter}" * bool(row.unit)
+        raise CardError(f"{short(name)}: {wrong}", at, hint, "range")
     return value
 
 
@@ -686,11 +680,10 @@ def element_value(
     if letter not in _LAWS:
         key = "ron" if own["closed"] else "roff"
         return model.get(key, SWITCH[key]), 1.0
-    law, what, unit = _LAWS[letter]
-    base, factor = law(stated, own, model), factor_of(own, model, temperatures)
+    base, factor = _LAWS[letter](stated, own, model), factor_of(own, model, temperatures)
     if base > 0.0 and factor <= 0.0:
-        where = f"at {temperatures.of(own):g} °C"
-        raise ValueError(f"its temperature coefficients make the {what} {base * factor:g} {unit} {where}")
+        row, where = ELEMENTS[BY_LETTER[letter]], f"at {temperatures.of(own):g} °C"
+        raise ValueError(f"its temperature coefficients make the {row.parameter} {base * factor:g} {row.unit} {where}")
     return base * factor, factor
 
 
@@ -743,9 +736,9 @@ SWITCH: Numbers = MappingProxyType({"vt": 0.0, "vh": 0.0, "ron": 1.0, "roff": 1e
 """Defaults of a switch model."""
 
 
-_LAWS: dict[str, tuple[Callable[[float | None, Numbers, Numbers], float], str, str]] = {
-    "R": (_resistance, "resistance", "Ω"),
-    "C": (_capacitance, "capacitance", "F"),
-    "L": (_inductance, "inductance", "H"),
+_LAWS: dict[str, Callable[[float | None, Numbers, Numbers], float]] = {
+    "R": _resistance,
+    "C": _capacitance,
+    "L": _inductance,
 }
 """First letter of a card → its value from the value and numbers on the card, and its model."""

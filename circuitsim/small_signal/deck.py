@@ -6,7 +6,7 @@ import numpy as np
 
 from circuitsim.circuit import Circuit
 from circuitsim.errors import UsageError
-from circuitsim.netlist.deck import SmallSignal, Spacing, logarithmic
+from circuitsim.netlist.deck import SmallSignal, Spacing, logarithmic, single
 from circuitsim.netlist.limits import SWEEP_POINTS
 
 DEFAULT = SmallSignal(Spacing.DECADE, 20, (1.0, 1e6), None)  # type: ignore[arg-type]
@@ -41,10 +41,7 @@ def asked(circuit: Circuit) -> np.ndarray:
     UsageError
         More than one card.
     """
-    cards = [card for card in getattr(circuit, "analyses", ()) if isinstance(card, SmallSignal)]
-    if len(cards) > 1:
-        raise UsageError("the deck has more than one .ac card; keep one, or give the frequencies")
-    return frequencies(cards[0] if cards else DEFAULT)
+    return frequencies(single(circuit, SmallSignal) or DEFAULT)
 
 
 def amplitudes(circuit: Circuit) -> dict[str, complex]:

@@ -12,7 +12,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.circuit.waveforms import Waveform, check_cycles
 from circuitsim.errors import UsageError
-from circuitsim.netlist.deck import STARTUP, Deck, InitialValues, Transient, grid_of
+from circuitsim.netlist.deck import STARTUP, Deck, InitialValues, Transient, grid_of, single
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.functions import Grid
 from circuitsim.netlist.functions import Waveform as Card
@@ -73,27 +73,25 @@ def setting(
     UsageError
         Neither a card nor ``stop``.
     """
-    cards = deck.of_kind(Transient)
-    if len(cards) > 1:
-        raise UsageError("the deck has more than one .tran card; keep one")
-    if not cards and stop is None:
+    card = single(deck, Transient)
+    if card is None and stop is None:
         raise UsageError("the deck has no .tran card; add one (.tran 1u 1m), or give --stop (stop= in Python)")
-    grid = grid_of(cards[0]) if cards else Grid((stop or 0.0) / 1000.0, stop or 0.0)
+    grid = grid_of(card) if card else Grid((stop or 0.0) / 1000.0, stop or 0.0)
     grid = Grid(step or (grid.step if stop is None else stop / 1000.0), stop or grid.stop)
-    circuit, following = deck.with_sources() if elaborated is None else elaborated
-    if cards and cards[0].uic:
+    circuit, following = found = deck.with_sources() if elaborated is None else elaborated
+    if card and card.uic:
         initial = _stated(circuit, following) | dict(initial or {})
-    startup = bool(cards) and cards[0].startup
+    startup = card is not None and card.startup
     waves = _moving(circuit, following, grid, startup=startup)
     if elaborated is not None:
         following.over_time().check_frozen(waves)
-    elif (other := deck.unfrozen(following.over_time(), waves)) is not None:
+    elif (other := deck.unfrozen(found, waves, over_time=True)) is not found:
         circuit, following = other
         waves = _moving(circuit, following, grid, startup=startup)
     switches = _abrupt(circuit, following)
-    begin = cards[0].start if cards and cards[0].start < grid.stop else 0.0
+    begin = card.start if card and card.start < grid.stop else 0.0
     start = None if initial is None else dict(initial)
-    longest = (cards[0].longest if cards else 0.0) or math.inf
+    longest = (card and card.longest) or math.inf
     couplings, held = following.couplings, _held(deck)
     return DeckSetting(circuit, grid.stop, begin, grid.step, waves, start, switches, couplings, held, longest)
 
