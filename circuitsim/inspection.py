@@ -10,7 +10,7 @@ import numpy as np
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import elementary, expanded, stand_in
-from circuitsim.errors import Location, NoSteadyStateError, Problem, some
+from circuitsim.errors import NoSteadyStateError, Problem, some
 from circuitsim.kernels import MANY, keep_memory
 from circuitsim.program import Structure, analyse, check_bounded, feasible_program, quadratic_program
 from circuitsim.program.components import component_labels, strong_labels
@@ -104,11 +104,6 @@ def _report(structure: Structure, circuit: Circuit) -> Report:
     )
 
 
-def _place(circuit: Circuit, k: int) -> Location | None:
-    origin = circuit.origin(k)
-    return Location(*origin) if origin else None
-
-
 def _dangling(circuit: Circuit) -> Iterator[Problem]:
     """Nodes with one terminal that control no source: often a misspelt name."""
     _, first, second, _, n_nodes = circuit.arrays()
@@ -126,7 +121,7 @@ def _dangling(circuit: Circuit) -> Iterator[Problem]:
                 name, element = circuit.node_names[node], circuit.names[k]
                 message = f"node {name} is connected to {element} only: no current can flow there"
                 hint = "check the spelling of the node's name"
-                yield Problem("dangling", message, _place(circuit, k), hint, [name, element])
+                yield Problem("dangling", message, circuit.origin(k), hint, [name, element])
 
 
 def _pointless(circuit: Circuit) -> Iterator[Problem]:
@@ -135,7 +130,7 @@ def _pointless(circuit: Circuit) -> Iterator[Problem]:
     for k in np.flatnonzero(first == second).tolist():
         name, node = circuit.names[k], circuit.node_names[int(first[k])]
         message, hint = f"both ends of {name} are on node {node}", "is one of its nodes misspelt?"
-        yield Problem("self-loop", message, _place(circuit, k), hint, [name])
+        yield Problem("self-loop", message, circuit.origin(k), hint, [name])
 
 
 def _floating(structure: Structure, circuit: Circuit) -> Iterator[Problem]:
@@ -172,4 +167,4 @@ def _diode_rings(structure: Structure) -> Iterator[Problem]:
         nodes = [circuit.node_names[node] for node in sorted({int(end[k]) for k in members for end in (first, second)})]
         message = f"ideal diodes around a loop short nodes {some(nodes)}: {some(names)}"
         hint = "is a diode the wrong way round? Current passes an ideal diode at 0 V: such a loop is a wire"
-        yield Problem("diode-ring", message, _place(circuit, members[0]), hint, [*names, *nodes])
+        yield Problem("diode-ring", message, circuit.origin(members[0]), hint, [*names, *nodes])

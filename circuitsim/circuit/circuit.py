@@ -32,7 +32,7 @@ from circuitsim.circuit.table import (
     checked_value,
     read_only,
 )
-from circuitsim.errors import TopologyError, UsageError
+from circuitsim.errors import Location, TopologyError, UsageError
 from circuitsim.formats import Picture, section
 from circuitsim.models import MODELS, Device
 from circuitsim.models.base import IDEAL_TYPE
@@ -367,7 +367,7 @@ class Circuit(ElementTable):
         code = BY_LETTER.get(str(letter).upper())
         if code is None:
             raise TopologyError(f"{name}: no element kind {letter!r}; known: {', '.join(BY_LETTER)}")
-        self._append(code, name, first, second, checked_value(code, name, value), origin)
+        self._append(code, name, first, second, checked_value(code, name, value), Location(*origin) if origin else None)
 
     def device(self, name: str, first: str, second: str, device: Device) -> None:
         """Add an element that consists of others (`circuitsim.models`).

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from circuitsim import arguments
 from circuitsim.circuit.elements import AMPLIFIER, DIODE, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.laws import Law
-from circuitsim.errors import TopologyError, similar
+from circuitsim.errors import Location, TopologyError, similar
 from circuitsim.models import ELEMENTARY, Device, ElementModel
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class ElementTable:
         self._index: dict[str, int] | None = {}
         self._node_names: list[str] = ["0"]
         self._node_index: dict[str, int] | None = {"0": GROUND, "gnd": GROUND}
-        self._origins: dict[int, tuple[str, int]] = {}
+        self._origins: dict[int, Location] = {}
         self._deck_origins: Any = None  # the same for whole columns: an object with get(k)
         self._devices: dict[int, Device] = {}  # by element
         self._laws: dict[int, Law] = {}  # of controlled elements
@@ -195,7 +195,7 @@ class ElementTable:
         """A deck's data for transient and AC analysis: a `FollowingSources` of `circuitsim.netlist`."""
 
     def _append(
-        self, code: int, name: str, first: str, second: str, number: float, origin: tuple[str, int] | None
+        self, code: int, name: str, first: str, second: str, number: float, origin: Location | None = None
     ) -> None:
         """Append an element with a checked value."""
         key = arguments.name("element name", name).lower()
@@ -339,8 +339,8 @@ class ElementTable:
             raise TopologyError(unknown_name("node", name, self._index_of_nodes()))
         return found
 
-    def origin(self, k: int) -> tuple[str, int] | None:
-        """File and line where element ``k`` was written, if it came from a deck."""
+    def origin(self, k: int) -> Location | None:
+        """Where element ``k`` was written, if it came from a deck."""
         found = self._origins.get(k)
         return found if found is not None or self._deck_origins is None else self._deck_origins.get(k)
 

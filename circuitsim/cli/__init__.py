@@ -260,7 +260,7 @@ def _carried_out(args: argparse.Namespace) -> int:
         warnings.simplefilter("ignore", DeckWarning)  # commands print them
         warnings.simplefilter("always", ResultWarning)
         warnings.showwarning = shown
-        code = int(args.run(args))
+        code = args.run(args) or 0
     if args.verbose:
         say(f"time {time.monotonic() - begun:.2f} s{_memory()}")
     return code
@@ -315,7 +315,7 @@ def _complain(error: CircuitError | OSError) -> None:
 # ---------------------------------------------------------------------- options
 Values = dict[str, Any]
 """Values of options by name."""
-Run = Callable[[argparse.Namespace], int]
+Run = Callable[[argparse.Namespace], int | None]
 LARGEST = 10**9
 """Largest whole number, except for a seed: products of two such sizes fit in 64 bits."""
 LEAST = {"seed": 0, "seeds": 1, "samples": 1, "hidden": 1}
@@ -705,7 +705,7 @@ class Command(NamedTuple):
     epilog : str
         Notes and examples of its help.
     run : callable
-        ``run(args)`` gives the exit code.
+        ``run(args)`` gives the exit code, None for 0.
     """
 
     options: str | Mapping[str, tuple[str, str, Run]] | Callable[[Any], None]

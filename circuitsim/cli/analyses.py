@@ -398,7 +398,7 @@ examples:
   circuitsim ac netlists/lowpass-butterworth.cir --poles
 """,
 )
-def run_ac(args: Namespace) -> int:
+def run_ac(args: Namespace) -> None:
     """Run the AC analysis and print the responses, or the poles."""
     from circuitsim.small_signal import ac
     from circuitsim.small_signal.frequency import phasor_columns, response_table
@@ -406,10 +406,12 @@ def run_ac(args: Namespace) -> int:
     deck = opened(args, elsewhere)
     if args.poles:
         note_steps(deck, "ac --poles")
-        return _poles(args, deck)
+        _poles(args, deck)
+        return
     columns = args.columns or printed(deck, ("ac",), amplitudes)
     if vary := args.vary or steps_of(deck):
-        return _at_values(args, deck, vary, columns)
+        _at_values(args, deck, vary, columns)
+        return
     words = columns or " ".join(f"v({node})" for node in deck.operating_circuit.node_names[1:])
     probes = parse_probes(words, deck.operating_circuit)
     over = parse_probes(args.over, deck.operating_circuit)[0] if args.over else None
@@ -425,10 +427,9 @@ def run_ac(args: Namespace) -> int:
 
     values = _measured(deck, found, measurements_of(deck, "ac"), args.measure)
     show(found, args, {"response": table}, values, found.checks(), figure=figure, raw=raw)
-    return 0
 
 
-def _at_values(args: Namespace, deck: Deck, vary: Vary, columns: str | None) -> int:
+def _at_values(args: Namespace, deck: Deck, vary: Vary, columns: str | None) -> None:
     """The responses at all combinations of varied values."""
     from circuitsim.analyses import refusing
     from circuitsim.small_signal import ac_sweep
@@ -442,10 +443,9 @@ def _at_values(args: Namespace, deck: Deck, vary: Vary, columns: str | None) -> 
     picture = None if args.measure else found.plot
     show(found.responses, args, {"responses": found.responses}, found.measured, figure=picture)
     check_runs(found.measured, "runs have no response")
-    return 0
 
 
-def _poles(args: Namespace, deck: Deck) -> int:
+def _poles(args: Namespace, deck: Deck) -> None:
     from circuitsim.small_signal import poles
 
     if args.plot:
@@ -455,7 +455,6 @@ def _poles(args: Namespace, deck: Deck) -> int:
     found = poles(deck)
     _warn(found.kinks)
     present(found, args)
-    return 0
 
 
 def amplitudes(words: str) -> str:
@@ -509,7 +508,7 @@ examples:
   circuitsim sensitivity netlists/divider.cir --observe 'v(out)' --input V1 --plot bars.png
 """,
 )
-def run_sensitivity(args: Namespace) -> int:
+def run_sensitivity(args: Namespace) -> None:
     """Compute and print derivatives and transfer functions."""
     from circuitsim.small_signal.sensitivity import HEADER, sensitivity, transfer_function
 
@@ -540,7 +539,6 @@ def run_sensitivity(args: Namespace) -> int:
         json=lambda: dumps(content),
         csv=Table.of(HEADER, rows).csv,
     )
-    return 0
 
 
 def asked(deck: Deck, observe: str | None, source: str | None) -> tuple[str, list[tuple[str, str]]]:
@@ -596,7 +594,7 @@ examples:
   circuitsim montecarlo netlists/divider.cir --tol 'R*=5%,normal' --spec 'v(out)>1' --plot a.png
 """,
 )
-def run_montecarlo(args: Namespace) -> int:
+def run_montecarlo(args: Namespace) -> None:
     """Sample, solve and summarise."""
     from circuitsim.tolerance import montecarlo
 
@@ -605,7 +603,6 @@ def run_montecarlo(args: Namespace) -> int:
     with working("montecarlo", args, None) as how, _kept(args.rows) as rows:
         found = called(montecarlo, args, deck, observe=args.observe or "", rows=rows, **how)
     present(found, args)
-    return 0
 
 
 @contextmanager
@@ -648,7 +645,7 @@ examples:
   circuitsim worst-case netlists/divider.cir --tol 'R*=5%' --spec '1.9<v(out)<2.1' --plot ranges.png
 """,
 )
-def run_worst_case(args: Namespace) -> int:
+def run_worst_case(args: Namespace) -> None:
     """Search and print the extremes."""
     from circuitsim.tolerance import worst_case
 
@@ -658,7 +655,6 @@ def run_worst_case(args: Namespace) -> int:
     with working("worst-case", args) as how:
         found = called(worst_case, args, deck, observe=args.observe or "", **how)
     present(found, args)
-    return 0
 
 
 @command(
@@ -681,7 +677,7 @@ examples:
   circuitsim optimise netlists/divider.cir --adjust R1=100:10k --target 'v(out)=2' --plot a.png
 """,
 )
-def run_optimise(args: Namespace) -> int:
+def run_optimise(args: Namespace) -> None:
     """Find and print the values."""
     from circuitsim.tolerance.design import optimise
 
@@ -698,7 +694,6 @@ def run_optimise(args: Namespace) -> int:
     bound = [name for name, value in found.values.items() if any(isclose(value, x, rel_tol=1e-6) for x in ends[name])]
     if bound:
         say(f"note: at a bound: {', '.join(bound)} (--adjust NAMES=LOW:HIGH sets others)")
-    return 0
 
 
 @command(
@@ -724,7 +719,7 @@ examples:
   circuitsim curve netlists/limiter-two-sided.cir --between out 0 --without V1 --breakpoints
 """,
 )
-def run_curve(args: Namespace) -> int:
+def run_curve(args: Namespace) -> None:
     """Find the curve and print it."""
     from circuitsim.analysis.curve import curve, device_curve
     from circuitsim.analysis.solve import circuit_at_operating_point
@@ -747,4 +742,3 @@ def run_curve(args: Namespace) -> int:
         raise UsageError("the curve is not piecewise linear: leave --breakpoints out")
     name = "breakpoints" if args.breakpoints else "points"
     present(found, args, {name: found.tables()[name]}, json=lambda: dumps(found.to_dict()))
-    return 0

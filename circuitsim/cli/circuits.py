@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
+from html import escape
 from math import nan
 from os.path import basename, exists, isdir, join, normpath, splitext
 from typing import TYPE_CHECKING, Any
@@ -145,7 +146,7 @@ examples:
   printf 'divider\\nV1 in 0 6\\nR1 in out 1k\\nR2 out 0 2k\\n' | circuitsim solve -
 """,
 )
-def run_solve(args: Namespace) -> int:
+def run_solve(args: Namespace) -> None:
     """Solve the deck and print its operating point."""
     from circuitsim.analysis.solve import as_read
 
@@ -195,7 +196,6 @@ def run_solve(args: Namespace) -> int:
             csv=lambda: as_csv(point.to_dict()),
             raw=lambda: as_raw(point.to_dict()),
         )
-    return 0
 
 
 def failure(error: CircuitError, circuit: Circuit) -> dict[str, Any]:
@@ -255,7 +255,7 @@ examples:
   circuitsim check netlists/rectifier-bridge.cir --format json
 """,
 )
-def run_check(args: Namespace) -> int:
+def run_check(args: Namespace) -> None:
     """Print the report; the exit code is that of the most severe problem."""
     from circuitsim.inspection import inspect_circuit
 
@@ -291,7 +291,6 @@ def run_check(args: Namespace) -> int:
     deliver(dumps(content) if args.format == "json" else "\n".join(lines) + "\n", args.output)
     if ending is not None:  # the report has the whole message
         raise ending[0](f"{args.deck}: {count}; the circuit {ending[1]}")
-    return 0
 
 
 def _asked_wrongly(deck: Deck) -> Iterator[Problem]:
@@ -361,7 +360,7 @@ examples:
   circuitsim graph netlists/voltage-doubler.cir --output doubler.svg
 """,
 )
-def run_graph(args: Namespace) -> int:
+def run_graph(args: Namespace) -> None:
     """Solve the deck, draw it, and print the picture's path."""
     from circuitsim.analysis import solve
     from circuitsim.plotting import draw_circuit
@@ -374,7 +373,6 @@ def run_graph(args: Namespace) -> int:
     report([*deck.notes, *point.warnings], args.verbose)
     draw(draw_circuit(point), path)
     print(path)
-    return 0
 
 
 ENDINGS = ("cir", "net", "sp", "spice", "ckt", "lib", "inc", "txt")
@@ -396,7 +394,7 @@ examples:
   circuitsim convert netlists/boost-converter.cir --ngspice --output flat.cir
 """,
 )
-def run_convert(args: Namespace) -> int:
+def run_convert(args: Namespace) -> None:
     """Print the flattened deck."""
     from circuitsim.netlist.writer import text_of
 
@@ -405,7 +403,6 @@ def run_convert(args: Namespace) -> int:
     roles, notes = roles_of(deck)
     report([*(w for w in deck.notes if not elsewhere(w)), *notes], args.verbose)
     deliver(text_of(deck, roles, ngspice=args.ngspice, strict=args.ngspice), args.output)
-    return 0
 
 
 MOST_POINTS = 5000
@@ -485,7 +482,7 @@ def _analyses(deck: Deck, tolerance: float) -> list[str]:
         found = run(deck, left, tolerance=tolerance)
     except CircuitError as error:
         found = error.partial_result or {}  # type: ignore[assignment]
-        body.append(f"<p>Not run: {_plain(error)}</p>")
+        body.append(f"<p>Not run: {escape(str(error))}</p>")
     for name, result in found.items():
         if name == "meas":
             body.append(parts.measurements(result))
@@ -505,13 +502,7 @@ def _pictured(deck: Deck, name: str, found: Result) -> str:
     try:
         return parts.analysis(heading, found, printed(deck, kinds[name], amplitudes if name == "ac" else str))
     except UsageError as error:
-        return f"{parts.analysis(heading, found)}<p>{_plain(error)}</p>"
-
-
-def _plain(error: CircuitError) -> str:
-    from html import escape
-
-    return escape(str(error))
+        return f"{parts.analysis(heading, found)}<p>{escape(str(error))}</p>"
 
 
 def _of_run(path: str, capacitance: float | None) -> str:

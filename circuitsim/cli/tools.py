@@ -19,37 +19,34 @@ from circuitsim.errors import UsageError
 from circuitsim.formats import dumps, table
 
 
-def _list(args: Namespace) -> int:
+def _list(args: Namespace) -> None:
     """One line per deck: its name and its title."""
     from circuitsim.examples import examples
 
     found = examples()
     if args.format == "json":
         print(json.dumps([example._asdict() for example in found], indent=2, ensure_ascii=False))
-        return 0
+        return
     width = max(len(example.name) for example in found)
     for example in found:
         print(f"{example.name:{width}}  {example.title}")
-    return 0
 
 
-def _show(args: Namespace) -> int:
+def _show(args: Namespace) -> None:
     """The text of one deck."""
     from circuitsim.examples import path
 
     with open(path(args.name), encoding="utf-8") as file:
         sys.stdout.write(file.read())
-    return 0
 
 
-def _copy(args: Namespace) -> int:
+def _copy(args: Namespace) -> None:
     """Copy, and print the path of each file."""
     from circuitsim.examples import copy
 
     folder = args.output or ("." if args.names else "netlists")
     for path in copy(args.names, folder, args.force):
         print(path.removeprefix("./"))
-    return 0
 
 
 run_examples = Command(
@@ -80,7 +77,7 @@ examples:
 )
 
 
-def _data_sets(args: Namespace) -> int:
+def _data_sets(args: Namespace) -> None:
     """One row per data set: name, location, description."""
     from circuitsim.datasets.images import COLOUR
     from circuitsim.datasets.remote import REMOTE, data_directory, find
@@ -94,20 +91,18 @@ def _data_sets(args: Namespace) -> int:
     listed = [(name, place and str(place), about) for name, place, about in rows]
     if args.format == "json":
         print(json.dumps([dict(zip(("name", "place", "about"), row)) for row in listed], indent=1))
-        return 0
+        return
     absent = {name: f"not here: circuitsim data fetch {name}" for name in REMOTE}
     shown = [[name, place or absent.get(name, "not here: docs/models.md"), about] for name, place, about in listed]
     print("\n".join(table(["data set", "place", "contents"], shown)))
-    return 0
 
 
-def _fetch(args: Namespace) -> int:
+def _fetch(args: Namespace) -> None:
     """Fetch, and print a line per file."""
     from circuitsim.datasets.remote import fetch
 
     folder = fetch(args.name, args.data_dir, args.mirror, say)
     print(folder)
-    return 0
 
 
 WHERE = "--data-dir DIR  the data directory ($CIRCUITSIM_DATA, or the user's cache directory)"
@@ -201,7 +196,7 @@ examples:
   NUMBA_CACHE_DIR=/opt/kernels circuitsim warm-up
 """,
 )
-def run_warm_up(args: Namespace) -> int:
+def run_warm_up(args: Namespace) -> None:
     """Compile the kernels, with one line per command on stderr, and print the seconds."""
     from circuitsim.kernels import compile_at_once
 
@@ -215,7 +210,6 @@ def run_warm_up(args: Namespace) -> int:
             took = f"{time.perf_counter() - start:.1f} s"
             say(f"{k}/{len(WARMED)} {line}: {left_out or took}")
     print(f"kernels ready after {time.perf_counter() - begin:.1f} s")
-    return 0
 
 
 def _write_files() -> None:
@@ -276,7 +270,7 @@ examples:
   circuitsim bench --suite full --against cvxpy,ngspice --limit 600 --out bench-full
 """,
 )
-def run_bench(args: Namespace) -> int:
+def run_bench(args: Namespace) -> None:
     """Measure what is missing, write report.md and times.png, print the report."""
     from circuitsim._files import atomic_write
     from circuitsim.bench import runner
@@ -303,4 +297,3 @@ def run_bench(args: Namespace) -> int:
     atomic_write(folder / "report.md", text.encode("utf-8"))
     write(runner.draw(rows), folder / "times.png")
     print(dumps(rows) if args.format == "json" else text, end="" if args.format == "json" else "\n")
-    return 0

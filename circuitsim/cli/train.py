@@ -495,7 +495,7 @@ examples:
   circuitsim predict run --data netlists/learn-divider.csv
 """,
 )
-def run_predict(args: argparse.Namespace) -> int:
+def run_predict(args: argparse.Namespace) -> None:
     """Print one row per sample: number, class if there are classes, outputs; then the errors."""
     from circuitsim.trained import load_run
 
@@ -524,4 +524,3 @@ def run_predict(args: argparse.Namespace) -> int:
         print(measures, end="", file=sys.stderr)
     else:
         deliver(found.text() + "\n" * bool(measures) + measures, args.output)
-    return 0

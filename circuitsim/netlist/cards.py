@@ -639,6 +639,6 @@ def _sorted(table: Problems) -> list[Problem]:
     return [problem for _, problem in sorted(table.items(), key=lambda entry: entry[0][0])]
 
 
-def fatal(kind: str, message: str, file: str, hint: str = "") -> NetlistError:
+def fatal(kind: str, message: str, file: str, hint: str) -> NetlistError:
     """An error of a whole file."""
     return NetlistError([Problem(kind, message, Location(file, 1), hint)])

@@ -590,7 +590,7 @@ def ranges_of(deck: Deck) -> Vary:
     UsageError
         None of them, or several of one kind.
     """
-    dc, tran = single(deck, DcSweep), single(deck, Transient)
+    dc, tran = single(deck, DcSweep, VARY), single(deck, Transient, VARY)
     asked: dict[Any, Sequence[Any]] = {one.vary: one.values for one in (dc.sweeps if dc else ())}
     if tran and not dc:
         asked[TIME] = output_times(tran, deck.following.waves.values())
@@ -620,8 +620,12 @@ def steps_of(deck: Deck) -> Vary:
     return steps
 
 
-def single(source: Circuit, kind: type[Card]) -> Card | None:
-    """The card of a kind of a deck, if there is one.
+VARY = ", or give --vary"
+"""What else to do where a deck has several cards of a kind."""
+
+
+def single(source: Circuit, kind: type[Card], instead: str = "") -> Card | None:
+    """The card of a kind of a deck, if there is one; ``instead`` is what else to do where there are several.
 
     Raises
     ------
@@ -632,7 +636,7 @@ def single(source: Circuit, kind: type[Card]) -> Card | None:
     if len(found) > 1:
         cards: list[Any] = [*found]
         lines = " and ".join(str(card.location.line) for card in cards)
-        raise UsageError(f"the deck has {len(found)} .{cards[0].card} cards (lines {lines}); keep one")
+        raise UsageError(f"the deck has {len(found)} .{cards[0].card} cards (lines {lines}); keep one{instead}")
     return next(iter(found), None)
 
 

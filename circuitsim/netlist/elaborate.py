@@ -24,6 +24,7 @@ from circuitsim.circuit.elements import (
 )
 from circuitsim.circuit.laws import Law, Quantity, VoltageControl
 from circuitsim.circuit.table import index_of
+from circuitsim.errors import Location
 from circuitsim.models import Device, Multiplier
 from circuitsim.netlist.cards import CardError, Reporter
 from circuitsim.netlist.definitions import AMPLIFIER_NAME, DEFAULT_GAIN, GAIN
@@ -86,11 +87,12 @@ class Origins:
     def __init__(self, columns: Columns) -> None:
         self._lines, self._files = columns.lines, columns.files
 
-    def get(self, k: int) -> tuple[str, int] | None:
+    def get(self, k: int) -> Location | None:
         """File and line of element ``k``."""
         if not 0 <= k < len(self._lines):
             return None
-        return self._files[self._lines[k] // IN_FILE], self._lines[k] % IN_FILE
+        number, line = divmod(self._lines[k], IN_FILE)
+        return Location(self._files[number], line)
 
 
 class ElementColumns(Columns):

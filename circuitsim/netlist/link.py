@@ -352,7 +352,7 @@ class Linker:
         return self.passives[model.card]
 
 
-def warn_unused(reporter: Reporter, model: Model, words: Sequence[str], what: str = ": ", hint: str = "") -> None:
+def warn_unused(reporter: Reporter, model: Model, words: Sequence[str], what: str, hint: str) -> None:
     """Warn of meaningless parameters on a model's card."""
     if words:
         listed = ", ".join(short(word, 20) for word in words[:12]) + " …" * (len(words) > 12)

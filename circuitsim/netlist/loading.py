@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from circuitsim.circuit import Circuit
-from circuitsim.errors import AmplifierError, Location, NetlistError, Problem, UsageError
+from circuitsim.errors import AmplifierError, NetlistError, Problem, UsageError
 from circuitsim.models.base import ROOM
 from circuitsim.netlist import definitions, dialect
 from circuitsim.netlist.analyses import BASES, PARAMETER_WORDS, Analyses, steps
@@ -308,9 +308,10 @@ def check_amplifiers(circuit: Circuit) -> None:
     try:
         section_gains(circuit)
     except AmplifierError as error:
-        origin = circuit.origin(error.element)
-        hint = "in every loop the gains must multiply to one; see docs/elements.md"
-        place = Location(*origin) if origin else None
+        hint, place = (
+            "in every loop the gains must multiply to one; see docs/elements.md",
+            circuit.origin(error.element),
+        )
         raise NetlistError([Problem("amplifier", str(error), place, hint, error.names)]) from None
 
 

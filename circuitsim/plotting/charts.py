@@ -209,6 +209,18 @@ def name_curves(axes: Axes, name: str, unit: str, note: str = "") -> None:
         axes.text(1.01, place, str(curves[k].get_label()), va="center", color=curves[k].get_color(), **how)
 
 
+def origin(axes: Axes) -> None:
+    """Lines through zero, behind the curves."""
+    axes.axhline(0.0, color=FAINT, linewidth=0.8)
+    axes.axvline(0.0, color=FAINT, linewidth=0.8)
+
+
+def shaded(axes: Axes, values: np.ndarray, cmap: str, label: str, **how: Any) -> None:
+    """Values as colours, with the scale of their quantity beside them."""
+    image = axes.imshow(values, aspect="auto", interpolation="nearest", cmap=cmap, **how)
+    axes.figure.colorbar(image, ax=axes, label=label)
+
+
 def legend(axes: Axes) -> None:
     """The names of the curves, legible over them."""
     axes.legend(fontsize=7, loc="best", framealpha=0.8, edgecolor="none")
@@ -366,8 +378,7 @@ def plot_curve(found: Any) -> Figure:
     v, i = v[known], i[known]
     order = np.lexsort((i, v))
     figure, (axes,) = stacked(found.points.title, 6.4, [4.4])
-    axes.axhline(0.0, color=FAINT, linewidth=0.8)
-    axes.axvline(0.0, color=FAINT, linewidth=0.8)
+    origin(axes)
     axes.plot(v[order], i[order], color=BLUE, linewidth=1.5)
     if bends:
         axes.plot([b.voltage for b in bends], [b.current for b in bends], "o", color=INK, markersize=4)
@@ -443,8 +454,7 @@ def plot_poles(found: Any) -> Figure:
     """Poles in the complex plane, on symmetric logarithmic axes if they span decades."""
     poles = found.values
     figure, (axes,) = stacked(found.title, 6.0, [5.0])
-    axes.axhline(0.0, color=INK, linewidth=0.8)
-    axes.axvline(0.0, color=INK, linewidth=0.8)
+    origin(axes)
     axes.plot(poles.real, poles.imag, "x", color=RED, markersize=8, markeredgewidth=1.8)
     if not poles.size:
         axes.text(0.5, 0.6, "no poles", ha="center", color=INK, transform=axes.transAxes)
@@ -681,8 +691,7 @@ def plot_matrix(found: Any) -> Figure:
     heights = [min(7.0, 2.4 + 0.4 * rows)]
     figure, (axes,) = stacked(found.circuit.title, min(9.0, 2.8 + 0.4 * columns), heights)
     most = float(np.abs(matrix).max()) or 1.0
-    image = axes.imshow(matrix, aspect="auto", interpolation="nearest", cmap="RdBu_r", vmin=-most, vmax=most)
-    figure.colorbar(image, ax=axes, label="output per input")
+    shaded(axes, matrix, "RdBu_r", "output per input", vmin=-most, vmax=most)
     for axis, names in ((axes.xaxis, inputs), (axes.yaxis, outputs)):
         axis.set_ticks(range(len(names)) if len(names) <= LISTED else [])
         if len(names) <= LISTED:
@@ -714,10 +723,7 @@ def plot_crossbar(layer: Any, x: np.ndarray) -> Figure:
     # Currents of other word lines may raise a bit line above ground; a device then loses more, or gains.
     low, high = min(0.0, float(np.nanmin(loss, initial=0.0))), float(np.nanmax(loss, initial=0.0)) or 1.0
     extent = (0.5, columns + 0.5, rows + 0.5, 0.5)
-    image = left.imshow(
-        loss, aspect="auto", interpolation="nearest", cmap="viridis", vmin=low, vmax=high, extent=extent
-    )
-    figure.colorbar(image, ax=left, label="voltage lost to wires, % of the input")
+    shaded(left, loss, "viridis", "voltage lost to wires, % of the input", vmin=low, vmax=high, extent=extent)
     left.set(xlabel="bit line", ylabel="word line")
     left.set_title(f"{rows} × {columns} devices, wires {layer.word_wire:g} and {layer.bit_wire:g} Ω", fontsize=10)
     number = np.arange(1, columns + 1)
@@ -773,15 +779,7 @@ def _draw_net(axes: Axes, found: Any, k: int, inside: np.ndarray) -> None:
     net, places, drop = found.nets[k], found.places[inside], 1e3 * found.drop[inside]
     spots = [min(SPOTS, max(1, math.isqrt(len(drop)) // 2), np.unique(x).size) for x in places.T]
     image, x, y, _ = binned_statistic_2d(*places.T, drop, "max", spots)
-    drawn = axes.imshow(
-        image.T,
-        origin="lower",
-        extent=(x[0], x[-1], y[0], y[-1]),
-        aspect="auto",
-        cmap="inferno",
-        interpolation="nearest",
-    )
-    axes.figure.colorbar(drawn, ax=axes, label="drop, mV")
+    shaded(axes, image.T, "inferno", "drop, mV", origin="lower", extent=(x[0], x[-1], y[0], y[-1]))
     circuit = found.point.circuit
     nodes = [circuit.node_index(pad.node) for pad in found.pads if pad.net == k]
     axes.plot(*found.places[nodes].T, "^", color=CYAN, markersize=4, markeredgecolor=INK, markeredgewidth=0.4)

@@ -46,6 +46,8 @@ def page(title: str, parts: Iterable[str], problems: Iterable[Problem] = ()) -> 
     problems : iterable of Problem
         Warnings and notes, listed at the end.
     """
+    from circuitsim.plotting.circuit import STYLE
+
     noted = [f"<li>{escape(problem.message)}</li>" for problem in problems]
     notes = f"<h2>Notes</h2><ul>{''.join(dict.fromkeys(noted))}</ul>" if noted else ""
     return f"""<!DOCTYPE html>
@@ -55,7 +57,7 @@ def page(title: str, parts: Iterable[str], problems: Iterable[Problem] = ()) -> 
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <title>{escape(title)}</title>
-<style>{_styles()}</style>
+<style>{_text("page.css")}{STYLE}</style>
 </head>
 <body>
 <main>
@@ -190,12 +192,6 @@ def history(found: History, options: dict[str, Any]) -> str:
 
 def _long(table: str) -> str:
     return f'<div class="long">{table}</div>'
-
-
-def _styles() -> str:
-    from circuitsim.plotting.circuit import STYLE
-
-    return _text("page.css") + STYLE
 
 
 def _text(name: str) -> str:

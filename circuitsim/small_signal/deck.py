@@ -41,7 +41,7 @@ def asked(circuit: Circuit) -> np.ndarray:
     UsageError
         More than one card.
     """
-    return frequencies(single(circuit, SmallSignal) or DEFAULT)
+    return frequencies(single(circuit, SmallSignal, ", or give the frequencies") or DEFAULT)
 
 
 def amplitudes(circuit: Circuit) -> dict[str, complex]:
