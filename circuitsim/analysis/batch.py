@@ -20,7 +20,7 @@ import numpy as np
 from circuitsim.analysis.collapse import proof
 from circuitsim.analysis.controlled import PreparedControlled, prepared_controlled
 from circuitsim.analysis.convex import LazyOperatingPoint, Prepared, SmallCircuitSolver
-from circuitsim.analysis.newton import Found, SmallNewton, Smooth, iterate, smooth_devices
+from circuitsim.analysis.newton import Found, SmallNewton, Smooth, attempts, smooth_devices
 from circuitsim.analysis.smooth_controlled import SmoothControlled
 from circuitsim.analysis.solve import prepared
 from circuitsim.certificate import certify
@@ -28,9 +28,8 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import Expansion, same_shape
 from circuitsim.engine.port_network import PortNetwork, independent_sources
-from circuitsim.engine.small.active_set import respond_samples
 from circuitsim.errors import CircuitError, NoEnergyError, TopologyError, UnboundedError, UsageError, some
-from circuitsim.kernels import keep_memory, kernel
+from circuitsim.kernels import keep_memory
 from circuitsim.newton.steps import OPEN
 from circuitsim.points import processors
 
@@ -501,41 +500,29 @@ class BatchSolver:
         UnboundedError
             A net current into a part without a path to ground.
         """
-        ready, count, n = self._ready(stiffness), len(closed), self.circuit.arrays().n_nodes
-        column, q = self._column(stiffness), len(self.outputs)
-        v, current = np.zeros((count, n)), np.zeros((count, column.size))
+        ready, count = self._ready(stiffness), len(closed)
+        column, q, (kind, first, second, _, n) = self._column(stiffness), len(self.outputs), ready.circuit.arrays()
+        v, current, diodes = np.zeros((count, n)), np.zeros((count, column.size)), np.flatnonzero(kind == DIODE)
+        small = None if at is None or isinstance(ready.small, str) else ready.small
+        # Conducting diodes are sources of 0 V; consecutive samples with the same ones are the same linear circuit.
+        kinds, ohms = np.where(kind == DIODE, VOLTAGE, kind), np.where(kind == RESISTOR, column, 0.0)
+        rows = sorted(range(count), key=lambda s: closed[s].tobytes())
 
-        def small(begin: int, end: int) -> None:
-            step, memory = end - begin if self.smooth is None else 1, take()
-            for s in range(begin, end, step):
-                respond(*memory, self._tangent(column, at, s), into, s, s + step, closed, v, current)
-            give(memory)
-
-        def large(begin: int, end: int) -> None:
+        def run(begin: int, end: int) -> None:
             linear, before, there = None, closed[:0], kind == kind
             for s in rows[begin:end]:
+                value = np.where(kind == RESISTOR, self._tangent(column, at, s), 0.0)
+                value[value.size - q :] = injected[s]
+                if small is not None:
+                    v[s], current[s] = small.response(value, closed[s])
+                    continue
                 if linear is None or (closed[s] != before).any():
                     before, there[diodes] = closed[s], closed[s]
                     linear = prepared(Circuit.from_arrays(kinds[there], first[there], second[there], ohms[there], n))
-                value = np.where(kind == RESISTOR, self._tangent(column, at, s), 0.0)
-                value[value.size - q :] = injected[s]
                 point = linear.solve(value[there])
                 v[s], current[s, there] = point.voltages, point.currents
 
-        if at is not None and isinstance(ready.small, SmallCircuitSolver):
-            into = np.zeros((count, n))
-            for k, (p, r) in enumerate(self.outputs.tolist()):
-                into[:, p] += injected[:, k]
-                into[:, r] -= injected[:, k]
-            take, give, respond = ready.small.take, ready.small.give, kernel(respond_samples, n * count)
-            _side_by_side(small, count, n, threads)
-        else:
-            # Conducting diodes are sources of 0 V; consecutive samples with the same ones are the same linear circuit.
-            kind, first, second, _, _ = ready.circuit.arrays()
-            diodes = np.flatnonzero(kind == DIODE)
-            kinds, ohms = np.where(kind == DIODE, VOLTAGE, kind), np.where(kind == RESISTOR, column, 0.0)
-            rows = sorted(range(count), key=lambda s: closed[s].tobytes())
-            _side_by_side(large, count, n, threads)
+        _side_by_side(run, count, n, threads)
         return v, current
 
     def stiffness_limit(self) -> float:
@@ -638,19 +625,14 @@ def _newton(
     devices: Found | None,
 ) -> Sample:
     """A sample of a circuit with smooth devices by Newton's method, in one kernel where that certifies it."""
-    found, worst, tolerance = devices, np.inf, ready.tolerance
-    for start in (devices, None)[devices is None :]:
-        solved = None if small is None else small.solve(smooth, column, start, few=True)
-        found = solved or found
-        if solved is not None and solved.certified:
-            worst = max(solved.point.certificate.worst, float(solved.distance.max()))
-            return solved.point, worst, solved.steps, solved._replace(steps=0)
-    for _ in range(2):  # tangents at the final points of the first pass give potentials with more digits
-        if worst <= tolerance:
+    arguments = ready.solve, ready.circuit, smooth, small, column, devices, ready.tolerance, True, energy
+    for found in attempts(*arguments):
+        if found.certified:
+            worst = max(found.point.certificate.worst, float(found.distance.max()))
+        else:
+            worst = proof(found, found.point.circuit.arrays(), smooth, ready.tolerance).worst
+        if worst <= ready.tolerance:
             break
-        found = iterate(ready.solve, ready.circuit, smooth, column.copy(), found, tolerance, energy=energy)
-        worst = proof(found, found.point.circuit.arrays(), smooth, tolerance).worst
-    assert found is not None
     return found.point, worst, found.steps, found._replace(steps=0)
 
 

@@ -132,6 +132,15 @@ class SmallCircuitSolver:
             return LazyOperatingPoint(self, out, float(worst))
         return self._uncertified(out, status)
 
+    def response(self, value: np.ndarray, closed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Node voltages, V, and branch currents, A, for element values (m,), with the diodes ``closed`` (d,) as shorts
+        whose currents may have either sign."""
+        memory, out, guess = self.take(), np.empty(self.size), np.zeros(value.size)
+        out[: value.size], guess[self.diode] = value, closed
+        kernel(solve_once, self._nodes, NODE)(*memory, read_only(guess), 0, False, out)
+        self.give(memory)
+        return out[self.voltages], out[self.currents]
+
     def _share(self, memory: Memory, out: np.ndarray) -> float:
         """Choose the currents in loops of diodes; returns the largest relative residual, infinite on failure."""
         current, state = out[self.currents], out[self.iterations + 1 :]

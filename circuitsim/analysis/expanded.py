@@ -16,7 +16,7 @@ import numpy as np
 from circuitsim.analysis.collapse import assembled, collapsed, proof, unsolved, valued, with_devices
 from circuitsim.analysis.controlled import PreparedControlled, prepared_controlled
 from circuitsim.analysis.convex import Prepared, PreparedAmplified, SmallCircuitSolver, prepared_convex
-from circuitsim.analysis.newton import Found, SmallNewton, Smooth, iterate, smooth_devices
+from circuitsim.analysis.newton import Found, SmallNewton, Smooth, attempts, smooth_devices
 from circuitsim.analysis.operating_point import OperatingPoint, Values, check_start, open_ended
 from circuitsim.analysis.solution_warnings import Level, nonunique_potential, released_potentials
 from circuitsim.certificate import TOLERANCE
@@ -184,20 +184,14 @@ class PreparedExpanded:
         self, circuit: Circuit, smooth: Smooth, column: np.ndarray, near: Found | None, few: bool = False
     ) -> OperatingPoint:
         """The operating point with smooth devices, for the values of all elementary elements."""
-        solved = None if self._small is None else self._small.solve(smooth, column, near, few)
-        whole = smooth.elements.size == len(circuit.devices)
         circuit = circuit if few else valued(circuit, column)
-        if solved is not None and solved.certified and whole and not level_devices(circuit, smooth, solved.near[0]):
-            certificate = with_devices(solved.point.certificate, solved, solved.distance)
-            return assembled(circuit, self.expansion, smooth, solved, self.tolerance, certificate)
-        if solved is not None:
+        arguments = self.inner.solve, self.expansion.circuit, smooth, self._small, column, near, self.tolerance, few
+        for found in attempts(*arguments):
             try:
-                if solved.certified:
-                    return self._assembled(circuit, smooth, solved)
-                return self._from(circuit, smooth, column, solved)
-            except ConvergenceError:
-                pass  # rounding at the start: another start may give more digits
-        return self._from(circuit, smooth, column, near)
+                return self._assembled(circuit, smooth, found)
+            except ConvergenceError as error:
+                wrong = error
+        raise wrong
 
     def _assembled(self, circuit: Circuit, smooth: Smooth, found: Found) -> OperatingPoint:
         """The operating point from the result of Newton's method; see `assembled`.
@@ -215,17 +209,11 @@ class PreparedExpanded:
         level = level_devices(circuit, smooth, found.near[0])
         if level and isinstance(self.inner, Prepared):
             found = released(self.inner.structure, smooth, found, level)
-        certificate = proof(found, found.point.circuit.arrays(), smooth, self.tolerance)
+        if found.certified and not level:
+            certificate = with_devices(found.point.certificate, found, found.distance)
+        else:
+            certificate = proof(found, found.point.circuit.arrays(), smooth, self.tolerance)
         return assembled(circuit, self.expansion, smooth, found, self.tolerance, certificate)
-
-    def _from(self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Found | None) -> OperatingPoint:
-        """The operating point by Newton steps of certified operating points, from an initial guess."""
-        solve, elementary, column = self.inner.solve, self.expansion.circuit, column.copy()
-        found = iterate(solve, elementary, smooth, column, start, self.tolerance)
-        try:
-            return self._assembled(circuit, smooth, found)
-        except ConvergenceError:  # tangents at this point, not far away, give potentials with more digits
-            return self._assembled(circuit, smooth, iterate(solve, elementary, smooth, column, found, self.tolerance))
 
     def _elementary(self, value: np.ndarray) -> np.ndarray:
         """Values of the elementary elements for those of all elements (m,)."""

@@ -9,7 +9,7 @@ tangent acts only on the difference of two steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -395,6 +395,41 @@ class SmallNewton:
         out.setflags(write=False)
         point = LazyOperatingPoint(self.small, out, float(worst))
         return Found(point, own, int(taken), few or self._nodes > FEW)
+
+
+def attempts(
+    solve: Solve,
+    circuit: Circuit,
+    smooth: Smooth,
+    small: SmallNewton | None,
+    column: np.ndarray,
+    start: Found | None,
+    tolerance: float,
+    few: bool = False,
+    energy: bool = True,
+) -> Iterator[Found]:
+    """Results of Newton's method, for callers that take the first good one: of the kernel ``small``, of refined steps
+    from there, and from ``start``.
+
+    Tangents at the end of one iteration give potentials with more digits in the next. The other arguments are those of
+    `iterate` and `SmallNewton.solve`.
+    """
+    starts = [start]
+    for begin in (start, None)[start is None :]:
+        solved = None if small is None else small.solve(smooth, column, begin, few)
+        if solved is not None:
+            starts = [solved, start]
+            if solved.certified:
+                yield solved
+                break
+    for number, begin in enumerate(starts, 1):
+        try:
+            for _ in range(2):
+                begin = iterate(solve, circuit, smooth, column.copy(), begin, tolerance, energy=energy)
+                yield begin
+        except ConvergenceError:  # rounding at the start: another one may give more digits
+            if number == len(starts):
+                raise
 
 
 def own_distance(smooth: Smooth, found: Found) -> tuple[np.ndarray, float]:

@@ -1,4 +1,4 @@
-"""The small driver: primal–dual active sets on a `Plan` over a scalar factor, all in one kernel; linear responses.
+"""The small driver: primal–dual active sets on a `Plan` over a scalar factor, all in one kernel.
 
 The steps are those of the large driver (`circuitsim.engine.steps`). The certificate decides about the result; where it
 fails, and for loops, degeneracies and nonunique potentials, the engine takes over.
@@ -16,8 +16,8 @@ import numpy as np
 
 from circuitsim._graphs import Tracks, new_tracks, unite
 from circuitsim.circuit.elements import CURRENT
-from circuitsim.engine.small.elimination import HEAD, NOWHERE, factorise, lower, plan_in, substitute
-from circuitsim.engine.small.pointers import Pinned, kept, pointer
+from circuitsim.engine.small.elimination import HEAD, NOWHERE, factorise, lower, substitute
+from circuitsim.engine.small.pointers import Pinned
 from circuitsim.engine.steps import (
     RELAXED,
     SETTLED,
@@ -413,7 +413,8 @@ def solve_sample(plan, max_iterations, space, v, merged):
     """The operating point of one sample, with the sources in the workspace, and there the initial guess ``closed``; if
     the iterations do not terminate they restart with none. On return those of a forest that conduct.
 
-    Diodes that are closed but carry no current are opened at the end. Where conducting diodes close loops, the currents
+    With ``max_iterations`` 0 the diodes stay as they are. Otherwise those that are closed but carry no current are
+    opened at the end. Where conducting diodes close loops, the currents
     are those of some forest of conducting diodes; with ``merged``, for callers that choose currents themselves, those
     of a forest of all diodes with equal ends (``space.equal``).
 
@@ -426,7 +427,7 @@ def solve_sample(plan, max_iterations, space, v, merged):
     status, iterations : int
         An `Outcome`; the linear circuits solved.
     """
-    last, status, count, started, closed = False, Outcome.MAX_ITERATIONS, 0, False, space.closed
+    last, status, count, started, closed = max_iterations == 0, Outcome.CONVERGED, 0, False, space.closed
     for conducts in closed:
         started = started or conducts
     if not started and max_iterations > 0 and closed.size >= MANY:
@@ -457,19 +458,6 @@ def solve_sample(plan, max_iterations, space, v, merged):
     return status, count
 
 
-def constraint_currents(plan, need, current):
-    """Currents of the voltage constraints, A, from the leaves of their trees: the residual currents of ``need`` and all
-    other branches. Overwrites ``need``.
-    """
-    for e in range(current.size):
-        need[plan.first[e]] -= current[e]
-        need[plan.second[e]] += current[e]
-    for k in range(plan.tree_node.size - 1, -1, -1):
-        u, w, e = plan.tree_parent[k], plan.tree_node[k], plan.tree_edge[k]
-        current[e] = need[w] if plan.first[e] == w else -need[w]
-        need[u] += need[w]
-
-
 CLEAN = 1e-12
 """A sum of source currents below this fraction of its largest term has cancelled."""
 
@@ -488,36 +476,3 @@ def injections(kind, first, second, value, injected):
             for k in (first[e], second[e]):
                 clear = clear and (k == 0 or not abs(injected[k]) < CLEAN * abs(value[e]))
     return clear
-
-
-def signed_currents(plan, value, v, injected, flow, current):
-    """Branch currents of a linear response: zero sources, diode currents of either sign, external currents."""
-    need, first, second = injected.copy(), plan.first, plan.second
-    current[:] = 0.0
-    for e in plan.resistor:
-        current[e] = (v[first[e]] - v[second[e]]) / value[e]
-    for d in range(flow.size):
-        current[plan.diode[d]] = flow[d]
-    constraint_currents(plan, need, current)
-
-
-def respond_samples(block, space, value, injected, begin, end, closed, v, current):
-    """Linear responses: zero sources, the given diodes as shorts, currents injected into the nodes.
-
-    Parameters
-    ----------
-    injected : (samples, n_nodes) float array
-        A.
-    closed : (samples, d) bool array
-        Not modified.
-    v, current : (samples, n_nodes), (samples, m) float arrays
-        Overwritten: changes of potentials, V, and of the branch currents, A.
-    """
-    plan, space = pointer(plan_in(kept(block))), pointer(space)
-    space.offset[:] = 0.0
-    take_conductances(plan, value, space)
-    for s in range(begin, end):
-        copy(closed[s], space.closed)
-        copy(injected[s], space.injected)
-        solve_active_set(plan, 0, space, v[s])
-        signed_currents(plan, value, v[s], injected[s], space.flow, current[s])

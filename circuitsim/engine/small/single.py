@@ -138,8 +138,8 @@ def branch_currents(plan, space, value, v, current):
         need[a] -= c
         need[b] += c
     for d in range(flow.size):
-        if flow[d] > 0.0:
-            least = min(least, flow[d])
+        if flow[d] != 0.0:
+            least = min(least, abs(flow[d]))
             current[plan.diode[d]] = flow[d]
             need[plan.anode[d]] -= flow[d]
             need[plan.cathode[d]] += flow[d]
@@ -174,7 +174,7 @@ def residual_currents(plan, space, value, v):
         need[a], rest[a] = add(need[a], rest[a], -c, -c_low)
         need[b], rest[b] = add(need[b], rest[b], c, c_low)
     for d in range(flow.size):
-        if flow[d] > 0.0:
+        if flow[d] != 0.0:
             a, b = plan.anode[d], plan.cathode[d]
             need[a], rest[a] = add(need[a], rest[a], -flow[d], 0.0)
             need[b], rest[b] = add(need[b], rest[b], flow[d], 0.0)
@@ -347,7 +347,7 @@ def solve_once(block, space, guess, max_iterations, merged, out):
     guess : (m,) float array
         Branch currents of an operating point whose conducting diodes are the initial guess; empty: no diode conducts.
     max_iterations : int
-        Maximum number of linear circuits; 0: one, for a correct guess; `PROVE`.
+        Maximum number of linear circuits; 0: one, with the diodes of the guess as shorts, without a proof; `PROVE`.
     merged : bool
         Whether the caller chooses currents in loops of diodes; otherwise they are those of some forest.
     out : (m + n_nodes + m + 15 + d,) float array
@@ -374,6 +374,11 @@ def solve_once(block, space, guess, max_iterations, merged, out):
         status = found(plan, space, guess, max_iterations, merged, out)
     chosen = not merged and status == Outcome.NONUNIQUE_CURRENTS
     proven = chosen or status == Outcome.CONVERGED or status == Outcome.SINGULAR
+    if max_iterations == 0:
+        values, v, current, _, _ = views(out, plan.kind.size, plan.coordinate.size)
+        space.low[:] = 0.0
+        branch_currents(plan, space, values, v, current)
+        proven = False
     return status.value, prove(plan, space, out) if proven else np.inf
 
 
