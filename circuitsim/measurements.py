@@ -306,6 +306,8 @@ class Reader:
             return math.nan
         if inner.lower() in self.names:
             return self.names[inner.lower()]
+        if _READS.search(inner):
+            raise self.wrong(f"{inner} is not a number; measure it first (FIND, AVG, MAX …)")
         try:
             try:
                 return parse(inner)
@@ -435,7 +437,10 @@ class Reader:
             if key in chosen:
                 which, way = chosen[key], verb
                 found = [(place, rises) for place, rises in found if rising is None or rises is rising]
-        number = -1.0 if last or which.lower() == "last" else self.number(which) - 1.0
+        last = last or which.lower() == "last"
+        number = -1.0 if last else self.number(which) - 1.0
+        if not last and (number < 0.0 or number % 1.0 > 0.0):
+            raise self.wrong(f"{which} is neither LAST nor a number from 1")
         if -len(found) <= number < len(found):
             return found[int(number)][0]
         self.why = f"{first} {way} {second} {len(found)} time{'s' * (len(found) > 1)}, not {which}"

@@ -21,7 +21,7 @@ from circuitsim.analysis.switching import Switch, switching_of
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.waveforms import Waveform, check_cycles
-from circuitsim.errors import CircuitError, ConvergenceError, InfeasibleError, UsageError
+from circuitsim.errors import CircuitError, ConvergenceError, InfeasibleError, NoOperatingPointError, UsageError
 from circuitsim.time_domain.beginning import check_amplifiers, waves_of
 from circuitsim.time_domain.companion import BranchEnds, Companion
 from circuitsim.time_domain.implicit_events import NOISE, Conduction, Watch, controlling, located, with_capacitances
@@ -572,14 +572,17 @@ class Implicit:
         self, time: float, x: np.ndarray, moving: Moving, instant: float, near: OperatingPoint | None
     ) -> tuple[Step, Step, float]:
         """Both steps and their length, s: short enough for the accuracy, except where states jump at any length."""
-        missed, found = math.inf, None
+        missed, found, longest = math.inf, None, 1e6 * instant
         while True:
             try:
                 jump, step = first_steps(self.companion, moving, time, x, instant, near)
-            except ConvergenceError:  # next to jumping states, sources that have just started may be below rounding
-                if found is None:
+            except (ConvergenceError, NoOperatingPointError):  # sources that have just started may be below rounding
+                if found is not None:
+                    return found
+                if instant >= longest:
                     raise
-                return found
+                instant *= 1e3
+                continue
             found, off = (jump, step, instant), self._off(jump.end, replace(step, error=step.error - jump.error))
             if off <= 1.0 or off > 0.5 * missed or instant <= ULPS * math.ulp(time):
                 return found

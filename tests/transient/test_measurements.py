@@ -144,6 +144,8 @@ def test_formulas_with_conditions(method: str, step: str, within: float) -> None
 REFUSED = """
 m | incomplete
 m SKEW v(in) | SKEW is not supported
+m PARAM=2*v(in) | not a number; measure
+m WHEN v(in)=1 RISE=0 | neither LAST
 m MAX v(in) FROM=1 | outside the run
 m MAX v(in) FROM=2m TO=1m | ends before
 m FIND v(in) | incomplete
