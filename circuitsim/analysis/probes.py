@@ -245,6 +245,20 @@ def all_probes(circuit: Circuit) -> list[Probe]:
     return [Probe(kind, names[k]) for kind, names, hidden in shown for k in (~hidden).nonzero()[0].tolist()]
 
 
+def drawn_probes(circuit: Circuit, kinds: str = "vi") -> list[Probe]:
+    """What a plot shows by default: voltages and currents outside sub-circuits (``X1.m``) and sources with parasitics
+    (``V1.inner``), or all of them if there are no others.
+
+    >>> from circuitsim.netlist import loads
+    >>> text = "t\\nV1 +3.3V 0 1 Rser=1\\nX1 +3.3V b s\\nR1 b 0 1\\n.subckt s a b\\nR1 a m 1\\nR2 m b 1\\n.ends\\n"
+    >>> [str(probe) for probe in drawn_probes(loads(text).circuit)]
+    ['v(+3.3V)', 'v(b)', 'i(V1)', 'i(R1)']
+    """
+    found, names = [probe for probe in all_probes(circuit) if probe.kind in kinds], {*circuit.names}
+    owners = ((probe, probe.first.partition(".")) for probe in found)
+    return [probe for probe, (owner, dot, _) in owners if not (dot and (owner in names or owner[:1] in "xX"))] or found
+
+
 def _places(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
     """Positions among the probes, and of nodes or elements."""
     place, at = np.array(pairs, dtype=np.int64).reshape(-1, 2).T

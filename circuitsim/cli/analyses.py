@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from circuitsim._files import atomic_file
-from circuitsim.analysis.probes import all_probes, parse_probes
+from circuitsim.analysis.probes import all_probes, drawn_probes, parse_probes
 from circuitsim.analysis.sweep import Sweep, sweep
 from circuitsim.cli import command, ranged
 from circuitsim.cli.common import (
@@ -311,7 +311,7 @@ def show_run(
         more["measurement_errors"] = {name: errors[name] for name in values}
 
     def figure() -> Any:
-        drawn = waveform_table(found, probes, names, drawn=True)
+        drawn = waveform_table(found, probes if columns else drawn_probes(found.circuit), names, drawn=True)
         return plot_waveforms(found.circuit.title, drawn, found.conduction())
 
     show(found, args, shown, values, more, figure=figure, plot="Transient Analysis")
@@ -420,7 +420,8 @@ def run_ac(args: Namespace) -> None:
     table, title = response_table(found, probes, over), found.circuit.title  # type: ignore[arg-type]
 
     def figure() -> Any:
-        return plot_bode(title, table)
+        drawn = probes if columns else drawn_probes(found.circuit, "v")
+        return plot_bode(title, response_table(found, drawn, over))  # type: ignore[arg-type]
 
     def raw() -> str:
         return rawfile(title, Table(*zip(*phasor_columns(found, probes, over))), "AC Analysis")  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.probes import Formula, Probe, parse_probes
+from circuitsim.analysis.probes import Formula, Probe, drawn_probes, parse_probes
 from circuitsim.analysis.solve import at_frequencies
 from circuitsim.arguments import number, numbers, phasor, table
 from circuitsim.circuit import Circuit
@@ -162,7 +162,8 @@ class AcResult(Result):
         """A Bode plot, by default of the first `CURVES` node voltages."""
         from circuitsim.plotting.charts import plot_bode
 
-        probes, heading = self._probes(columns), self.circuit.title
+        probes = self._probes(columns) if columns else drawn_probes(self.circuit, "v")
+        heading = self.circuit.title
         if not columns and len(probes) > CURVES:
             probes, heading = probes[:CURVES], f"First {CURVES} node voltages: {heading}"
         return plot_bode(heading, response_table(self, probes))

@@ -13,7 +13,7 @@ import numpy as np
 
 from circuitsim import errors as circuit_errors
 from circuitsim.analysis.operating_point import inner_parts
-from circuitsim.analysis.probes import VALUE, Formula, Probe, all_probes, parse_probes
+from circuitsim.analysis.probes import VALUE, Formula, Probe, all_probes, drawn_probes, parse_probes
 from circuitsim.arguments import instance
 from circuitsim.errors import UsageError
 from circuitsim.formats import Result, Table, verdict
@@ -390,7 +390,7 @@ class TransientResult(Result):
 
     def tables(self) -> dict[str, Table]:
         """``waveforms``: time, v(node), i(element); ``events``: time, error, changed, energy_lost."""
-        probes = [*self._voltages(), *(probe for probe in all_probes(self.circuit) if probe.kind == "i")]
+        probes = [*self._voltages(drawn=False), *(probe for probe in all_probes(self.circuit) if probe.kind == "i")]
         return {"waveforms": waveform_table(self, probes), "events": events_table(self)}
 
     def to_dict(self) -> dict[str, Any]:
@@ -402,9 +402,9 @@ class TransientResult(Result):
         how = {"method": self.method, "reason": self.reason}
         return how | {"certificate": self.certificate._asdict(), "energies": self.energies._asdict()}
 
-    def _voltages(self) -> Iterator[Probe]:
-        """The node voltages, except those of parts without a path to ground."""
-        for probe in all_probes(self.circuit):
+    def _voltages(self, drawn: bool = True) -> Iterator[Probe]:
+        """The node voltages, of a plot or all, except those of parts without a path to ground."""
+        for probe in drawn_probes(self.circuit, "v") if drawn else all_probes(self.circuit):
             if probe.kind == "v":
                 with suppress(UsageError):
                     self.path(probe.first)
