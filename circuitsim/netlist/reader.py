@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 import re
 from array import array
+from itertools import combinations
 
 from circuitsim.circuit.elements import DIODE, ELEMENTS
 from circuitsim.errors import some
@@ -470,12 +471,19 @@ class DeckReader(definitions.Includes):
             self.close_table()
         self.conditions.close(self)
         self.script.alter(self.top)
+        coupled = set[tuple[int, frozenset[str]]]()
         for scope, words in self.couplings:
             for token in words:
                 if token.word not in scope.index:
                     message = f"no inductor is called {short(token.text)!r}"
                     hint = "a coupling names inductors of its own sub-circuit"
                     self.reporter.error("coupling", message, token, hint)
+            for first, second in combinations(words, 2):
+                pair = id(scope), frozenset((first.word, second.word))
+                if pair in coupled:
+                    message = f"{short(first.text)} and {short(second.text)} are coupled already"
+                    self.reporter.error("coupling", message, second, hint="remove one of the two K cards")
+                coupled.add(pair)
         self.refuse_foreign()
         for here in outwards(self.scope):
             if here.card is not None:
