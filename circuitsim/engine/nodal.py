@@ -160,6 +160,7 @@ class Potentials:
         self.current, self.siemens = np.zeros((2, net.diodes.size))
         kernel(steps.conductances_between, self.siemens.size)(plan, net.resistances.strength, self.siemens)
         self.there = np.flatnonzero(net.branch[net.diodes] >= 0)
+        self._tight = self.there[:0]
         alone = self.there[self.siemens[self.there] == 0.0]  # an end without resistors
         if alone.size:
             g = net.resistances.conductances
@@ -209,13 +210,18 @@ class Potentials:
         group = np.zeros(plan.n + 1, dtype=bool)
         group[state.root[self.tail[spare]]] = True
         tight = np.flatnonzero(on & group[state.root[self.tail]])
-        nodes, ends = np.unique(np.append(self.tail[tight], self.head[tight]), return_inverse=True)
-        a, b, y, n = ends[: tight.size], ends[tight.size :], self.current[tight], nodes.size
+        if not np.array_equal(tight, self._tight):
+            nodes, ends = np.unique(np.append(self.tail[tight], self.head[tight]), return_inverse=True)
+            a, b = ends[: tight.size], ends[tight.size :]
+            pattern = NodalPattern(nodes.size, a, b, 0, False, self.net.structure.pattern.compiled)
+            siemens = self.siemens[tight] / self.siemens[tight].max()
+            self._tight = tight
+            self._loops = nodes, a, b, siemens, pattern.direct(siemens[:0]).with_conductances(siemens)
+        nodes, a, b, siemens, factored = self._loops
+        y, n = self.current[tight], nodes.size
         left = np.bincount(plan.coordinate, state.need, plan.n + 1)[nodes]
         left += np.bincount(b, y, n) - np.bincount(a, y, n)
-        pattern = NodalPattern(n, a, b, 0, False, self.net.structure.pattern.compiled)
-        siemens = self.siemens[tight] / self.siemens[tight].max()
-        x = pattern.direct(siemens[:0]).with_conductances(siemens).solve(left)
+        x = factored.solve(left)
         state.flow[tight] = y + siemens * (x[a] - x[b])
         state.noise[tight] = state.w[state.root[self.tail[tight]]]
         state.wanted[tight] = state.flow[tight] >= -CLEAR * state.noise[tight]
