@@ -21,7 +21,7 @@ from circuitsim.controlled.certificate import LawArrays, certify_controlled
 from circuitsim.engine.steady_state import SMALLEST
 from circuitsim.errors import ConvergenceError, Problem, UsageError
 from circuitsim.kernels import kernel
-from circuitsim.models import Device, Region
+from circuitsim.models import Device
 from circuitsim.newton.steps import NOTHING, ROUNDING
 
 ROUNDED = 1e-6
@@ -81,20 +81,19 @@ def _whole(
     """See `collapsed`; smooth devices have the values of Newton's method."""
     m, n_nodes, devices = len(circuit), len(circuit.node_names), circuit.devices
     voltages, currents, unique = point.voltages[:n_nodes].copy(), point.currents[:m].copy(), point.unique[:m].copy()
-    regions = dict[int, Region]()
     if not point.unique.all():
         for k in devices:
             unique[k] = point.unique[list(expansion.parts[k])].all()
     exact = sorted(devices.keys() - (() if newton is None else newton[0].elements.tolist()))
     least = NOTHING if len(exact) < len(devices) else SMALLEST
-    around = ROUNDED * float(np.abs(point.currents).max(initial=0.0)) if circuit.laws and exact else 0.0
+    around = (ROUNDED if circuit.laws else RESOLUTION) * float(np.abs(point.currents).max(initial=0.0))
     _, first, second, _, _ = circuit.arrays()
+    every = point.currents.tolist()
     for k in exact:
-        device, a, b = devices[k], float(voltages[first[k]]), float(voltages[second[k]])
-        amperes = point.currents[list(expansion.parts[k])].tolist()
-        currents[k], regions[k] = device.collapse(amperes)
-        largest = max(around, *map(abs, amperes))
-        _hold(circuit.names[k], device, (a, b), (float(currents[k]), largest), tolerance, least)
+        amperes = sum(sign * every[part] for part, sign in expansion.carriers[k])
+        largest = max(around, *(abs(every[part]) for part in expansion.parts[k]))
+        ends, currents[k] = (float(voltages[first[k]]), float(voltages[second[k]])), amperes
+        _hold(circuit.names[k], devices[k], ends, (amperes, largest), tolerance, least)
     intervals = {name: ends for name, ends in point.intervals.items() if name not in expansion.hidden}
     warnings, solver = [*circuit.notes, *(_original(warning, expansion) for warning in point.warnings)], point.solver
     across = dict[int, float]()
@@ -105,8 +104,7 @@ def _whole(
         warnings += implausible_currents(circuit, smooth.elements, found.current, found.voltage)
         solver = {**solver, "newton_steps": found.steps}
     result = OperatingPoint(circuit, voltages, currents, intervals, unique, certificate, solver, tuple(warnings))
-    result.regions, result.elementary = regions, point
-    result._device_parts, result._smooth_drops = expansion.parts, across
+    result.elementary, result._device_parts, result._smooth_drops = point, expansion.parts, across
     return result
 
 

@@ -98,7 +98,6 @@ class OperatingPoint(Result):
         With controlled sources: low-order parts of the potentials, V.
     """
 
-    regions: Mapping[int, Region] = MappingProxyType({})
     elementary: OperatingPoint | None = None
     junctions: Mapping[int, float] = MappingProxyType({})
     _device_parts: Mapping[int, Sequence[int]] = MappingProxyType({})
@@ -147,8 +146,9 @@ class OperatingPoint(Result):
         arrays = self.circuit.arrays()
         drops = self.voltages[arrays.first] - self.voltages[arrays.second]
         if self._device_parts and self.elementary is not None:
-            plain = np.setdiff1d(np.arange(drops.size), [*self._device_parts])
-            drops[plain] = self.elementary.drops[plain]
+            plain = np.ones(drops.size, dtype=bool)
+            plain[[*self._device_parts]] = False
+            np.copyto(drops, self.elementary.drops[: drops.size], where=plain)
             drops[[*self._smooth_drops]] = [*self._smooth_drops.values()]
         return drops
 
@@ -246,6 +246,16 @@ class OperatingPoint(Result):
         if region is None:
             raise TopologyError(f"{name} is a {self.circuit[k].kind}; only diodes have a state")
         return region.name
+
+    @cached_property
+    def regions(self) -> dict[int, Region]:
+        """See the attributes of the class."""
+        found, inner = dict[int, Region](), self.elementary
+        for k in sorted(self._device_parts.keys() - self.junctions.keys()):
+            assert inner is not None
+            device, currents = self.circuit.devices[k], inner.currents[list(self._device_parts[k])].tolist()
+            found[k] = device.region(dict(zip((part.name for part in device.expand()), currents)))
+        return found
 
     def region(self, k: int) -> Region | None:
         """The region of element ``k`` on its characteristic; None where that has one piece."""

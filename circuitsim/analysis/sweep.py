@@ -195,7 +195,7 @@ class Sweep(Result):
         return self.title, f"{over}, {len(self)} points, {len(self.columns)} columns{failed}"
 
     def _proof(self) -> str:
-        return "certified: every point whose status is solved"
+        return "Certified: every point whose status is solved"
 
 
 class Sort(Enum):

@@ -575,7 +575,7 @@ def verdict(certificate: Any) -> str:
 def proof(certificate: Any) -> str:
     """The certificate of an operating point in one line."""
     found, allowed = certificate.worst, certificate.tolerance
-    return f"{verdict(certificate)}: largest relative residual {found:.1g} (tolerance {allowed:g})"
+    return f"{verdict(certificate).capitalize()}: largest relative residual {found:.1g} (tolerance {allowed:g})"
 
 
 class Result(ABC):

@@ -20,7 +20,7 @@ from circuitsim.models import (
     table,
     varistor,
 )
-from circuitsim.models.base import Collapsed, Device, ElementModel, Multiplier, Parameter, Part, Region
+from circuitsim.models.base import Device, ElementModel, Multiplier, Parameter, Part, Region
 from circuitsim.models.junction_diode import JunctionDiode
 from circuitsim.models.limiter import Limiter
 from circuitsim.models.piecewise_diode import PiecewiseLinearDiode, zener
@@ -50,7 +50,6 @@ ELEMENTARY = 7
 __all__ = [
     "ELEMENTARY",
     "MODELS",
-    "Collapsed",
     "Device",
     "ElementModel",
     "JunctionDiode",

@@ -178,13 +178,6 @@ class Part(NamedTuple):
     value: float | None = None
 
 
-class Collapsed(NamedTuple):
-    """A device's current (A, from its first terminal to its second) and region."""
-
-    current: float
-    region: Region
-
-
 class Device(ABC):
     """The immutable parameters of one element that consists of others.
 
@@ -256,12 +249,6 @@ class Device(ABC):
     @abstractmethod
     def region(self, currents: Mapping[str, float]) -> Region:
         """The device's region, from the currents of its parts (A) by their names in `expand`."""
-
-    def collapse(self, currents: Sequence[float]) -> Collapsed:
-        """Current and region of the device, from the currents of its parts (A) in the order of `expand`."""
-        parts = self.expand()
-        total = sum(sign * currents[k] for k, sign in self.entering(parts))
-        return Collapsed(total, self.region(dict(zip((part.name for part in parts), currents))))
 
     def entering(self, parts: Sequence[Part]) -> list[tuple[int, float]]:
         """The parts at the first terminal, with the signs of their currents into the device there."""

@@ -174,7 +174,7 @@ class AcResult(Result):
 
     def _proof(self) -> str:
         worst = f"largest error {self.errors.max():.1e} and largest residual {self.residuals.max():.1e}"
-        return f"certified: {worst}, relative to the local scale"
+        return f"Certified: {worst}, relative to the local scale"
 
 
 @analysis(frequencies=numbers(number(0)), sources=table(phasor, "{'V1': 1.0}"))

@@ -583,7 +583,7 @@ def _for_stages(
     others differ in nothing that dissipates."""
     inner = getattr(circuit, "inner", circuit)
     stages: LargeStages | PreparedControlled
-    if isinstance(inner, Prepared) and isinstance(inner.small, str):
+    if isinstance(inner, Prepared) and inner.structure.n > MOST:
         stages = LargeStages(inner.circuit, inner.solver, inner.tolerance, inner.small)
     elif inner.circuit.laws:
         from circuitsim.analysis.controlled import PreparedControlled

@@ -438,7 +438,7 @@ class TransientResult(Result):
         words.append(f"energy balance {energy:.1e} (tolerance {allowed or tolerance:.0e})")
         if self.difference is not None:
             words.append(f"waveforms within {self.difference:.1e} of their largest values (estimated)")
-        return f"{verdict(self.certificate)}: {', '.join(words)}"
+        return f"{verdict(self.certificate).capitalize()}: {', '.join(words)}"
 
     def path(self, first: str, second: str = "0") -> list[tuple[int, float]]:
         """Elements on a path between two nodes, with their signs.

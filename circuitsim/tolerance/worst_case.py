@@ -338,7 +338,7 @@ class Extreme(NamedTuple):
     """The least or largest value of a quantity.
 
     Attributes
-    Bound on all values in the box; equal to ``value`` where the extreme is exact.
+    ----------
     value : float
         Attained, at a certified operating point.
     bound : float
@@ -446,7 +446,7 @@ class WorstCase(Result):
         return self.title, ", ".join(ends)
 
     def _proof(self) -> str:
-        return "certified: every extreme is attained, and no value passes its bound"
+        return "Certified: every extreme is attained, and no value passes its bound"
 
 
 @tolerance_analysis()
