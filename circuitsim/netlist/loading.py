@@ -308,10 +308,8 @@ def check_amplifiers(circuit: Circuit) -> None:
     try:
         section_gains(circuit)
     except AmplifierError as error:
-        hint, place = (
-            "in every loop the gains must multiply to one; see docs/elements.md",
-            circuit.origin(error.element),
-        )
+        hint = "in every loop the gains must multiply to one; see docs/elements.md"
+        place = circuit.origin(error.element)
         raise NetlistError([Problem("amplifier", str(error), place, hint, error.names)]) from None
 
 

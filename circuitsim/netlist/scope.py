@@ -575,7 +575,7 @@ def checked(code: int, name: str, value: float, at: Place) -> float:
     """
     row = ELEMENTS[code]
     if wrong := row.value.wrong(value):
-        hint = f"a passive circuit has no negative {row.parameter}" * bool(row.unit)
+        hint = f"a passive circuit has no negative {row.parameter}" if row.unit else ""
         raise CardError(f"{short(name)}: {wrong}", at, hint, "range")
     return value
 
