@@ -9,6 +9,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from circuitsim._graphs import unite
 from circuitsim.analysis.controlled import ControlledSystem, Roles
@@ -59,8 +61,12 @@ class StageMatrix(NamedTuple):
         The term of each tangent's resistance.
     terms : Terms
         Their values are filled in for those of a stage (`Made.fill`), as are the following.
+    order, spot : (size,) int arrays
+        Equations and unknowns in an order with a small bandwidth (Cuthill & McKee 1969), and the position of each.
+    band : int
+        That bandwidth.
     matrix : (size, size) float array
-        Scaled, for tangents of 1 Ω.
+        Scaled, for tangents of 1 Ω; transposed, in that order.
     left, right : (size,) float arrays
         The scales.
     """
@@ -75,6 +81,9 @@ class StageMatrix(NamedTuple):
     conducting: np.ndarray
     place: np.ndarray
     terms: Terms
+    order: np.ndarray
+    spot: np.ndarray
+    band: int
     matrix: np.ndarray
     left: np.ndarray
     right: np.ndarray
@@ -92,11 +101,13 @@ class Made:
         Ideal diodes.
     length : float
         Length of its step, s.
+    products : int
+        Number of products in a factorisation, roughly.
     """
 
     def __init__(self, system: ControlledSystem, matrix: StageMatrix) -> None:
         self.system, self.pinned, self.length, self._matrix = system, Pinned(matrix), 0.0, matrix
-        self.conducting = matrix.conducting
+        self.conducting, self.products = matrix.conducting, matrix.eq.size * matrix.band**2
 
     def fill(self, column: np.ndarray, length: float) -> None:
         """Fill in the matrix for the values (m,) of a stage, in a step of another length."""
@@ -105,7 +116,8 @@ class Made:
         made, value, self.length = self._matrix, column.copy(), length
         value[made.places[0]] = 1.0
         made.terms.value[:] = term_values(value, *made.terms[4:])
-        made.matrix[:], made.left[:], made.right[:] = scaled(made.terms.dense())
+        matrix, made.left[:], made.right[:] = scaled(made.terms.dense())
+        made.matrix[:] = matrix.T[np.ix_(made.order, made.order)]
 
 
 class StageMatrices:
@@ -135,9 +147,9 @@ class StageMatrices:
         self._free[self._varying] = self._free[gains] = True
         self._known: dict[tuple[bytes, bytes], Made] = {}
 
-    def size(self, column: np.ndarray, conducting: np.ndarray) -> int:
-        """The number of unknowns of this matrix."""
-        return self.of(column, conducting).system.eq.size
+    def products(self, column: np.ndarray, conducting: np.ndarray) -> int:
+        """The number of products in a factorisation of this matrix, roughly."""
+        return self.of(column, conducting).products
 
     def of(self, column: np.ndarray, conducting: np.ndarray) -> Made:
         """The matrix for the values (m,) of a stage and conducting diodes (d,)."""
@@ -157,6 +169,9 @@ class StageMatrices:
         place = [np.flatnonzero((terms.row == k) & (terms.column == k))[0] for k in own.tolist()]
         others = ~np.isin(sources.source, [*smooth.touch, *smooth.rest])
         size = system.eq.size
+        pattern = csr_array((np.ones(terms.row.size), (terms.row, terms.column)), shape=(size, size))
+        order = reverse_cuthill_mckee(pattern).astype(np.int64)
+        spot = np.argsort(order)
         matrix = StageMatrix(
             arrays,
             *smooth.places(value.size),
@@ -167,6 +182,9 @@ class StageMatrices:
             conducting,
             np.array(place, dtype=np.int64),
             terms,
+            order,
+            spot,
+            int(np.abs(spot[terms.row] - spot[terms.column]).max()),
             np.zeros((size, size)),
             *np.ones((2, size)),
         )
@@ -259,35 +277,37 @@ def put_right_side(made, column, right, side):
 
 
 def put_factor(made, column, value, lu, scale, pivot):
-    """Factors of the scaled matrix with the tangents' resistances, transposed so that its columns are contiguous;
-    returns False if it is singular."""
-    size = scale.size
-    scale[:], lu[:] = made.right, made.matrix.T
+    """Band factors of the scaled matrix with the tangents' resistances (Golub & Van Loan 2013, algorithm 4.3.2),
+    transposed so that its columns are contiguous; returns False if it is singular."""
+    size, band = scale.size, made.band
+    scale[:] = made.right
+    for b in range(size):
+        lu[b, max(b - 2 * band, 0) : b + band + 1] = made.matrix[b, max(b - 2 * band, 0) : b + band + 1]
     for d in range(made.places.shape[1]):
         own, ohms = made.eq.own[made.places[0, d]], column[made.places[0, d]]
-        value[made.place[d]] = -ohms
+        at, value[made.place[d]] = made.spot[own], -ohms
         # A larger resistance has a smaller current.
         less = math.ldexp(1.0, -(math.frexp(max(ohms, 1.0))[1] - 1))
-        for a in range(size):
-            lu[own, a] *= less
+        for a in range(max(at - band, 0), min(at + band + 1, size)):
+            lu[at, a] *= less
         scale[own] *= less
-        lu[own, own] = -ohms * made.left[own] * scale[own]
+        lu[at, at] = -ohms * made.left[own] * scale[own]
     for k in range(size):
-        best, row = 0.0, -1
-        for a in range(k, size):
+        best, row, end, wide = 0.0, -1, min(k + band + 1, size), min(k + 2 * band + 1, size)
+        for a in range(k, end):
             if abs(lu[k, a]) > best:
                 best, row = abs(lu[k, a]), a
         if row < 0 or not best < np.inf:
             return False
         pivot[k] = row
         if row != k:
-            for b in range(size):
+            for b in range(k, wide):
                 lu[b, k], lu[b, row] = lu[b, row], lu[b, k]
-        for a in range(k + 1, size):
+        for a in range(k + 1, end):
             lu[k, a] /= lu[k, k]
-        for b in range(k + 1, size):
+        for b in range(k + 1, wide):
             if lu[b, k] != 0.0:
-                subtract(lu[b], lu[b, k], lu[k], k + 1, size)
+                subtract(lu[b], lu[b, k], lu[k], k + 1, end)
     return True
 
 
@@ -299,22 +319,21 @@ def subtract(x, share, other, begin, end):
 
 def put_rough(made, lu, scale, pivot, x):
     """Replace a right-hand side by the solution in double precision."""
-    size = x.size
+    size, y = x.size, np.empty(x.size)
     for k in range(size):
-        x[k] *= made.left[k]
+        y[k] = x[made.order[k]] * made.left[made.order[k]]
     for k in range(size):
         row = pivot[k]
-        x[k], x[row] = x[row], x[k]
-    for k in range(size):
-        if x[k] != 0.0:
-            subtract(x, x[k], lu[k], k + 1, size)
+        y[k], y[row] = y[row], y[k]
+        if y[k] != 0.0:
+            subtract(y, y[k], lu[k], k + 1, min(k + made.band + 1, size))
     for j in range(size):
         k = size - 1 - j
-        if x[k] != 0.0:
-            x[k] /= lu[k, k]
-            subtract(x, x[k], lu[k], 0, k)
+        if y[k] != 0.0:
+            y[k] /= lu[k, k]
+            subtract(y, y[k], lu[k], max(k - 2 * made.band, 0), k)
     for k in range(size):
-        x[k] *= scale[k]
+        x[made.order[k]] = y[k] * scale[made.order[k]]
 
 
 def put_solution(made, value, lu, scale, pivot, side, high, low, change, residual):

@@ -66,8 +66,11 @@ if TYPE_CHECKING:
     from circuitsim.analysis.controlled import PreparedControlled
     from circuitsim.analysis.solve import Unswitched
 
-MOST = 128
-"""Maximum number of unknowns of a circuit for this kernel, whose matrices are dense."""
+MOST, PRODUCTS = 256, 2_000_000
+"""Maximum numbers of nodes of a circuit for this kernel, which stores whole matrices, and of products in a
+factorisation (those of 128 unknowns without a band): some milliseconds."""
+LARGE = 128
+"""Number of unknowns above which stages correct the node voltages of the previous one."""
 
 _NOWHERE = np.zeros(0, dtype=np.int64)
 _NONE_SMOOTH = Smooth(_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE, np.zeros((0, BASE + 1)))
@@ -174,7 +177,7 @@ class StagesAtOnce:
             return None
         made = cls(companion, ready, laws, ready.smooth or _NONE_SMOOTH)
         none = np.zeros(made._matrices.diode.size, dtype=bool)
-        return made if made._matrices.size(elementary.value, none) <= MOST else None
+        return made if made._matrices.products(elementary.value, none) <= PRODUCTS else None
 
     def solve(
         self,
@@ -583,7 +586,7 @@ def _for_stages(
     others differ in nothing that dissipates."""
     inner = getattr(circuit, "inner", circuit)
     stages: LargeStages | PreparedControlled
-    if isinstance(inner, Prepared) and inner.structure.n > MOST:
+    if isinstance(inner, Prepared) and inner.structure.n > LARGE:
         stages = LargeStages(inner.circuit, inner.solver, inner.tolerance, inner.small)
     elif inner.circuit.laws:
         from circuitsim.analysis.controlled import PreparedControlled
