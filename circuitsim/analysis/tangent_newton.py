@@ -9,8 +9,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from circuitsim._graphs import unite
 from circuitsim.analysis.controlled import ControlledSystem, Roles
@@ -161,6 +159,9 @@ class StageMatrices:
         return self._known[key]
 
     def _made(self, column: np.ndarray, conducting: np.ndarray) -> Made:
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import reverse_cuthill_mckee
+
         smooth, value = self.smooth, column.copy()
         value[smooth.touch], value[smooth.rest], value[smooth.slope] = 0.0, 0.0, 1.0
         arrays = self.circuit.arrays()._replace(value=value)

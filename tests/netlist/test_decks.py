@@ -13,7 +13,7 @@ import pytest
 
 import circuitsim
 from circuitsim import Circuit, Deck, DeckWarning, TopologyError, UsageError, loads, solve
-from circuitsim.errors import NetlistError
+from circuitsim.errors import Location, NetlistError
 from circuitsim.netlist.roles import make_roles, read_roles
 
 TEXT = """a filter with a diode
@@ -156,7 +156,7 @@ def test_a_parameter_that_chooses_cards_cannot_vary() -> None:
 
 def test_origins_and_directives() -> None:
     circuit = loads("t\nR1 a 0 1\n.subckt s a\n\nR1 a 0\n+ 1\n.ends\nX1 a s\nX2 a s\nR2 a 0 1\n", file="f.cir")
-    assert [circuit.origin(k) for k in range(5)] == [("f.cir", 2), ("f.cir", 5), ("f.cir", 5), ("f.cir", 10), None]
+    assert [str(circuit.origin(k)) for k in range(5)] == [f"f.cir:{line}:1" for line in (2, 5, 5, 10)] + ["None"]
     deck = loads("t\nR1 a\n*! input  V1\n+ 0 1\n  *!output a b\n* ! no\n.end\n*! after\n")
     places = [(d.text, d.location.line, d.location.column) for d in deck.directives]
     assert places == [("input  V1", 3, 1), ("output a b", 5, 3)] and len(deck.circuit) == 1
@@ -254,7 +254,7 @@ def test_a_large_deck_is_a_deck(tmp_path: Path) -> None:
     deck = circuitsim.load(path)
     circuit = deck.circuit
     assert circuit["r17"].value == 4.0 and circuit.count() == {"R": COUNT + 1, "V": 1}
-    assert circuit.origin(circuit.element_index("Rend")) == (str(path), COUNT + 3)
+    assert circuit.origin(circuit.element_index("Rend")) == Location(str(path), COUNT + 3)
     assert circuit.node_names[circuit.node_index("N5")] == "n5" and circuit.node_index("gnd") == 0
     with pytest.raises(TopologyError, match="did you mean"):
         circuit.element_index("R12x")
