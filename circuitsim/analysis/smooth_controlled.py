@@ -36,7 +36,7 @@ from circuitsim.analysis.newton import (
     project,
 )
 from circuitsim.analysis.operating_point import OperatingPoint, Uniqueness
-from circuitsim.analysis.solution_warnings import same_point, several
+from circuitsim.analysis.solution_warnings import several
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import Expansion
@@ -45,7 +45,7 @@ from circuitsim.controlled.rational import IDEAL, LEVEL, RISING
 from circuitsim.controlled.search import port_values
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, NoSteadyStateError, Problem, some
 from circuitsim.models.smooth import SmoothDevice
-from circuitsim.newton.steps import FIXED
+from circuitsim.newton.steps import FIXED, NOTHING
 
 STEPS = 40
 """Maximum number of steps from one start."""
@@ -172,6 +172,9 @@ PATIENCE = 25
 
 HALVINGS = 4
 """Maximum number of halvings of the step from a start to new values where the branch seems to jump."""
+
+APART = 1e-6
+"""Minimum relative distance from the curves of the midpoint of two distinct operating points."""
 
 FAR = 1e10
 """Node voltage, V, above which a point may be an artefact of a matrix that is singular up to rounding."""
@@ -362,7 +365,7 @@ class SmoothControlled:
         """Another operating point, if one is found from ``count`` starts."""
         for start in chain(self._beside(point), self._starts(column, count)):
             other = self.newton(column, start, PATIENCE, sure=True)
-            if other is not None and not same_point(point, other):
+            if other is not None and self._apart(point, other):
                 return other
         return None
 
@@ -377,7 +380,7 @@ class SmoothControlled:
         point = self.newton(column, self._start(start), PATIENCE)
         if point is not None:
             back = start if before is column else self.newton(before, self._start(point), PATIENCE)
-            if back is not None and same_point(back, start):
+            if back is not None and not self._apart(back, start):
                 return point, False
         if halvings == 0:
             return self.first(column, start), True
@@ -409,6 +412,28 @@ class SmoothControlled:
         """Solutions at the ports; none where these are singular or too many."""
         waves = self.waves(column)
         return iter(()) if waves is None else waves.starts(count)
+
+    def _apart(self, one: OperatingPoint, other: OperatingPoint) -> bool:
+        """Whether two operating points differ beyond rounding: their midpoint is not an operating point."""
+        v, i = (
+            0.5 * (a[self.smooth.elements] + b[self.smooth.elements])
+            for a, b in ((one.drops, other.drops), (one.currents, other.currents))
+        )
+        size = (
+            np.abs(v) + 1e-12 * np.abs(one.voltages).max() + NOTHING,
+            np.abs(i) + 1e-12 * np.abs(one.currents).max() + NOTHING,
+        )
+        near = project(self.smooth, v, i, size[0] / size[1], v)
+        if (np.maximum(np.abs(near[1] - v) / size[0], np.abs(near[2] - i) / size[1]) > APART).any():
+            return True
+        a, b = one.elementary, other.elementary
+        assert a is not None and b is not None
+        d = a.circuit.arrays().kind == DIODE
+        reach, most = np.abs(a.voltages).max(), np.abs(a.currents).max()
+        changed = (a.drops[d] * (b.currents[d] > APART * most) < -APART * reach) | (
+            b.drops[d] * (a.currents[d] > APART * most) < -APART * reach
+        )
+        return bool(changed.any())
 
     def _none(self) -> NoOperatingPointError:
         """The error of an unsuccessful search."""
