@@ -216,7 +216,7 @@ def origin(axes: Axes) -> None:
 
 
 def shaded(axes: Axes, values: np.ndarray, cmap: str, label: str, **how: Any) -> None:
-    """Values as colours, with the scale of their quantity beside them."""
+    """Values as colours, with a colour bar."""
     image = axes.imshow(values, aspect="auto", interpolation="nearest", cmap=cmap, **how)
     axes.figure.colorbar(image, ax=axes, label=label)
 

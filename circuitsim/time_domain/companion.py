@@ -69,8 +69,10 @@ if TYPE_CHECKING:
 MOST, PRODUCTS = 256, 2_000_000
 """Maximum numbers of nodes of a circuit for this kernel, which stores whole matrices, and of products in a
 factorisation (those of 128 unknowns without a band): some milliseconds."""
-LARGE = 128
-"""Number of unknowns above which stages correct the node voltages of the previous one."""
+LARGE = 60
+"""Number of unknowns above which stages correct the node voltages of the previous one: circuits with more states than
+the exact method takes have more. Smaller ones are mostly loops of ideal diodes and jumps of charge, which need the
+engine."""
 
 _NOWHERE = np.zeros(0, dtype=np.int64)
 _NONE_SMOOTH = Smooth(_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE, np.zeros((0, BASE + 1)))

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from circuitsim.errors import ConvergenceError, Problem
+from circuitsim.errors import ConvergenceError, Problem, UsageError
 from circuitsim.time_domain.beginning import Start, start
 from circuitsim.time_domain.companion import least_norm
 from circuitsim.time_domain.implicit import FLOOR, Implicit, ImplicitCertificate
 from circuitsim.time_domain.implicit_events import PARASITICS
 from circuitsim.time_domain.implicit_step import dense
-from circuitsim.time_domain.result import TransientResult, up_to_end
+from circuitsim.time_domain.result import Segments, TransientResult, up_to_end
 
 BALANCE = 10.0
 """Largest imbalance of energies, relative to the accuracy."""
@@ -203,6 +203,16 @@ class ImplicitResult(TransientResult):
     def _moves_at(self, time: float) -> bool:
         """Whether an event whose time depends on circuit parameters is at a time, s."""
         return any(own.time == time and own.late > 0.0 for own in self.run.step_starts)
+
+    @property
+    def segments(self) -> Segments:  # type: ignore[override]
+        """Not available: the run has no matrix exponentials.
+
+        Raises
+        ------
+        UsageError
+        """
+        raise UsageError("only runs of the exact method have segments; ask for method='exact'")
 
     def segment_starts(self) -> np.ndarray:
         """Start times of intervals in which all waveforms are smooth (n,), s; 0 is the first."""

@@ -85,5 +85,5 @@ def test_session(
         code = run(line, monkeypatch)
         found = dict(zip(("output", "errors"), capsys.readouterr()), code=str(code))
         for key, want in expected.items():
-            texts = (LONG.sub(lambda long: f"{float(long[0]):.9g}", text) for text in (want, found[key]))
+            texts = (LONG.sub(lambda long: repr(float(f"{float(long[0]):.9g}")), text) for text in (want, found[key]))
             assert doctest.OutputChecker().check_output(*texts, doctest.ELLIPSIS), (line, found[key], want)

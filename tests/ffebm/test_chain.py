@@ -190,13 +190,13 @@ def test_unconverged_nudged_states_are_counted_and_give_no_gradient() -> None:
     assert metrics["uncertified_fraction"] == 1.0
 
 
-@pytest.mark.parametrize(("loss", "least"), [("cross-entropy", 0.85), ("mse", 0.8)])
+@pytest.mark.parametrize(("loss", "least"), [("cross-entropy", 0.9), ("mse", 0.8)])
 def test_a_chain_learns_and_predicts(loss: str, least: float) -> None:
     x = np.random.default_rng(0).normal(size=(300, 4))
     classes, values = (x[:, 0] * x[:, 1] > 0).astype(int), np.stack([x[:, 0], x[:, 1] ** 2], axis=1)
     target = classes if loss == "cross-entropy" else values
     chain = Chain([Linear(4, 16), DeepHopfieldBlock([16, 16], clamped=False), Readout(16, 2)], loss)
-    assert chain.fit(x, target, epochs=20, batch=20, rate=0.01).score(x, target) > least
+    assert chain.fit(x, target, epochs=40, batch=20, rate=0.01).score(x, target) > least
     assert chain.predict(x).shape == target.shape and chain.history.rows[-1]["loss"] < chain.history.rows[0]["loss"]
 
 

@@ -131,6 +131,8 @@ def test_the_rule_and_what_is_refused() -> None:
     with pytest.raises(UsageError, match="accuracy must lie between"):
         transient(resonant(), 1.0, method="implicit", accuracy=0.0)
     found = transient(resonant(), 1.0, points=11, method="implicit", initial={})
+    with pytest.raises(UsageError, match="exact"):
+        _ = found.segments
     with pytest.raises(UsageError, match="times must lie"):
         found.voltage("out", times=[2.0])
 

@@ -414,9 +414,9 @@ def solve_sample(plan, max_iterations, space, v, merged):
     the iterations do not terminate they restart with none. On return those of a forest that conduct.
 
     With ``max_iterations`` 0 the diodes stay as they are. Otherwise those that are closed but carry no current are
-    opened at the end. Where conducting diodes close loops, the currents
-    are those of some forest of conducting diodes; with ``merged``, for callers that choose currents themselves, those
-    of a forest of all diodes with equal ends (``space.equal``).
+    opened at the end. Where conducting diodes close loops, the currents are those of some forest of conducting diodes;
+    with ``merged``, for callers that choose currents themselves, those of a forest of all diodes with equal ends
+    (``space.equal``).
 
     Parameters
     ----------
