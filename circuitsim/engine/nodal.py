@@ -210,7 +210,7 @@ class Potentials:
         group = np.zeros(plan.n + 1, dtype=bool)
         group[state.root[self.tail[spare]]] = True
         tight = np.flatnonzero(on & group[state.root[self.tail]])
-        if not np.array_equal(tight, self._tight):
+        if not np.array_equal(tight, self._tight):  # they stay mostly the same from one step to the next
             nodes, ends = np.unique(np.append(self.tail[tight], self.head[tight]), return_inverse=True)
             a, b = ends[: tight.size], ends[tight.size :]
             pattern = NodalPattern(nodes.size, a, b, 0, False, self.net.structure.pattern.compiled)
