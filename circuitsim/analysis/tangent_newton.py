@@ -23,6 +23,7 @@ from circuitsim.engine.small.pointers import Pinned
 from circuitsim.newton.steps import (
     CONDUCTANCE,
     DISTANCE,
+    FAR,
     FIXED,
     NEAR,
     NO_DEVICE,
@@ -39,6 +40,11 @@ from circuitsim.newton.steps import VOLTAGE as VOLTS
 
 KEPT = 64
 """Maximum number of matrices kept, one for each set of conducting diodes and of fixed values."""
+RESCALED = 16.0
+"""Change of the step length up to which a matrix keeps its scales: a factor that moves no largest entry far from 1."""
+ROUGH, SLOWLY = 1e-8, 0.1
+"""Correction, relative to each unknown, that ends the refinement while devices are farther than `FAR` from their
+curves; fraction of the previous correction above which the third and later ones are rounding of vanishing unknowns."""
 
 
 class StageMatrix(NamedTuple):
@@ -104,7 +110,8 @@ class Made:
     """
 
     def __init__(self, system: ControlledSystem, matrix: StageMatrix) -> None:
-        self.system, self.pinned, self.length, self._matrix = system, Pinned(matrix), 0.0, matrix
+        self.system, self.pinned, self._matrix = system, Pinned(matrix), matrix
+        self.length = self._scaled = 0.0
         self.conducting, self.products = matrix.conducting, matrix.eq.size * matrix.band**2
 
     def fill(self, column: np.ndarray, length: float) -> None:
@@ -112,10 +119,13 @@ class Made:
         if length == self.length:
             return
         made, value, self.length = self._matrix, column.copy(), length
-        value[made.places[0]] = 1.0
-        made.terms.value[:] = term_values(value, *made.terms[4:])
-        matrix, made.left[:], made.right[:] = scaled(made.terms.dense())
-        made.matrix[:] = matrix.T[np.ix_(made.order, made.order)]
+        value[made.places[0]], terms, size = 1.0, made.terms, made.left.size
+        terms.value[:] = term_values(value, *terms[4:])
+        if not self._scaled <= RESCALED * length or not length <= RESCALED * self._scaled:
+            self._scaled, (_, made.left[:], made.right[:]) = length, scaled(terms.dense())
+        entries = terms.value * made.left[terms.row] * made.right[terms.column]
+        place = made.spot[terms.column] * size + made.spot[terms.row]
+        made.matrix[:] = np.bincount(place, entries, size * size).reshape(size, size)
 
 
 class StageMatrices:
@@ -206,7 +216,8 @@ def tangent_newton(made, laws, column, right, same, start, tolerance, own, branc
     same : (n_nodes,) int array
         For each node the lowest node of equal potential.
     start : (KEPT, s) float array
-        Voltages, V, and currents, A, of the devices in rows ``VOLTAGE`` and ``CURRENT``.
+        Voltages, V, and currents, A, of the devices in rows ``VOLTAGE`` and ``CURRENT``; resistances of the first load
+        lines, Ω, in row ``RESISTANCE``, 0 if they are not known.
     tolerance : float
     own : (KEPT, s) float array
         Overwritten: see `circuitsim.newton.steps`.
@@ -228,13 +239,14 @@ def tangent_newton(made, laws, column, right, same, start, tolerance, own, branc
     own[VOLTS], own[AMPERES] = start[VOLTS], start[AMPERES]
     if not begin_at(rows, own):
         return 0
-    best = np.inf
+    best = np.inf if rows.shape[0] > 0 else 0.0
     for step in range(1, PATIENT + 1):
         put_tangents(made.places, own, column, OPEN)
         put_right_side(made, column, right, side)
         if not put_factor(made, column, value, lu, scale, pivot):
             return 0
-        if not put_solution(made, value, lu, scale, pivot, side, high, low, change, residual):
+        fine = FINE if best <= FAR else ROUGH
+        if not put_solution(made, value, lu, scale, pivot, side, high, low, change, residual, fine):
             return 0
         put_branches(made, laws, column, same, high, low, branch, node)
         put_across(made.arrays.first, made.arrays.second, made.places, own, node[0], node[1])
@@ -253,10 +265,13 @@ def tangent_newton(made, laws, column, right, same, start, tolerance, own, branc
         )
         if not worst < np.inf:
             return 0
-        if worst <= CLOSE or (worst <= 0.5 * tolerance and worst > 0.25 * best):
+        if best <= FAR and (worst <= CLOSE or (worst <= 0.5 * tolerance and worst > 0.25 * best)):
             return step
         best = min(best, worst)
-        put_port_resistances(made, lu, scale, pivot, change, own[CONDUCTANCE], own[RESISTANCE])
+        if step == 1 and rows.shape[0] > 0 and start[RESISTANCE, 0] > 0.0:
+            own[RESISTANCE] = start[RESISTANCE]
+        else:
+            put_port_resistances(made, lu, scale, pivot, change, own[CONDUCTANCE], own[RESISTANCE])
         if not move(rows, own):
             return 0
     return 0
@@ -337,8 +352,9 @@ def put_rough(made, lu, scale, pivot, x):
         x[made.order[k]] = y[k] * scale[made.order[k]]
 
 
-def put_solution(made, value, lu, scale, pivot, side, high, low, change, residual):
-    """The refined solution; returns False if the matrix is singular to working precision. See `Factor.solve`."""
+def put_solution(made, value, lu, scale, pivot, side, high, low, change, residual, fine):
+    """The solution, refined to corrections of the fraction ``fine`` of every unknown; returns False if the matrix is
+    singular to working precision. See `Factor.solve`."""
     high[:], low[:], change[:] = 0.0, 0.0, side
     put_rough(made, lu, scale, pivot, change)
     first = before = np.inf
@@ -351,7 +367,7 @@ def put_solution(made, value, lu, scale, pivot, side, high, low, change, residua
             first = share
             if largest > POOR * most:
                 return False
-        if turn > 0 and (share <= FINE or share * first <= FINE or (turn > 4 and share >= before)):
+        if turn > 0 and (share <= fine or share * first <= fine or (turn > 2 and share > SLOWLY * before)):
             return True
         before = share if turn > 0 else np.inf
         change[:] = residual

@@ -364,11 +364,20 @@ class _Sines(Waveform):
         """The periods of the fastest line; see `Waveform.cycles`."""
         return self._fastest * max(min(self.end, until) - self.delay, 0.0)
 
-    def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The level, sine and negative cosine of each line."""
+    def _angles(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Whether times (n,) are outside; complex angles of all lines (n, k)."""
         outside = (times < self.delay) | (times >= self.end)
         since = np.where(outside, 0.0, times - self.delay)
-        angles = np.multiply.outer(since, self._rate) + 1j * self._phase
+        return outside, np.multiply.outer(since, self._rate) + 1j * self._phase
+
+    def at(self, times: np.ndarray) -> np.ndarray:
+        """The values at times (n,), V or A."""
+        outside, angles = self._angles(times)
+        return np.where(outside, self._rest, self._level + np.exp(angles).imag @ self._size)
+
+    def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The level, sine and negative cosine of each line."""
+        outside, angles = self._angles(times)
         line, level = self._size * np.exp(angles), np.full((times.size, 1), self._level)
         state = np.hstack([level, (-1j * line).view(float)])
         sizes = np.abs(np.hstack([level, np.repeat(line, 2, axis=1)]))

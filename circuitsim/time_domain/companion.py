@@ -114,6 +114,11 @@ class Solved(NamedTuple):
     wave: np.ndarray
     points: Sequence[Any]
 
+    def followed_by(self, other: Solved) -> Solved:
+        """These stages and further ones."""
+        x, slope, wave = (np.concatenate(own) for own in zip(self[:3], other[:3]))
+        return Solved(x, slope, wave, [*self.points, *other.points])
+
 
 class Beginning(NamedTuple):
     """Initial data of a step's stages.
@@ -530,12 +535,15 @@ class Companion:
     def waves(self, drops: np.ndarray, currents: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Branch voltages and currents (…, 2, m) of the circuit's own elements in stages with states x (…, q), V, A,
         from those of the companion circuit's."""
-        v, i = drops[..., : len(self.own)].copy(), currents[..., : len(self.own)].copy()
+        made, own = np.empty((*x.shape[:-1], 2, len(self.own))), self.windings.inductors
+        v, i = made[..., 0, :], made[..., 1, :]
+        v[:], i[:] = drops[..., : len(self.own)], currents[..., : len(self.own)]
         v[..., self._capacitors], i[..., self._inductors] = x[..., self.of_capacitors], x[..., self.of_inductors]
-        own, r = self.windings.inductors, self.windings.independent
-        i[..., own] = i[..., own] @ self.windings.inverse.T
-        v[..., own[:r]] += np.where(self.series[:r] >= 0, drops[..., self.series[:r]], 0.0)
-        return np.stack([v, i], axis=-2)
+        if own.size:
+            r = self.windings.independent
+            i[..., own] = i[..., own] @ self.windings.inverse.T
+            v[..., own[:r]] += np.where(self.series[:r] >= 0, drops[..., self.series[:r]], 0.0)
+        return made
 
     def states(self, level: np.ndarray) -> np.ndarray:
         """States (q,) for these capacitor voltages and inductor currents (m,), V, A."""

@@ -23,10 +23,9 @@ from circuitsim.circuit.elements import CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.waveforms import Waveform, check_cycles
 from circuitsim.errors import CircuitError, ConvergenceError, InfeasibleError, NoOperatingPointError, UsageError
 from circuitsim.time_domain.beginning import check_amplifiers, waves_of
-from circuitsim.time_domain.companion import BranchEnds, Companion
+from circuitsim.time_domain.companion import BranchEnds, Companion, Solved
 from circuitsim.time_domain.implicit_events import NOISE, Conduction, Watch, controlling, located, with_capacitances
 from circuitsim.time_domain.implicit_step import (
-    AT_INSIDE,
     ORDER,
     SHARES,
     STAGES,
@@ -35,7 +34,6 @@ from circuitsim.time_domain.implicit_step import (
     Point,
     Step,
     first_steps,
-    residual,
     runge_kutta_step,
     with_inside,
 )
@@ -105,7 +103,7 @@ class Ledger:
     def jump(self, step: Step) -> None:
         """The energies of a step of backward Euler."""
         self.lost += self.companion.energy(step.error)
-        self.take(step, step.waves, np.ones(1))
+        self.take(step, step.solved.wave, np.ones(1))
 
     def take(self, step: Step, waves: np.ndarray, weights: np.ndarray = WEIGHTS) -> None:
         """The energies of a step with these voltages and currents (stages, 2, m), V, A."""
@@ -171,39 +169,20 @@ class CarriedError:
         """Shift the states (q,) for an event at another time."""
         self._x = self._x + change
 
-    def step(self, moving: Moving, at: Point, step: Step, waves: np.ndarray, inside: np.ndarray) -> Point | None:
-        """Take the same step as the run.
-
-        Parameters
-        ----------
-        moving : callable
-            Values of sources and switches.
-        at : Point
-            The start of the run's step.
-        step : Step
-        waves : (stages, 2, m) float array
-            Voltages, V, and currents, A, at the start and in all stages.
-        inside : (2, m) float array
-            Largest residual of the dense output.
-
-        Returns
-        -------
-        Point or None
-            The end of the perturbed run's step; None if it has none.
-        """
+    def step(self, step: Step) -> Solved | None:
+        """Take the same step as the run; returns its stages, None if it has no solution."""
         if not self.known:
             return None
-        begin = at.time, self._x, self._slope, step.stages[0].solved
         try:
-            own = runge_kutta_step(self.companion, moving, begin, step.length, step.end.time, shift=residual(at, step))
+            own = step.perturbed(self.companion, self._x, self._slope)
         except CircuitError:
             self.known = False
             return None
-        off = np.abs(own.waves[-1] - waves[-1])
-        self.off = np.maximum(self.off, off + inside)
-        self.largest = np.maximum(self.largest, np.abs(waves).max(axis=0))
-        self._x, self._slope = own.end.x, own.end.slope
-        return own.end
+        off = np.abs(own.wave[-1] - step.waves[-1])
+        self.off = np.maximum(self.off, off + step.between)
+        self.largest = np.maximum(self.largest, np.abs(step.waves).max(axis=0))
+        self._x, self._slope = own.x[-1], own.slope[-1]
+        return own
 
 
 INSTANT, LONGEST = 1e-12, 1e-6
@@ -308,9 +287,8 @@ class Implicit:
     ledger : Ledger
     reached : Point or None
         The end of the last step.
-    waves : list of (rows, stages, 2, m) float arrays
-        Voltages, V, and currents, A, at the starts and in the stages of the steps, `rows` steps per array; the last
-        array is partly used.
+    waves : list of (stages + 1, 2, m) float arrays
+        Voltages, V, and currents, A, at the starts and in the stages of the steps.
     error : CarriedError or None
         None where stages are corrected from others: for a large circuit it would cost as much as the run.
     """
@@ -448,7 +426,7 @@ class Implicit:
         now = Conduction(np.zeros(self.companion.diodes.size, dtype=bool), closed)
         (marks, passed, changes), m, want, at = self._corners(0.0, end), 0, BEGIN * end, None
         time, error, busy, aim = 0.0, 0.0, 0, 0.0
-        last: tuple[Point, Point | None] | None = None
+        last: tuple[Step, Solved] | None = None
         self.ledger.begin(x)
         if self.error is not None:
             self.error.begin(x)
@@ -470,7 +448,8 @@ class Implicit:
                 continue
             began, aim = at, target
             step, after, error, want = self._step(at, now, target, want)
-            last = step.stages[-2], self._keep(now, at, step)
+            perturbed = self._keep(step)
+            last = (step, perturbed) if perturbed else None
             at = step.end
             if at.time >= math.nextafter(target, 0.0):  # before the sources' jump, where they have one
                 at = at._replace(time=float(passed[m]))
@@ -489,18 +468,17 @@ class Implicit:
                 break
         return time
 
-    def _keep(self, now: Conduction, at: Point, step: Step) -> Point | None:
-        """Store a step's waveforms, energies and residuals; returns the end of the perturbed run's step."""
-        waves = np.concatenate([[[at.voltage, at.current]], step.waves[:STAGES]])
-        self.waves.append(waves)
-        self._reach = np.maximum(self._reach, np.abs(waves[-1]))
-        self.ledger.take(step, waves)
+    def _keep(self, step: Step) -> Solved | None:
+        """Store a step's waveforms, energies and residuals; returns the stages of the perturbed run's step."""
+        self.waves.append(step.waves)
+        self._reach = np.maximum(self._reach, np.abs(step.waves[-1]))
+        self.ledger.take(step, step.waves)
         self.ledger.hold(step.end)
         if self.error is None:
             return None
-        found = self.error.step(self.moving(now.switches), at, step, waves, self._residual(at, step))
+        found = self.error.step(step)
         if found is not None:
-            self.missed = max(self.missed, self._share(found.x - step.end.x, step) / self.between)
+            self.missed = max(self.missed, self._share(found.x[-1] - step.end.x, step) / self.between)
             self._left = max(1.0 - self.missed, LEFT) if self.missed < 1.0 else 1.0
         return found
 
@@ -522,14 +500,13 @@ class Implicit:
         now: Conduction,
         instant: float,
         ended: tuple[float, float],
-        last: tuple[Point, Point | None] | None,
+        last: tuple[Step, Solved] | None,
     ) -> tuple[Point, Conduction]:
         """Two short steps of backward Euler after a discontinuity: the first lets states jump, the second has their
-        derivatives. ``ended``: target time of the previous step and its event's error, s; ``last``: its last stage but
-        one, and the end of the perturbed run's step."""
+        derivatives. ``ended``: target time of the previous step and its event's error, s; ``last``: this step, and the
+        stages of the perturbed run in it."""
         before, lost = self.step_starts[-1].conduction if self.step_starts else None, 0.0
-        before_it, near = self.reached, None if self.reached is None else self.reached.solved
-        near = near if self.companion.follows else None
+        near = None if self.reached is None or not self.companion.follows else self.reached.solved
         (aim, error), jumps = ended, list[tuple[np.ndarray, np.ndarray]]()
         for _ in range(AT_ONCE):
             jumps.append((x, now.switches))
@@ -541,7 +518,7 @@ class Implicit:
                 self.error.jump(self.moving(now.switches), time, instant, step.end.solved)
             lost += self.companion.energy(jump.error)
             x, near = step.end.x, step.end.solved
-            after = self.watch.after(now, self.watch.distances(now, step.end)[0])
+            after = self.watch.after(now, self.watch.distances(now, step.solved.points)[0])
             same_switches = after is None or (after.switches == now.switches).all()
             now = after or now
             if same_switches:
@@ -551,16 +528,17 @@ class Implicit:
         names = () if before is None else self._names(before, now)
         if names or (before is not None and lost > NOISE * self.ledger.turned_over()):
             self.events.append(Event(time, error, names, lost))
-        if self.error is not None and before is not None and before_it is not None and last is not None and last[1]:
-            late = self._late(before, now, before_it, last[0], last[1])
-            self.error.shift(late * (before_it.slope - step.end.slope))
+        if self.error is not None and before is not None and last is not None:
+            self.error.shift(self._late(before, now, *last) * (last[0].end.slope - step.end.slope))
         self._scale(x)
         self.step_starts.append(StepStart(time, x, step.end.slope, now, True, aim, error, tuple(jumps), instant))
         return step.end, now
 
-    def _late(self, before: Conduction, now: Conduction, end: Point, earlier: Point, neighbour: Point) -> float:
-        """The delay of a change of switches in the perturbed run, s."""
-        here, there, past = (self.watch.distances(before, point)[0] for point in (end, neighbour, earlier))
+    def _late(self, before: Conduction, now: Conduction, step: Step, perturbed: Solved) -> float:
+        """The delay of a change of switches in the perturbed run, s, after this step."""
+        *_, earlier, end = step.stages
+        points = end.solved, perturbed.points[-1], earlier.solved
+        here, there, past = self.watch.distances(before, points)
         d = before.diodes.size
         for k in d + np.flatnonzero(before.switches != now.switches):
             rate = (past[k] - here[k]) / (end.time - earlier.time)
@@ -583,7 +561,7 @@ class Implicit:
                     raise
                 instant *= 1e3
                 continue
-            found, off = (jump, step, instant), self._off(jump.end, replace(step, error=step.error - jump.error))
+            found, off = (jump, step, instant), self._off(replace(step, error=step.error - jump.error))
             if off <= 1.0 or off > 0.5 * missed or instant <= ULPS * math.ulp(time):
                 return found
             missed, instant = off, max(1e-3 * instant, ULPS * math.ulp(time))
@@ -593,14 +571,14 @@ class Implicit:
     ) -> tuple[Step, Conduction | None, float, float]:
         """A step of the required accuracy towards ``target``; returns the new conduction, event error and next
         length."""
-        moving, begin = self.moving(now.switches), (at.time, at.x, at.slope, at.solved)
+        moving = self.moving(now.switches)
 
         def attempt(length: float, end: float | None = None, inside: bool = False) -> Step:
             end = at.time + length if end is None else end
-            return runge_kutta_step(self.companion, moving, begin, length, end, inside, follow=bool(self.controlling))
+            return runge_kutta_step(self.companion, moving, at, length, end, inside, follow=bool(self.controlling))
 
         def judged(step: Step) -> tuple[float, Conduction | None, float]:
-            return self._off(at, step), *self._changes(now, step)
+            return self._off(step), *self._changes(now, step)
 
         resolving = (wave.resolving(at.time) for wave in self.sources.values())
         left, want, tries = target - at.time, min(want, self._longest, *resolving), 0
@@ -632,8 +610,8 @@ class Implicit:
                     raise
                 want = LEAST * length
                 continue
-            if off <= 1.0 and len(step.points) == STAGES:
-                step = with_inside(self.companion, moving, begin, step)
+            if off <= 1.0 and not step.inside:
+                step = with_inside(self.companion, moving, step)
                 off, after, beyond = judged(step)
             # A stage beyond an event by more than the accuracy: an event and its reverse, two events, or too long a
             # step over a transient. An event at the start, within its error, leaves one in any step. Below `UNRESOLVED`
@@ -661,7 +639,7 @@ class Implicit:
     def _changes(self, now: Conduction, step: Step) -> tuple[Conduction | None, float]:
         """The states after a step, None if unchanged; the time, in steps, of the first inner stage that is beyond an
         event by more than the accuracy, 0 without one."""
-        far = self.watch.distances(now, *step.points)
+        far = self.watch.distances(now, step.solved.points)
         early = SHARES[: len(far)][(far < -self.accuracy).any(axis=1)].min(initial=1.0) % 1.0
         return self.watch.after(now, far[STAGES - 1]), float(early)
 
@@ -674,10 +652,10 @@ class Implicit:
         self, attempt: Callable[[float], Step], at: Point, now: Conduction, step: Step, target: float
     ) -> tuple[float, float, Step]:
         """The shortest step past the first of the changes found at the end of a longer one; see `located`."""
-        which = self.watch.distances(now, step.end)[0] < 0.0
+        which = self.watch.distances(now, [step.end.solved])[0] < 0.0
 
         def distance(point: Point) -> float:
-            return float(self.watch.distances(now, point)[0, which].min())
+            return float(self.watch.distances(now, [point.solved])[0, which].min())
 
         resolution = max(SHARP * self.accuracy * step.length, 4e-16 * target)
         bend = NOISE if which[: now.diodes.size].any() else math.inf
@@ -687,31 +665,22 @@ class Implicit:
     def _scale(self, x: np.ndarray) -> None:
         self._size = np.maximum(self._size, np.abs(x))
 
-    def _off(self, at: Point, step: Step) -> float:
+    def _off(self, step: Step) -> float:
         """The estimate of the local error over the accuracy, or the residual of the dense output over its own bound.
         What the residual adds to the states is an error, too, and the only one that sees a corner between stages."""
         error, between = np.abs(step.error), 0.0
-        if len(step.points) > STAGES and self.between * step.length > ULPS * math.ulp(at.time):
-            error = np.maximum(error, np.abs(residual(at, step)[-1]))
-            reach = np.maximum(self._reach, np.abs(step.waves[STAGES - 1]))
+        if step.inside and self.between * step.length > ULPS * math.ulp(step.begin.time):
+            error = np.maximum(error, np.abs(step.residual[-1]))
+            reach = np.maximum(self._reach, np.abs(step.waves[-1]))
             least = FLOOR * np.array([[self.watch.volts], [self.watch.amperes]])
             held = self._held[int(step.length > APART * self._end)]
-            between = float((held * self._residual(at, step) / np.maximum(reach, least)).max()) / self.between
+            between = float((held * step.between / np.maximum(reach, least)).max()) / self.between
         return max(self._share(error, step) / max(self.accuracy * self._left, ROUNDED), between)
 
     def _share(self, error: np.ndarray, step: Step) -> float:
         """The largest of these errors of the states (q,), relative to their largest values."""
         size = np.maximum(np.maximum(self._size, np.abs(step.end.x)), FLOOR * self.companion.size)
         return float((np.abs(error) / size).max(initial=0.0))
-
-    def _residual(self, at: Point, step: Step) -> np.ndarray:
-        """Largest residual of the dense output, of all voltages, V, and currents, A (2, m)."""
-        if len(step.points) == STAGES:
-            return np.zeros((2, len(self.circuit)))
-        waves = step.waves.reshape(len(step.waves), -1)
-        found = AT_INSIDE[:, 1:] @ waves[:STAGES] - waves[STAGES:]
-        found += np.outer(AT_INSIDE[:, 0], np.concatenate([at.voltage, at.current]))
-        return np.asarray(np.abs(found).max(axis=0)).reshape(2, -1)
 
     # ------------------------------------------------------------------ words
     def _names(self, before: Conduction, now: Conduction) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.switching import Switch, Switching
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.errors import UsageError
@@ -68,12 +69,12 @@ class Watch:
             self.volts, self.amperes = max(self.volts, volts), max(self.amperes, amperes)
             self.companion.see(self.volts, self.amperes)
 
-    def distances(self, now: Conduction, *points: Point) -> np.ndarray:
+    def distances(self, now: Conduction, points: Sequence[OperatingPoint]) -> np.ndarray:
         """Distances of diodes and switches (k, d + s) from a change of these states at points; negative beyond it."""
         found = np.empty((len(points), now.diodes.size + now.switches.size))
         diodes, gaps = found[:, : now.diodes.size], found[:, now.diodes.size :]
         if now.diodes.size:
-            v, i = (np.array(own) for own in zip(*(self.companion.diode_waves(point.solved) for point in points)))
+            v, i = (np.array(own) for own in zip(*map(self.companion.diode_waves, points)))
             forward = v / self.volts + i / self.amperes
             diodes[:] = np.where(now.diodes, forward, -forward) + NOISE
         if now.switches.size:
@@ -82,12 +83,12 @@ class Watch:
             gaps[:] = gap / (np.abs(controls) + np.abs(at) + 1e-300)
         return found
 
-    def _controls(self, points: Sequence[Point]) -> np.ndarray:
+    def _controls(self, points: Sequence[OperatingPoint]) -> np.ndarray:
         """Control quantities of the switches, V, A, at points (k, s)."""
-        potentials = np.array([point.solved.voltages for point in points])
+        potentials = np.array([point.voltages for point in points])
         found = potentials[:, self._plus] - potentials[:, self._minus]
         if self._flowing.size:
-            found[:, self._by_current] = np.array([point.solved.currents for point in points])[:, self._flowing]
+            found[:, self._by_current] = np.array([point.currents for point in points])[:, self._flowing]
         return np.asarray(found)
 
     def after(self, now: Conduction, distances: np.ndarray) -> Conduction | None:

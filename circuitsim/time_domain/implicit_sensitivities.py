@@ -153,7 +153,7 @@ class ImplicitSensitivities:
         if event and after.late < length:
             length -= after.late
             end = begin + length
-        start = begin, own.x, own.slope, point.solved
+        start = point._replace(time=begin, x=own.x, slope=own.slope)
         step = runge_kutta_step(self.companion, self.run.moving(own.conduction.switches), start, length, end)
         share = step.length / (after.aim - begin) if after.aim > after.time else 1.0
         by_length = (np.arange(self.p) == self.p - 1) * 1.0 if event else -share * at.time
@@ -233,7 +233,7 @@ class ImplicitSensitivities:
 
     def _condition(self, end: Point, at: At, now: Conduction, then: Conduction) -> np.ndarray:
         """The derivative (p,) of what is zero at the event after a step."""
-        distances = np.abs(self.run.watch.distances(now, end)[0])
+        distances = np.abs(self.run.watch.distances(now, [end.solved])[0])
         changed = np.concatenate([now.diodes != then.diodes, now.switches != then.switches])
         distances[~changed] = np.inf if changed.any() else distances[~changed]
         nearest, d = int(distances.argmin()), now.diodes.size

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.time_domain.companion import Beginning, Companion
+from circuitsim.time_domain.companion import Beginning, Companion, Solved
 
 ORDER, DIAGONAL = 4, 0.25
 NODES = np.array([0.0, 1 / 2, 83 / 250, 31 / 50, 17 / 20, 1.0])
@@ -120,7 +120,7 @@ class Point(NamedTuple):
     voltage, current : (m,) float arrays
         Of all branches.
     solved : OperatingPoint
-        Of the stage.
+        Of the stage, or a nearby one.
     """
 
     time: float
@@ -137,51 +137,90 @@ class Step:
 
     Attributes
     ----------
+    begin : Point
+        Of a backward Euler step, its end with the states at the beginning.
     length : float
         s.
-    points : tuple of Point
-        Its stages, then the inside stages, if requested.
+    times : (k,) float array
+        Of its stages, then of the inside stages, if requested, s.
+    moved : tuple of (p,) int array, (k, p) float array
+        Elements whose values vary, and their values.
+    solved : Solved
+        All of these.
     error : (q,) float array
         Estimate of the local error; for backward Euler the change of the states.
     """
 
+    begin: Point
     length: float
-    points: tuple[Point, ...]
+    times: np.ndarray
+    moved: tuple[np.ndarray, np.ndarray]
+    solved: Solved
     error: np.ndarray
 
-    @property
-    def stages(self) -> tuple[Point, ...]:
-        """The last one is its end."""
-        return self.points[:STAGES]
+    def at(self, k: int) -> Point:
+        """One of its stages."""
+        x, slope, (voltage, current), solved = (own[k] for own in self.solved)
+        return Point(float(self.times[k]), x, slope, voltage, current, solved)
 
-    @property
+    @cached_property
+    def stages(self) -> list[Point]:
+        """Without the inside stages; the last one is its end."""
+        return [self.at(k) for k in range(min(self.times.size, STAGES))]
+
+    @cached_property
     def end(self) -> Point:
         """Where it ends."""
-        return self.stages[-1]
+        return self.at(min(self.times.size, STAGES) - 1)
+
+    @property
+    def inside(self) -> bool:
+        """Whether its inside stages are solved."""
+        return self.times.size > STAGES
 
     @cached_property
     def waves(self) -> np.ndarray:
-        """Voltages, V, and currents, A, at all points (k, 2, m)."""
-        return np.array([(point.voltage, point.current) for point in self.points])
+        """Voltages, V, and currents, A, at its beginning and in its stages (stages + 1, 2, m)."""
+        begin, found = (self.begin.voltage, self.begin.current), self.solved.wave[:STAGES]
+        return np.concatenate([np.reshape(begin, (1, *found.shape[1:])), found])
 
+    @cached_property
+    def residual(self) -> np.ndarray:
+        """What the residual of the dense output adds to the states of each stage (stages, q); it must have its inside
+        stages."""
+        x, slope = self.solved.x, self.solved.slope
+        states = np.concatenate([self.begin.x[None], x[:STAGES]])
+        ends, inside = END_SLOPES @ states, (x[STAGES:] - AT_INSIDE @ states) / DIAGONAL
+        first, last = self.length * self.begin.slope - ends[:1], self.length * slope[STAGES - 1] - ends[1:]
+        return np.asarray(RESIDUAL @ np.concatenate([first, inside, last]))
 
-def residual(begin: Point, step: Step) -> np.ndarray:
-    """What the residual of the dense output adds to the states of each stage of a step (stages, q); the step must have
-    its inside stages."""
-    states = np.array([point.x for point in (begin, *step.points)])
-    states, inside = np.split(states, [NODES.size])
-    ends, inside = END_SLOPES @ states, (inside - AT_INSIDE @ states) / DIAGONAL
-    first, last = step.length * begin.slope - ends[0], step.length * step.end.slope - ends[1]
-    return np.asarray(RESIDUAL @ np.concatenate([first[None], inside, last[None]]))
+    @cached_property
+    def between(self) -> np.ndarray:
+        """Largest residual of the dense output, of all voltages, V, and currents, A (2, m); zero without inside
+        stages."""
+        if not self.inside:
+            return np.zeros(self.waves.shape[1:])
+        found = AT_INSIDE @ self.waves.reshape(NODES.size, -1)
+        found -= self.solved.wave[STAGES:].reshape(INSIDE.size, -1)
+        return np.asarray(np.abs(found).max(axis=0)).reshape(self.waves.shape[1:])
+
+    def perturbed(self, companion: Companion, x: np.ndarray, slope: np.ndarray) -> Solved:
+        """The stages from other states and derivatives (q,), with `residual` added to their states."""
+        begun = Beginning(x, [slope], self.length, DIAGONAL * self.length, _EARLIER, self.residual)
+        places, values = self.moved
+        return _stages(companion, (places, values[:STAGES]), begun, self.solved.points[0])
 
 
 def euler_step(
     companion: Companion, moving: Moving, time: float, x: np.ndarray, length: float, near: OperatingPoint | None
 ) -> Step:
     """A backward Euler step from states x (q,) to ``time``, with the sources at ``time``."""
-    begun = Beginning(x, [np.zeros(x.size)], length, length, _NONE, np.zeros((1, x.size)))
-    points = _stages(companion, moving, np.array([time]), begun, near)
-    return Step(length, points, points[0].x - x)
+    times, begun = np.array([time]), Beginning(x, [np.zeros(x.size)], length, length, _NONE, np.zeros((1, x.size)))
+    moved = moving(times)
+    solved = _stages(companion, moved, begun, near)
+    voltage, current = solved.wave[0]
+    begin = Point(time, x, solved.slope[0], voltage, current, solved.points[0])
+    return Step(begin, length, times, moved, solved, solved.x[0] - x)
 
 
 def first_steps(
@@ -197,66 +236,59 @@ def first_steps(
 def runge_kutta_step(
     companion: Companion,
     moving: Moving,
-    begin: tuple[float, np.ndarray, np.ndarray, OperatingPoint | None],
+    begin: Point,
     length: float,
     end: float,
     inside: bool = False,
-    shift: np.ndarray | None = None,
     follow: bool = False,
 ) -> Step:
     """A Runge–Kutta step.
 
     Parameters
     ----------
-    begin : tuple
-        Time, s, states and their derivatives (q,), an operating point nearby.
+    begin : Point
     length : float
         s.
     end : float
         Time of the sources in the last stage, s: just before a jump, if they have one.
     inside : bool
         Whether the inside stages are solved, too.
-    shift : (stages, q) float array, optional
-        Added to the states of each stage.
     follow : bool
         Whether to refuse a step over the end of a branch of operating points (`BranchEnds`).
     """
-    time, x, slope, near = begin
-    times = time + length * (SHARES if inside else SHARES[:STAGES])
+    times = begin.time + length * (SHARES if inside else SHARES[:STAGES])
     times[STAGES - 1] = end
-    shift = np.zeros((len(times), x.size)) if shift is None else shift
-    begun = Beginning(x, [slope], length, DIAGONAL * length, _EARLIER, shift)
-    points = _stages(companion, moving, times, begun, near, follow)
-    return Step(length, points, np.asarray(length * (ERROR @ begun.slopes[: NODES.size])))
+    moved, none = moving(times), np.zeros((times.size, begin.x.size))
+    begun = Beginning(begin.x, [begin.slope], length, DIAGONAL * length, _EARLIER, none)
+    solved = _stages(companion, moved, begun, begin.solved, follow)
+    return Step(begin, length, times, moved, solved, length * (ERROR @ begun.slopes[: NODES.size]))
 
 
-def with_inside(
-    companion: Companion, moving: Moving, begin: tuple[float, np.ndarray, np.ndarray, OperatingPoint | None], step: Step
-) -> Step:
+def with_inside(companion: Companion, moving: Moving, step: Step) -> Step:
     """The result of `runge_kutta_step` with its inside stages."""
-    time, x, slope, _ = begin
-    slopes, none = [slope, *(stage.slope for stage in step.stages)], np.zeros((len(SHARES), x.size))
-    begun = Beginning(x, slopes, step.length, DIAGONAL * step.length, _EARLIER, none)
-    times = time + step.length * SHARES[STAGES:]
-    return replace(step, points=step.points + _stages(companion, moving, times, begun, step.end.solved))
+    begin, none = step.begin, np.zeros((len(SHARES), step.begin.x.size))
+    begun = Beginning(begin.x, [begin.slope, *step.solved.slope], step.length, DIAGONAL * step.length, _EARLIER, none)
+    times = begin.time + step.length * SHARES[STAGES:]
+    places, values = moving(times)
+    solved = step.solved.followed_by(_stages(companion, (places, values), begun, step.end.solved))
+    moved = places, np.concatenate([step.moved[1], values])
+    return replace(step, times=np.append(step.times, times), moved=moved, solved=solved)
 
 
 def _stages(
     companion: Companion,
-    moving: Moving,
-    times: np.ndarray,
+    moved: tuple[np.ndarray, np.ndarray],
     begin: Beginning,
     near: OperatingPoint | None,
     follow: bool = False,
-) -> tuple[Point, ...]:
-    """The stages at given times, each from all previous ones."""
-    stages, (places, values) = list[Point](), moving(times)
-    while len(stages) < times.size:
-        k = len(stages)
-        found = companion.at_once.solve(begin, places, values[k:], near, follow) if companion.at_once else None
-        found = found or companion.solve(begin, places, values[k], near)
-        for time, x, slope, (voltage, current), solved in zip(times[k:].tolist(), *found):
-            stages.append(Point(time, x, slope, voltage, current, solved))
-            begin.slopes.append(slope)
-        near = stages[-1].solved
-    return tuple(stages)
+) -> Solved:
+    """The stages for these values of elements, each from all previous ones."""
+    (places, values), solved = moved, None
+    while len(values):
+        found = companion.at_once.solve(begin, places, values, near, follow) if companion.at_once else None
+        found = found or companion.solve(begin, places, values[0], near)
+        begin.slopes.extend(found.slope)
+        values, near = values[len(found.points) :], found.points[-1]
+        solved = found if solved is None else solved.followed_by(found)
+    assert solved is not None
+    return solved

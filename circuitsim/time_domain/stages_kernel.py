@@ -7,7 +7,9 @@ import numpy as np
 from circuitsim.analysis.tangent_newton import put_certificate, put_lowest, put_sources, tangent_newton
 from circuitsim.engine.small.pointers import pointer
 from circuitsim.models.junction_diode import BASE, RATE, charge, junction
-from circuitsim.newton.steps import NEAR
+from circuitsim.newton.steps import CURRENT as AMPERES
+from circuitsim.newton.steps import NEAR, RESISTANCE
+from circuitsim.newton.steps import VOLTAGE as VOLTS
 
 ROUNDING = 1e-14
 """Fraction of the largest voltage or current below which a base counts as zero; see `Companion.solve`."""
@@ -75,7 +77,9 @@ def solve_stages(
     """
     made, laws, states = pointer(made), pointer(laws), pointer(states)
     same, right = np.empty(node.shape[2], np.int64), np.empty(made.left.size)
-    base = np.empty(x.size)
+    base, guess, times = np.empty(x.size), start.copy(), np.zeros(columns.shape[0] + 1)
+    for k in range(columns.shape[0]):
+        times[k + 1] = share + length * before[k].sum()
     for k in range(first, columns.shape[0]):
         column = columns[k]
         for j in range(x.size):
@@ -90,12 +94,12 @@ def solve_stages(
             row[RATE], row[BASE] = 1.0 / share, base[states.storing.size + c]
         put_sources(made, column, right)
         put_lowest(made, column, same)
-        if not tangent_newton(made, laws, column, right, same, start, tolerance, device[k], branch[k], node[k]):
+        put_guess(times, first, k, start, device, guess)
+        if not tangent_newton(made, laws, column, right, same, guess, tolerance, device[k], branch[k], node[k]):
             return k, 0
         put_states(made, states, base, share, device[k], branch[k], state[k], slopes[k + 1])
         if not put_certificate(made, laws, column, branch[k], node[k], device[k], tolerance, found[k]):
             return k, 1
-        start = device[k]
     return columns.shape[0], 0
 
 
@@ -112,3 +116,19 @@ def put_states(made, states, base, share, device, branch, x, slope):
         e = states.storing[j]
         change = branch[1, e] if states.capacitor[j] else branch[0, e]
         x[j], slope[j] = base[j] + change, change / share
+
+
+def put_guess(times, first, k, start, device, guess):
+    """Fill in a guess of the devices' voltages and currents in stage ``k``, and its load lines: on the straight lines
+    through the two stages nearest in time of those from ``first`` on, where ``start`` holds the stage before these; for
+    lack of a second one, ``start`` without load lines."""
+    away = np.abs(times[first : k + 1] - times[k + 1])
+    near = away.argmin()
+    away[near] = np.inf
+    other, share = away.argmin(), 0.0
+    one, two = start if near == 0 else device[first + near - 1], start if other == 0 else device[first + other - 1]
+    if other != near:
+        share = (times[k + 1] - times[first + near]) / (times[first + other] - times[first + near])
+    for row in (VOLTS, AMPERES):
+        guess[row] = one[row] + share * (two[row] - one[row])
+    guess[RESISTANCE] = one[RESISTANCE] * (other != near)
