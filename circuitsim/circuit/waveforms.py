@@ -217,6 +217,8 @@ class PiecewiseLinear(Waveform):
         size = np.abs(self._level)
         size = np.where(self._slope != 0.0, np.maximum(size, np.roll(size, -1)), size)
         self._sizes = np.stack([size, np.abs(self._slope)], axis=1)
+        # Where the last line begins and ends, s; its value there, V or A, and its slope.
+        self._line: tuple[float, ...] = math.inf, math.inf, 0.0, 0.0
 
     def _corners(self, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Times of corners by number, inf beyond the last, and their places in the tables."""
@@ -255,6 +257,18 @@ class PiecewiseLinear(Waveform):
         """The corners; see `Waveform.cycles`."""
         again = max(until - float(self.times[-1]), 0.0) / self._period * self._again
         return float(np.searchsorted(self.times, until)) + again
+
+    def at(self, times: np.ndarray) -> np.ndarray:
+        """The values at times (n,), V or A; those on the same line as the first of the last call take no search."""
+        first, last = min(known := times.tolist(), default=0.0), max(known, default=0.0)
+        if not self._line[0] <= first < self._line[1]:
+            number, corner, place = self._last_before(np.array([first]))
+            line = corner, self._corners(number + 1)[0], self._level[place], self._slope[place]
+            self._line = tuple(own.item() for own in line)
+        begin, end, level, slope = self._line
+        if last >= end:
+            return super().at(times)
+        return level + slope * (times - begin) if slope else np.full(times.size, level)
 
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and slopes."""

@@ -511,7 +511,7 @@ class Implicit:
         for _ in range(AT_ONCE):
             jumps.append((x, now.switches))
             jump, step, instant = self._first(time, x, self.moving(now.switches), instant, near)
-            self.watch.see(step.end.voltage, step.end.current)
+            self.watch.see_at(step.end)
             self.ledger.jump(jump)
             self.ledger.jump(step)
             if self.error is not None:
@@ -626,7 +626,7 @@ class Implicit:
             want = length * (inside or min(max(LEAST, SAFETY * off ** (-1.0 / ORDER)), 1.0 if tries == 1 else 0.5))
         self._scale(step.end.x)
         self._length = step.length
-        self.watch.see(step.end.voltage, step.end.current)
+        self.watch.see_at(step.end)
         grown = SAFETY * max(off, 1e-9) ** (-1.0 / ORDER)
         if grown >= KEEP:
             want = max(want, length * min(grown, MOST))

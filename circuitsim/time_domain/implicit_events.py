@@ -61,6 +61,13 @@ class Watch:
         self._plus, self._minus = np.array(pairs, dtype=np.int64).reshape(len(pairs), 2).T
         self._by_current = np.array([isinstance(own, str) for own in controls], dtype=bool)
         self._flowing = np.array([circuit.element_index(own) for own in controls if isinstance(own, str)], np.int64)
+        self._reach = np.zeros(len(controls))
+
+    def see_at(self, point: Point) -> None:
+        """Update all of these, and the largest control of each switch."""
+        self.see(point.voltage, point.current)
+        if self._reach.size:
+            self._reach = np.maximum(self._reach, np.abs(self._controls([point.solved])[0]))
 
     def see(self, voltages: np.ndarray | float, currents: np.ndarray | float) -> None:
         """Update the largest voltage, V, and current, A."""
@@ -80,7 +87,7 @@ class Watch:
         if now.switches.size:
             controls, at = self._controls(points), self.switching.thresholds(now.switches)
             gap = np.where(now.switches, controls - at, at - controls)
-            gaps[:] = gap / (np.abs(controls) + np.abs(at) + 1e-300)
+            gaps[:] = gap / (self._reach + np.abs(at) + 1e-300)
         return found
 
     def _controls(self, points: Sequence[OperatingPoint]) -> np.ndarray:
@@ -140,9 +147,9 @@ def located(
     low, high = 0.0, step.length
     known = [(low, max(distance(at), 0.0)), (high, distance(step.end))]
     inner = [(high * share, distance(stage)) for share, stage in zip(NODES[3:5].tolist(), step.stages[2:])]
-    slow, width = 0, high
+    slow, width, late = 0, high, math.inf
     for _ in range(HALVINGS):
-        if high - low <= resolution or (len(known) > 2 and -noise <= known[-1][1] < 0.0):
+        if high - low <= resolution or late <= resolution or (len(known) > 2 and -noise <= known[-1][1] < 0.0):
             break
         slow = 0 if high - low <= 0.5 * width else slow + 1
         width = high - low if slow == 0 else width
@@ -152,15 +159,16 @@ def located(
         length += beyond if length - low < high - length else -beyond
         length = min(max(length, low + beyond), high - beyond)
         found = attempt(length)
-        known.append((length, distance(found.end)))
-        if known[-1][1] < 0.0:
+        d = distance(found.end)
+        if d < 0.0:
+            # What is not bracketed yet: the distance tells how late it is, by its smallest slope, where that is known.
+            slope = min(abs((d - other) / (length - place)) for place, other in known)
+            late = 2.0 * abs(d) / slope if slope > 0.0 and (math.isinf(bend) or -noise <= d) else math.inf
             high, step = length, found
         else:
             low = length
-    # What ends within the noise is not bracketed: its distance tells how late it is.
-    before, after = (dict(known)[length] for length in (low, high))
-    late = 2.0 * after / (after - before) if -noise <= after else 1.0
-    return high, min(late, 1.0) * (high - low), step
+        known.append((length, d))
+    return high, min(late, high - low), step
 
 
 def _root(
