@@ -217,7 +217,7 @@ class PiecewiseLinear(Waveform):
         size = np.abs(self._level)
         size = np.where(self._slope != 0.0, np.maximum(size, np.roll(size, -1)), size)
         self._sizes = np.stack([size, np.abs(self._slope)], axis=1)
-        # Where the last line begins and ends, s; its value there, V or A, and its slope.
+        # Where the line of the last call of `at` begins and ends, s; its value at the beginning, V or A, and slope.
         self._line: tuple[float, ...] = math.inf, math.inf, 0.0, 0.0
 
     def _corners(self, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -259,14 +259,14 @@ class PiecewiseLinear(Waveform):
         return float(np.searchsorted(self.times, until)) + again
 
     def at(self, times: np.ndarray) -> np.ndarray:
-        """The values at times (n,), V or A; those on the same line as the first of the last call take no search."""
-        first, last = min(known := times.tolist(), default=0.0), max(known, default=0.0)
-        if not self._line[0] <= first < self._line[1]:
+        """The values at times (n,), V or A. The line of the earliest one is kept for the next call."""
+        given = times.tolist()
+        first, (begin, end, level, slope) = min(given, default=0.0), self._line
+        if not begin <= first < end:
             number, corner, place = self._last_before(np.array([first]))
             line = corner, self._corners(number + 1)[0], self._level[place], self._slope[place]
-            self._line = tuple(own.item() for own in line)
-        begin, end, level, slope = self._line
-        if last >= end:
+            self._line = begin, end, level, slope = tuple(own.item() for own in line)
+        if max(given, default=0.0) >= end:
             return super().at(times)
         return level + slope * (times - begin) if slope else np.full(times.size, level)
 

@@ -72,8 +72,8 @@ def load_line(junction, p, c, k, u):
                 step = -math.log(k * j / left) / (g / j + 1.0 / left)
             if abs(step) <= ROUNDED * abs(u):
                 break
-            # Where current and voltage across k differ in sign, the curve does not meet the line up to c, where they
-            # vanish; steps down an exponential law would be one thermal voltage each.
+            # Where current and voltage across k differ in sign, the curve does not meet the line up to c, where that
+            # voltage is zero. Newton's steps down to there, on an exponential law, would be one thermal voltage each.
             at = u + step if j * left >= 0.0 else c
             if not slow and low <= at <= high:
                 new = at

@@ -64,7 +64,7 @@ class Watch:
         self._reach = np.zeros(len(controls))
 
     def see_at(self, point: Point) -> None:
-        """Update all of these, and the largest control of each switch."""
+        """Update the largest voltage and current, and the largest control of each switch."""
         self.see(point.voltage, point.current)
         if self._reach.size:
             self._reach = np.maximum(self._reach, np.abs(self._controls([point.solved])[0]))
