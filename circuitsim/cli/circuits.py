@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from circuitsim import report as parts
 from circuitsim.cli import command, main
 from circuitsim.cli.common import (
+    FORMATS,
     PICTURES,
     alone,
     check_target,
@@ -20,6 +21,7 @@ from circuitsim.cli.common import (
     deliver,
     draw,
     elsewhere,
+    ending_of,
     present,
     printed,
     read,
@@ -89,8 +91,8 @@ examples:
 def run_run(args: Namespace) -> int:
     """Run all analyses of the deck, one after another."""
     for option, folder in (("--output", args.output), ("--plot", args.plot)):
-        if folder and exists(folder) and not isdir(folder):
-            raise UsageError(f"{option} {folder!r} is a file; name a folder (created if missing)")
+        if folder and not isdir(folder) and (exists(folder) or ending_of(folder) in (*PICTURES, *FORMATS)):
+            raise UsageError(f"{option} {folder!r} names a file; name a folder (created if missing)")
     deck = read(args)
     words = analyses_of(deck)
     asked = dict.fromkeys(COMMANDS[word] for word in words)
