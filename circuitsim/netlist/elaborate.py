@@ -162,6 +162,9 @@ class Elaborator:
         for coupling in scope.couplings:
             with self.reporter.at(coupling.inductors[0].card, (), frame.callers):
                 factor = self.number(coupling.factor, frame)
+                if not abs(factor) <= 1.0:
+                    message = f"the coupling factor is {factor:g}: it must lie between -1 and 1"
+                    raise CardError(message, coupling.inductors[0], kind="range")
                 names = [token.word for token in coupling.inductors]
                 inductors = [frame.prefix + scope.names[scope.index[name]] for name in names if name in scope.index]
                 self.following.couplings.update(dict.fromkeys(combinations(inductors, 2), factor))

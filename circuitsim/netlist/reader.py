@@ -480,7 +480,10 @@ class DeckReader(definitions.Includes):
                     self.reporter.error("coupling", message, token, hint)
             for first, second in combinations(words, 2):
                 pair = id(scope), frozenset((first.word, second.word))
-                if pair in coupled:
+                if first.word == second.word:
+                    message = f"{short(first.text)} is coupled with itself"
+                    self.reporter.error("coupling", message, second, hint="name two inductors")
+                elif pair in coupled:
                     message = f"{short(first.text)} and {short(second.text)} are coupled already"
                     self.reporter.error("coupling", message, second, hint="remove one of the two K cards")
                 coupled.add(pair)
