@@ -362,7 +362,8 @@ def plot_waveforms(heading: str, table: Table, conduction: Spans) -> Figure:
                 axes[-1].plot([begin, end], [row, row], color=INK, linewidth=5, solid_capstyle="butt", snap=False)
         axes[-1].set_yticks(range(len(strips)), [plain(name) for name, _ in strips], fontsize=7, color=INK)
         axes[-1].set_ylim(len(strips) - 0.5, -0.5)
-        axes[-1].set_ylabel("conducting", color=FAINT, fontsize=8)
+        more = f",\nfirst {STRIPS} of {len(conduction)}" if len(conduction) > STRIPS else ""
+        axes[-1].set_ylabel(f"conducting{more}", color=FAINT, fontsize=8)
         gridded(axes[-1], "x")
     measured(axes[-1].xaxis, "time", "s")
     return figure
