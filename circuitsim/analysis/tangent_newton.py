@@ -18,7 +18,7 @@ from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.controlled.certificate import LawArrays, laws_held
 from circuitsim.controlled.equations import Equations, RightSide, term_values
-from circuitsim.controlled.linear import CORRECTIONS, FINE, POOR, Terms, corrected, scaled
+from circuitsim.controlled.linear import CORRECTIONS, FINE, POOR, Terms, corrected, refined, scaled
 from circuitsim.engine.small.pointers import Pinned
 from circuitsim.newton.steps import (
     CONDUCTANCE,
@@ -42,9 +42,9 @@ KEPT = 64
 """Maximum number of matrices kept, one for each set of conducting diodes and of fixed values."""
 RESCALED = 16.0
 """Change of the step length up to which a matrix keeps its scales: a factor that moves no largest entry far from 1."""
-ROUGH, SLOWLY = 1e-8, 0.1
+ROUGH = 1e-8
 """Correction, relative to each unknown, that ends the refinement while devices are farther than `FAR` from their
-curves; fraction of the previous correction above which the third and later ones are rounding of vanishing unknowns."""
+curves."""
 
 
 class StageMatrix(NamedTuple):
@@ -112,6 +112,7 @@ class Made:
     def __init__(self, system: ControlledSystem, matrix: StageMatrix) -> None:
         self.system, self.pinned, self._matrix = system, Pinned(matrix), matrix
         self.length = self._scaled = 0.0
+        self._place = matrix.spot[matrix.terms.column] * matrix.left.size + matrix.spot[matrix.terms.row]
         self.conducting, self.products = matrix.conducting, matrix.eq.size * matrix.band**2
 
     def fill(self, column: np.ndarray, length: float) -> None:
@@ -119,13 +120,12 @@ class Made:
         if length == self.length:
             return
         made, value, self.length = self._matrix, column.copy(), length
-        value[made.places[0]], terms, size = 1.0, made.terms, made.left.size
+        value[made.places[0]], terms = 1.0, made.terms
         terms.value[:] = term_values(value, *terms[4:])
         if not self._scaled <= RESCALED * length or not length <= RESCALED * self._scaled:
             self._scaled, (_, made.left[:], made.right[:]) = length, scaled(terms.dense())
         entries = terms.value * made.left[terms.row] * made.right[terms.column]
-        place = made.spot[terms.column] * size + made.spot[terms.row]
-        made.matrix[:] = np.bincount(place, entries, size * size).reshape(size, size)
+        made.matrix[:] = np.bincount(self._place, entries, made.matrix.size).reshape(made.matrix.shape)
 
 
 class StageMatrices:
@@ -358,18 +358,18 @@ def put_solution(made, value, lu, scale, pivot, side, high, low, change, residua
     high[:], low[:], change[:] = 0.0, 0.0, side
     put_rough(made, lu, scale, pivot, change)
     first = before = np.inf
-    for turn in range(CORRECTIONS + 1):
+    for corrections in range(CORRECTIONS + 1):
         for x in change:
             if not abs(x) < np.inf:
                 return False
         share, largest, most = corrected(value, made.terms.column, made.terms.ends, side, change, high, low, residual)
-        if turn == 1:
+        if corrections == 1:
             first = share
             if largest > POOR * most:
                 return False
-        if turn > 0 and (share <= fine or share * first <= fine or (turn > 2 and share > SLOWLY * before)):
+        if refined(corrections, share, first, before, fine):
             return True
-        before = share if turn > 0 else np.inf
+        before = share if corrections > 0 else np.inf
         change[:] = residual
         put_rough(made, lu, scale, pivot, change)
     return True

@@ -217,8 +217,6 @@ class PiecewiseLinear(Waveform):
         size = np.abs(self._level)
         size = np.where(self._slope != 0.0, np.maximum(size, np.roll(size, -1)), size)
         self._sizes = np.stack([size, np.abs(self._slope)], axis=1)
-        # Where the line of the last call of `at` begins and ends, s; its value at the beginning, V or A, and slope.
-        self._line: tuple[float, ...] = math.inf, math.inf, 0.0, 0.0
 
     def _corners(self, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Times of corners by number, inf beyond the last, and their places in the tables."""
@@ -236,8 +234,8 @@ class PiecewiseLinear(Waveform):
         place = np.searchsorted(self._times, times - self._period * cycle, side="right") - 1
         number = np.minimum(self._again * cycle + place, self._last - 1).astype(np.int64)
         while True:
-            begin, place = self._corners(number)
-            move = 1 * (times >= self._corners(number + 1)[0]) - (times < begin)
+            (begin, end), (place, _) = self._corners(np.stack([number, number + 1]))
+            move = 1 * (times >= end) - (times < begin)
             if not move.any():
                 return number, begin, place
             number = number + move
@@ -257,18 +255,6 @@ class PiecewiseLinear(Waveform):
         """The corners; see `Waveform.cycles`."""
         again = max(until - float(self.times[-1]), 0.0) / self._period * self._again
         return float(np.searchsorted(self.times, until)) + again
-
-    def at(self, times: np.ndarray) -> np.ndarray:
-        """The values at times (n,), V or A. The line of the earliest one is kept for the next call."""
-        given = times.tolist()
-        first, (begin, end, level, slope) = min(given, default=0.0), self._line
-        if not begin <= first < end:
-            number, corner, place = self._last_before(np.array([first]))
-            line = corner, self._corners(number + 1)[0], self._level[place], self._slope[place]
-            self._line = begin, end, level, slope = tuple(own.item() for own in line)
-        if max(given, default=0.0) >= end:
-            return super().at(times)
-        return level + slope * (times - begin) if slope else np.full(times.size, level)
 
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and slopes."""
@@ -378,20 +364,11 @@ class _Sines(Waveform):
         """The periods of the fastest line; see `Waveform.cycles`."""
         return self._fastest * max(min(self.end, until) - self.delay, 0.0)
 
-    def _angles(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Whether times (n,) are outside; complex angles of all lines (n, k)."""
-        outside = (times < self.delay) | (times >= self.end)
-        since = np.where(outside, 0.0, times - self.delay)
-        return outside, np.multiply.outer(since, self._rate) + 1j * self._phase
-
-    def at(self, times: np.ndarray) -> np.ndarray:
-        """The values at times (n,), V or A."""
-        outside, angles = self._angles(times)
-        return np.where(outside, self._rest, self._level + np.exp(angles).imag @ self._size)
-
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The level, sine and negative cosine of each line."""
-        outside, angles = self._angles(times)
+        outside = (times < self.delay) | (times >= self.end)
+        since = np.where(outside, 0.0, times - self.delay)
+        angles = np.multiply.outer(since, self._rate) + 1j * self._phase
         line, level = self._size * np.exp(angles), np.full((times.size, 1), self._level)
         state = np.hstack([level, (-1j * line).view(float)])
         sizes = np.abs(np.hstack([level, np.repeat(line, 2, axis=1)]))

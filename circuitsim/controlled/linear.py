@@ -85,8 +85,18 @@ CORRECTIONS = 12
 FINE = 2.0**-90
 """A correction below this fraction of every unknown ends the refinement."""
 
+SLOW = 0.1
+"""Fraction of the correction before, from the third one on, above which corrections are rounding of unknowns that
+vanish: others shrink at least by `POOR` each time."""
+
 POOR = 1e-3
 """Relative size of the first correction above which the matrix is singular to working precision."""
+
+
+def refined(corrections, share, first, before, fine):
+    """Whether a number of corrections suffices: the last one, the first and the one before it are these fractions of
+    the unknowns, of which ``fine`` is negligible."""
+    return corrections > 0 and (share <= fine or share * first <= fine or (corrections > 2 and share > SLOW * before))
 
 
 class Pattern:
@@ -288,18 +298,19 @@ class Factor:
         """
         terms, high, low, residual = self.terms, np.zeros(right.size), np.zeros(right.size), np.empty(right.size)
         correct = kernel(corrected, right.size)
-        change, before = self.rough(right) if rough is None else rough, math.inf
-        for turn in range(CORRECTIONS + 1):
+        change = self.rough(right) if rough is None else rough
+        first = before = math.inf
+        for corrections in range(CORRECTIONS + 1):
             if not np.isfinite(change).all():
                 raise ArithmeticError("singular")
             share, largest, most = correct(terms.value, terms.column, terms.ends, right, change, high, low, residual)
-            if turn == 1:
+            if corrections == 1:
                 first = share
                 if largest > POOR * most:
                     raise ArithmeticError("singular")
-            if turn > 0 and (share <= FINE or share * first <= FINE or (turn > 4 and share >= before)):
+            if refined(corrections, share, first, before, FINE):
                 break
-            before = share if turn > 0 else math.inf
+            before = share if corrections > 0 else math.inf
             change = self.rough(residual)
         return Pair(high, low)
 

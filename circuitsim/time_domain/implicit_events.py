@@ -149,7 +149,7 @@ def located(
     inner = [(high * share, distance(stage)) for share, stage in zip(NODES[3:5].tolist(), step.stages[2:])]
     slow, width, late = 0, high, math.inf
     for _ in range(HALVINGS):
-        if high - low <= resolution or late <= resolution or (len(known) > 2 and -noise <= known[-1][1] < 0.0):
+        if high - low <= resolution or late <= resolution:
             break
         slow = 0 if high - low <= 0.5 * width else slow + 1
         width = high - low if slow == 0 else width
@@ -161,13 +161,15 @@ def located(
         found = attempt(length)
         d = distance(found.end)
         if d < 0.0:
-            # What is not bracketed yet: the distance tells how late it is, by its smallest slope, where that is known.
+            # The distance over its smallest slope bounds the delay, unless the slope may jump.
             slope = min(abs((d - other) / (length - place)) for place, other in known)
             late = 2.0 * abs(d) / slope if slope > 0.0 and (math.isinf(bend) or -noise <= d) else math.inf
             high, step = length, found
         else:
             low = length
         known.append((length, d))
+        if -noise <= d < 0.0:
+            break
     return high, min(late, high - low), step
 
 
