@@ -265,7 +265,8 @@ class Panel(NamedTuple):
 
 
 def panels_of(columns: Iterable[tuple[str, str]], most: int) -> list[Panel]:
-    """The panels of columns (name, unit), up to `PANELS`, each of at most ``most`` columns.
+    """The panels of columns (name, unit), each of at most ``most`` columns; the last of `PANELS` says how many more
+    there are.
 
     Voltages come first, then currents and powers. Each other column (an expression, a measurement) has a panel of its
     own.
@@ -277,7 +278,11 @@ def panels_of(columns: Iterable[tuple[str, str]], most: int) -> list[Panel]:
     same = {own: [name for name, unit in given if unit == own.unit] for own in Quantity}
     found = [Panel(q.label, q.unit, all_[k : k + most]) for q, all_ in same.items() for k in range(0, len(all_), most)]
     units = {own.unit for own in Quantity}
-    return [*found, *(Panel(name, unit, [name]) for name, unit in given if unit not in units)][:PANELS]
+    found += (Panel(name, unit, [name]) for name, unit in given if unit not in units)
+    more = sum(len(panel.columns) for panel in found[PANELS:])
+    if more:
+        found[PANELS - 1] = found[PANELS - 1]._replace(name=f"{found[PANELS - 1].name}\n(then {more} more)")
+    return found[:PANELS]
 
 
 CURVES = 200

@@ -254,6 +254,7 @@ def test_many_expressions_fit_in_a_picture(drawn) -> None:
     formulas = " ".join(f"{{v(a)*{k}}}" for k in range(1, 60))
     (figure,) = drawn(f"tran own.cir --columns '{formulas}' --plot a.png").figures
     assert 10 <= len(figure.axes) < 20 and all(has_data(own) for own in figure.axes)
+    assert figure.axes[11].get_ylabel().endswith("(then 47 more)")
 
 
 def test_a_constant_looks_constant(drawn) -> None:
