@@ -20,6 +20,13 @@ NEEDED = [
 """Marks of tests that run it."""
 
 
+def needed(test):
+    """Mark one test."""
+    for mark in NEEDED:
+        test = mark(test)
+    return test
+
+
 def spice(deck: str, control: str, **files: str) -> tuple[dict[str, list[complex]], str]:
     """What the commands of a control block print about a deck, by name in lower case (rows of tables together), and
     everything that ngspice says."""

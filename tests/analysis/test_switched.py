@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from spice import needed
 
 from circuitsim import solve, sweep
 from circuitsim.analysis.switching import controls_at, switches_of
@@ -148,7 +148,7 @@ def test_random_switches_against_all_their_states(seed: int) -> None:
     assert bool(point.warnings) == (len(expected) > 1)
 
 
-@pytest.mark.skipif(shutil.which("ngspice") is None, reason="ngspice is not installed")
+@needed
 @pytest.mark.parametrize("text", [RELAYS, HYSTERESIS.replace("c 0 0\n", "c 0 3.2\n"), LATCH.format(state="")])
 def test_ngspice_has_the_same_operating_point(text: str, tmp_path: Path) -> None:
     path = tmp_path / "deck.cir"

@@ -21,8 +21,7 @@ def test_answers_are_those_of_2634b2ce_but_for_amendments(family: str) -> None:
     stride = FAMILIES[family].stride if family in FAMILIES else 6
     amended = read_json("amended")
     found = computed(family, arguments("", ["--family", family, "--stride", str(stride)]))
-    apart = {key: compare(family, key, value, amended) for key, value in found.items()}
-    assert {key: differences for key, differences in apart.items() if differences} == {}
+    assert {key: apart for key, value in found.items() if (apart := compare(family, key, value, amended))} == {}
 
 
 def test_every_amendment_changes_an_answer_and_says_why() -> None:

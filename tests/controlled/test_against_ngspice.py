@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-import shutil
 
 import pytest
 from ngspice_runs import CONTROL, NEAR_IDEAL, OPTIONS, run
+from spice import NEEDED
 from test_hand_results import TABLE
 
 import circuitsim
 
-pytestmark = [
-    pytest.mark.ngspice,
-    pytest.mark.skipif(shutil.which("ngspice") is None, reason="ngspice is not installed"),
-]
+pytestmark = NEEDED
 
 BEHAVIOURAL = (
     "V1 in 0 2\nR1 in a 1k\nD1 a b\nR2 b 0 1k\nB1 c 0 V=2*v(a,b)+3*v(b)-1k*i(V1)\nB2 0 c I={1m+2m*v(b)}\nR3 c 0 1k"

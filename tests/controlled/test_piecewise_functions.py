@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 
 import numpy as np
 import pytest
 from judge import Answer, judged
+from spice import needed
 
 import circuitsim
 from circuitsim.analysis.operating_point import Uniqueness
@@ -187,8 +187,7 @@ IN_NGSPICE = (
 )
 
 
-@pytest.mark.ngspice
-@pytest.mark.skipif(shutil.which("ngspice") is None, reason="ngspice is not installed")
+@needed
 @pytest.mark.parametrize("volts", [-3.0, 0.4, 5.0])
 def test_ngspice_agrees_on_the_deck_and_on_its_conversion(volts: float) -> None:
     from test_against_ngspice import CONTROL, OPTIONS, in_ngspice, run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 from collections import Counter
 
 import numpy as np
@@ -13,6 +12,7 @@ from hard_circuits import hard_circuit
 from helpers import loaded, slope, solved
 from ngspice_runs import CONTROL, OPTIONS, run
 from scipy.optimize import brentq, root
+from spice import needed
 
 import circuitsim
 from circuitsim import Circuit, loads
@@ -106,8 +106,7 @@ def test_a_sweep_over_a_schmitt_trigger_jumps_where_the_branch_ends() -> None:
     assert len(jumps) == 2 and "V1 = 5.1:" in jumps[0] and "V1 = -5.1:" in jumps[1]
 
 
-@pytest.mark.ngspice
-@pytest.mark.skipif(shutil.which("ngspice") is None, reason="ngspice is not installed")
+@needed
 @pytest.mark.parametrize("name", DECKS)
 def test_node_voltages_agree_with_ngspice(name: str) -> None:
     ours = solved(DECKS[name] + MODEL)

@@ -64,6 +64,19 @@ b,3e-3,4,2,
 """
 
 
+def differences(fit, samples: list[int], step: float) -> list[float]:
+    """Central differences of the loss by each number."""
+    found = []
+    for k in range(4):
+        losses = []
+        for sign in (1.0, -1.0):
+            fit.parameters["numbers"][k] += sign * step
+            losses.append(fit.measured(samples)["loss"])
+            fit.parameters["numbers"][k] -= sign * step
+        found.append((losses[0] - losses[1]) / (2.0 * step))
+    return found
+
+
 def test_the_gradient_of_waveforms_against_differences(tmp_path: Path) -> None:
     """Two samples with inputs of their own, cells without a target, numbers of a diode and a switch."""
     fit = fit_of(LOWPASS, written(tmp_path, "waves.csv", WAVES))
@@ -72,13 +85,7 @@ def test_the_gradient_of_waveforms_against_differences(tmp_path: Path) -> None:
     gradients, metrics = fit.gradient((fit.samples,), np.random.default_rng(0))
     assert gradients is not None and set(gradients) == {"numbers"}
     assert metrics["loss"] == fit.measured([0, 1])["loss"] > 0.0
-    for k in range(4):
-        losses = []
-        for step in (1e-4, -1e-4):
-            fit.parameters["numbers"][k] += step
-            losses.append(fit.measured([0, 1])["loss"])
-            fit.parameters["numbers"][k] -= step
-        assert gradients["numbers"][k] == pytest.approx((losses[0] - losses[1]) / 2e-4, rel=1e-5)
+    assert gradients["numbers"] == pytest.approx(differences(fit, [0, 1], 1e-4), rel=1e-5)
 
 
 def test_the_gradient_of_measurements_against_differences(tmp_path: Path) -> None:
@@ -94,13 +101,7 @@ def test_the_gradient_of_measurements_against_differences(tmp_path: Path) -> Non
     assert gradients is not None and {"loss", "top", "mean", "late"} == set(metrics)
     misses = (metrics["top"] - 2.2) / 2.2, max(metrics["mean"] - 1.0, 0.0) / 0.5, metrics["late"] / 1e-4 - 1.0
     assert metrics["loss"] == pytest.approx((misses[0] ** 2 + 2.0 * misses[1] ** 2 + misses[2] ** 2) / 4.0, rel=1e-12)
-    for k in range(4):
-        losses = []
-        for step in (1e-5, -1e-5):
-            fit.parameters["numbers"][k] += step
-            losses.append(fit.measured([0])["loss"])
-            fit.parameters["numbers"][k] -= step
-        assert gradients["numbers"][k] == pytest.approx((losses[0] - losses[1]) / 2e-5, rel=1e-4, abs=1e-9)
+    assert gradients["numbers"] == pytest.approx(differences(fit, [0], 1e-5), rel=1e-4, abs=1e-9)
 
 
 def test_a_filter_learns_the_values_of_the_textbook(tmp_path: Path) -> None:

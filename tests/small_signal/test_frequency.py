@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers import loaded
+from spice import needed
 
 import circuitsim
 from circuitsim.cli import main
@@ -183,7 +183,7 @@ def test_states_of_diodes_are_those_of_each_run() -> None:
         ac_sweep(deck, {"time": [0.0, 1.0]})
 
 
-@pytest.mark.skipif(shutil.which("ngspice") is None, reason="ngspice is not installed")
+@needed
 def test_ngspice_reads_the_rawfile_of_phasors(tmp_path: Path) -> None:
     deck, target, script = (tmp_path / name for name in ("rc.cir", "out.raw", "load.cir"))
     deck.write_text("t\nV1 a 0 AC 1\nR1 a b 1k\nC1 b 0 1u\n.ac dec 1 1 100\n")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from spice import needed
 
 import circuitsim
 from circuitsim.errors import UsageError
@@ -66,8 +66,7 @@ def test_a_gradient_is_refused_by_name() -> None:
         waveform_gradient(run, [Value("v(a)", 5e-4)], ["R1"])
 
 
-@pytest.mark.ngspice
-@pytest.mark.skipif(shutil.which("ngspice") is None, reason="ngspice is not installed")
+@needed
 @pytest.mark.parametrize("name", DECKS)
 def test_beside_ngspice(name: str, tmp_path: Path) -> None:
     text, step = DECKS[name]

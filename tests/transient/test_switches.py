@@ -54,6 +54,16 @@ class TestBesideNgspice:
         assert ours == pytest.approx([theirs[f"v(b)[{k}]"][0] for k in (400, 1100, 1900)], abs=2e-3), log
 
 
+@pytest.mark.parametrize("level", [0.0, 0.6])
+def test_events_lie_within_their_stated_errors(level: float) -> None:
+    deck = f"t\nV1 c 0 SIN(0 1 1)\nS1 a 0 c 0 w\nI1 0 a 1\nR1 a 0 1\nC1 a 0 0.1\n.model w SW(VT={level} RON=1)"
+    events, early = transient(loads(deck), 3.2, method="implicit").events, math.asin(level) / (2.0 * math.pi)
+    for event in events:
+        late = min((event.time - time) % 1.0 for time in (early, 0.5 - early))
+        assert late <= event.error + 1e-15 and event.error < 1e-5
+    assert len(events) >= 6
+
+
 def test_a_negative_hysteresis_is_none_over_time() -> None:
     """LTspice changes the resistance of such a switch gradually: a warning says that here it changes at once."""
     text = (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from spice import needed
 
 from circuitsim.errors import UsageError
 from circuitsim.netlist import load, loads
@@ -40,8 +40,7 @@ THEIRS = (
 )
 
 
-@pytest.mark.ngspice
-@pytest.mark.skipif(shutil.which("ngspice") is None, reason="ngspice is not installed")
+@needed
 @pytest.mark.parametrize(("name", "node", "bound"), THEIRS)
 def test_against_ngspice(name: str, node: str, bound: float, tmp_path: Path) -> None:
     """The same deck, its cards unchanged; only the steps are made shorter."""
