@@ -85,9 +85,9 @@ CORRECTIONS = 12
 FINE = 2.0**-90
 """A correction below this fraction of every unknown ends the refinement."""
 
-SLOW = 0.1
-"""Fraction of the correction before, from the third one on, above which corrections are rounding of unknowns that
-vanish: others shrink at least by `POOR` each time."""
+RESOLVED = 4
+"""Number of corrections after which one that does not shrink is rounding of unknowns that vanish: each divides errors,
+relative to the largest unknown, by 1 / `POOR` at least, and small unknowns shrink only once these are below them."""
 
 POOR = 1e-3
 """Relative size of the first correction above which the matrix is singular to working precision."""
@@ -96,7 +96,7 @@ POOR = 1e-3
 def refined(corrections, share, first, before, fine):
     """Whether a number of corrections suffices: the last one, the first and the one before it are these fractions of
     the unknowns, of which ``fine`` is negligible."""
-    return corrections > 0 and (share <= fine or share * first <= fine or (corrections > 2 and share > SLOW * before))
+    return corrections > 0 and (share <= fine or share * first <= fine or (corrections > RESOLVED and share >= before))
 
 
 class Pattern:
