@@ -21,7 +21,7 @@ from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.table import read_only
 from circuitsim.formats import html_certificate, section
-from circuitsim.kernels import kernel
+from circuitsim.kernels import SHORT, kernel
 
 Tied = tuple[np.ndarray, np.ndarray]
 """Elements, and the elements whose currents control them (t,)."""
@@ -102,7 +102,7 @@ def loop_violations(
     edges = csr_array((np.ones(resolved.sum()), (first[resolved], second[resolved])), shape=(arrays.n_nodes,) * 2)
     together = connected_components(edges, directed=False)[1]
     unclear = np.flatnonzero(~clear | (together[first] != together[second]))
-    kernel(loop_sums, unclear.size)(
+    kernel(loop_sums, int(tree.depth[[first[unclear], second[unclear]]].sum()), SHORT)(
         unclear,
         first,
         second,

@@ -59,7 +59,7 @@ from circuitsim.models.smooth import SmoothDevice
 from circuitsim.newton.steps import CURRENT as AMPERES
 from circuitsim.newton.steps import KEPT
 from circuitsim.newton.steps import VOLTAGE as VOLTS
-from circuitsim.time_domain.large_stages import LargeStages
+from circuitsim.time_domain.large_stages import Change, LargeStages
 from circuitsim.time_domain.stages_kernel import ROUNDING, solve_stages
 
 if TYPE_CHECKING:
@@ -114,10 +114,13 @@ class Solved(NamedTuple):
     wave: np.ndarray
     points: Sequence[Any]
 
-    def followed_by(self, other: Solved) -> Solved:
-        """These stages and further ones."""
-        x, slope, wave = (np.concatenate(own) for own in zip(self[:3], other[:3]))
-        return Solved(x, slope, wave, [*self.points, *other.points])
+
+def joined(solved: Sequence[Solved]) -> Solved:
+    """Successive stages together."""
+    if len(solved) == 1:
+        return solved[0]
+    x, slope, wave = (np.concatenate([own[k] for own in solved]) for k in range(3))
+    return Solved(x, slope, wave, [point for own in solved for point in own.points])
 
 
 class Beginning(NamedTuple):
@@ -143,6 +146,11 @@ class Beginning(NamedTuple):
     share: float
     before: np.ndarray
     shift: np.ndarray
+
+    def base(self) -> np.ndarray:
+        """States (q,) in the next stage but for the share of its own derivative."""
+        k = len(self.slopes)
+        return np.asarray(self.x + self.shift[k - 1] + self.length * (self.before[k - 1, :k] @ self.slopes))
 
 
 class BranchEnds(Exception):
@@ -478,8 +486,7 @@ class Companion:
         near : OperatingPoint, optional
             Operating point of a nearby stage.
         """
-        k, column, n = len(begin.slopes), self.column(begin.share), self.storing.size
-        base = begin.x + begin.shift[k - 1] + begin.length * (begin.before[k - 1, :k] @ begin.slopes)
+        column, base, n = self.column(begin.share), begin.base(), self.storing.size
         column[places] = values
         if self.charged.size:
             self._rows[self.charged, RATE], self._rows[self.charged, BASE] = 1.0 / begin.share, base[n:]
@@ -492,6 +499,22 @@ class Companion:
         change = np.append(self.state(solved), self.charges(solved) - base[n:])
         x = base + change
         return Solved(x[None], change[None] / begin.share, self.waves(solved.drops, solved.currents, x)[None], [solved])
+
+    def change(self, begin: Beginning, places: np.ndarray, values: np.ndarray, at: OperatingPoint) -> np.ndarray | None:
+        """The derivatives (q,) in the stage after the known ones of the circuit linearised at an operating point, where
+        ``begin`` has changes of states and derivatives; None where `LargeStages` has none.
+
+        Parameters
+        ----------
+        places, values, at
+            As in `solve`.
+        """
+        if not isinstance(self._prepared, LargeStages):
+            return None
+        column, sources = self.column(begin.share), np.zeros(self._column.size)
+        column[places], sources[self.base] = values, begin.base()
+        found = self._prepared.change(column, at, sources)
+        return None if found is None else self.state(found) / begin.share
 
     def column(self, length: float) -> np.ndarray:
         """Values of all elements in a stage with zero base and the circuit's own sources; see `solve`."""
@@ -523,7 +546,7 @@ class Companion:
         of_charges = [self._rows[d, CJO] * volts + self._rows[d, TT] * amperes for d in self.charged.tolist()]
         self.size = np.append(np.where(self.capacitor, volts, amperes), of_charges)
 
-    def state(self, point: OperatingPoint) -> np.ndarray:
+    def state(self, point: OperatingPoint | Change) -> np.ndarray:
         """δ (q,) of a stage, V, A."""
         found = np.empty(self.storing.size)
         found[self.of_capacitors], found[self.of_inductors] = (

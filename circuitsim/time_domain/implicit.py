@@ -289,8 +289,7 @@ class Implicit:
         The end of the last step.
     waves : list of (stages + 1, 2, m) float arrays
         Voltages, V, and currents, A, at the starts and in the stages of the steps.
-    error : CarriedError or None
-        None where stages are corrected from others: for a large circuit it would cost as much as the run.
+    error : CarriedError
     """
 
     def __init__(
@@ -327,7 +326,7 @@ class Implicit:
         self.events: list[Event] = []
         self.reached: Point | None = None
         self.waves = list[np.ndarray]()
-        self.error = None if self.companion.large else CarriedError(self.companion)
+        self.error = CarriedError(self.companion)
         # Checked in the dense output: states, and (at resolved times) all voltages and what drives them.
         states = np.isin(np.arange(len(circuit)), self.companion.storing)
         inductors = states & (kind == INDUCTOR)
@@ -428,8 +427,7 @@ class Implicit:
         time, error, busy, aim = 0.0, 0.0, 0, 0.0
         last: tuple[Step, Solved] | None = None
         self.ledger.begin(x)
-        if self.error is not None:
-            self.error.begin(x)
+        self.error.begin(x)
         # States that decay at once leave rounding of their size; sources that start at zero need a scale before that.
         self.watch.see(x[self.companion.of_capacitors], x[self.companion.of_inductors])
         self.watch.see(*self._largest_sources(end))
@@ -474,8 +472,6 @@ class Implicit:
         self._reach = np.maximum(self._reach, np.abs(step.waves[-1]))
         self.ledger.take(step, step.waves)
         self.ledger.hold(step.end)
-        if self.error is None:
-            return None
         found = self.error.step(step)
         if found is not None:
             self.missed = max(self.missed, self._share(found.x[-1] - step.end.x, step) / self.between)
@@ -514,8 +510,7 @@ class Implicit:
             self.watch.see_at(step.end)
             self.ledger.jump(jump)
             self.ledger.jump(step)
-            if self.error is not None:
-                self.error.jump(self.moving(now.switches), time, instant, step.end.solved)
+            self.error.jump(self.moving(now.switches), time, instant, step.end.solved)
             lost += self.companion.energy(jump.error)
             x, near = step.end.x, step.end.solved
             after = self.watch.after(now, self.watch.distances(now, step.solved.points)[0])
@@ -528,7 +523,7 @@ class Implicit:
         names = () if before is None else self._names(before, now)
         if names or (before is not None and lost > NOISE * self.ledger.turned_over()):
             self.events.append(Event(time, error, names, lost))
-        if self.error is not None and before is not None and last is not None:
+        if before is not None and last is not None:
             self.error.shift(self._late(before, now, *last) * (last[0].end.slope - step.end.slope))
         self._scale(x)
         self.step_starts.append(StepStart(time, x, step.end.slope, now, True, aim, error, tuple(jumps), instant))
@@ -611,7 +606,7 @@ class Implicit:
                 want = LEAST * length
                 continue
             if off <= 1.0 and not step.inside:
-                step = with_inside(self.companion, moving, step)
+                step = with_inside(self.companion, step)
                 off, after, beyond = judged(step)
             # A stage beyond an event by more than the accuracy: an event and its reverse, two events, or too long a
             # step over a transient. An event at the start, within its error, leaves one in any step. Below `UNRESOLVED`

@@ -49,11 +49,11 @@ def implicit_run(
     ConvergenceError
         Endless events, steps that become too short, a certificate that fails.
     """
-    local, best, parasitics, runs = TENTH, None, [0.0, *PARASITICS], 0
+    local, best, parasitics, runs = 0.0, None, [0.0, *PARASITICS], 0
     while runs < TRIES:
         run = make(accuracy, parasitics[0])
-        if run.error is not None:
-            run.accuracy, run.between = local * accuracy, TENTH * run.between
+        share = local or (1.0 if run.companion.large else TENTH)
+        run.accuracy, run.between = share * accuracy, max(share, TENTH) * run.between
         try:
             result = _run(run, times, initial, held, tolerance, BALANCE * accuracy, progress)
         except ConvergenceError:
@@ -70,7 +70,7 @@ def implicit_run(
         missed = (result.difference or 0.0) / accuracy
         if missed <= 1.0 or result.stop < times[-1] or result.steps * missed**0.25 > MOST_STEPS:
             return result
-        local *= HALF / missed
+        local = share * HALF / missed
     if best is None:
         found = run.ledger.certificate(tolerance, BALANCE * accuracy)
         raise ConvergenceError(f"{found.violations}; increase the accuracy")
@@ -112,7 +112,7 @@ class ImplicitResult(TransientResult):
     difference : float or None
         Largest error of a capacitor voltage, an inductor current or the voltage of a junction with a charge, relative
         to its largest value, as propagated along the run (`circuitsim.time_domain.implicit`); None without such
-        elements, and for large circuits, where the accuracy bounds the error of a step.
+        elements.
     errors : (2, m) float array, or None
         The same error of each element's voltage, V, and current, A.
     warnings : tuple of Problem
@@ -142,7 +142,7 @@ class ImplicitResult(TransientResult):
         self._starts = np.array([step.time for step in run.step_starts if step.time < self.stop])
         self._begins = self._starts + [2.0 * run.step_starts[n].instant for n in range(self._starts.size)]
         self.difference = self._error()
-        if run.error is not None and run.error.known:
+        if run.error.known:
             self.errors = run.error.off[:, : len(self.circuit)]
 
     def _error(self) -> float | None:
@@ -150,7 +150,7 @@ class ImplicitResult(TransientResult):
         own, error = self.run.companion, self.run.error
         shown = own.storing < len(self.circuit)
         places = np.concatenate([own.storing[shown], own.charged_elements])
-        if error is None or not error.known or not places.size:
+        if not error.known or not places.size:
             return None
         capacitor = np.append(own.capacitor[shown], np.ones(own.charged.size, dtype=bool))
         off, largest = (np.where(capacitor, *found[:, places]) for found in (error.off, error.largest))
@@ -166,7 +166,7 @@ class ImplicitResult(TransientResult):
         """See `ImplicitResult`."""
         found, begun = self.difference, getattr(self.begun.point, "warnings", ())
         several = (*self.earlier, *(own for own in begun if own.kind == "several"))
-        if self.run.error is not None and not self.run.error.known:
+        if not self.run.error.known:
             return *several, Problem("accuracy", "the error of the waveforms could not be carried forward with the run")
         if found is None or found <= self.accuracy:
             return several

@@ -10,7 +10,7 @@ output; they do not affect the step.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.time_domain.companion import Beginning, Companion, Solved
+from circuitsim.time_domain.companion import Beginning, Companion, Solved, joined
 
 ORDER, DIAGONAL = 4, 0.25
 NODES = np.array([0.0, 1 / 2, 83 / 250, 31 / 50, 17 / 20, 1.0])
@@ -142,11 +142,11 @@ class Step:
     length : float
         s.
     times : (k,) float array
-        Of its stages, then of the inside stages, if requested, s.
+        Of its stages and of the inside stages, s.
     moved : tuple of (p,) int array, (k, p) float array
         Elements whose values vary, and their values.
     solved : Solved
-        All of these.
+        Its stages, then the inside stages, if requested.
     error : (q,) float array
         Estimate of the local error; for backward Euler the change of the states.
     """
@@ -166,17 +166,17 @@ class Step:
     @cached_property
     def stages(self) -> list[Point]:
         """Without the inside stages; the last one is its end."""
-        return [self.at(k) for k in range(min(self.times.size, STAGES))]
+        return [self.at(k) for k in range(min(len(self.solved.points), STAGES))]
 
     @cached_property
     def end(self) -> Point:
         """Where it ends."""
-        return self.at(min(self.times.size, STAGES) - 1)
+        return self.at(min(len(self.solved.points), STAGES) - 1)
 
     @property
     def inside(self) -> bool:
         """Whether its inside stages are solved."""
-        return self.times.size > STAGES
+        return len(self.solved.points) > STAGES
 
     @cached_property
     def waves(self) -> np.ndarray:
@@ -205,10 +205,19 @@ class Step:
         return np.asarray(np.abs(found).max(axis=0)).reshape(self.waves.shape[1:])
 
     def perturbed(self, companion: Companion, x: np.ndarray, slope: np.ndarray) -> Solved:
-        """The stages from other states and derivatives (q,), with `residual` added to their states."""
+        """The last stage from other states and derivatives (q,), with `residual` added to the states of all; in a large
+        circuit the earlier ones are linearised about those of this step."""
         begun = Beginning(x, [slope], self.length, DIAGONAL * self.length, _EARLIER, self.residual)
+        change = begun._replace(x=x - self.begin.x, slopes=[slope - self.begin.slope])
         places, values = self.moved
-        return _stages(companion, (places, values[:STAGES]), begun, self.solved.points[0])
+        for k in range(STAGES - 1) if companion.large else ():
+            found = companion.change(change, places, values[k], self.solved.points[k])
+            if found is None:
+                break
+            change.slopes.append(found)
+            begun.slopes.append(self.solved.slope[k] + found)
+        done = len(begun.slopes) - 1
+        return _stages(companion, (places, values[done:STAGES]), begun, self.solved.points[done:])
 
 
 def euler_step(
@@ -217,7 +226,7 @@ def euler_step(
     """A backward Euler step from states x (q,) to ``time``, with the sources at ``time``."""
     times, begun = np.array([time]), Beginning(x, [np.zeros(x.size)], length, length, _NONE, np.zeros((1, x.size)))
     moved = moving(times)
-    solved = _stages(companion, moved, begun, near)
+    solved = _stages(companion, moved, begun, [near])
     voltage, current = solved.wave[0]
     begin = Point(time, x, solved.slope[0], voltage, current, solved.points[0])
     return Step(begin, length, times, moved, solved, solved.x[0] - x)
@@ -256,39 +265,39 @@ def runge_kutta_step(
     follow : bool
         Whether to refuse a step over the end of a branch of operating points (`BranchEnds`).
     """
-    times = begin.time + length * (SHARES if inside else SHARES[:STAGES])
+    times = begin.time + length * SHARES
     times[STAGES - 1] = end
-    moved, none = moving(times), np.zeros((times.size, begin.x.size))
+    (places, values), none = moving(times), np.zeros((times.size, begin.x.size))
     begun = Beginning(begin.x, [begin.slope], length, DIAGONAL * length, _EARLIER, none)
-    solved = _stages(companion, moved, begun, begin.solved, follow)
-    return Step(begin, length, times, moved, solved, length * (ERROR @ begun.slopes[: NODES.size]))
+    solved = _stages(companion, (places, values[: None if inside else STAGES]), begun, [begin.solved], follow)
+    return Step(begin, length, times, (places, values), solved, length * (ERROR @ begun.slopes[: NODES.size]))
 
 
-def with_inside(companion: Companion, moving: Moving, step: Step) -> Step:
+def with_inside(companion: Companion, step: Step) -> Step:
     """The result of `runge_kutta_step` with its inside stages."""
-    begin, none = step.begin, np.zeros((len(SHARES), step.begin.x.size))
+    begin, (places, values), none = step.begin, step.moved, np.zeros((len(SHARES), step.begin.x.size))
     begun = Beginning(begin.x, [begin.slope, *step.solved.slope], step.length, DIAGONAL * step.length, _EARLIER, none)
-    times = begin.time + step.length * SHARES[STAGES:]
-    places, values = moving(times)
-    solved = step.solved.followed_by(_stages(companion, (places, values), begun, step.end.solved))
-    moved = places, np.concatenate([step.moved[1], values])
-    return replace(step, times=np.append(step.times, times), moved=moved, solved=solved)
+    found = _stages(companion, (places, values[STAGES:]), begun, [step.end.solved])
+    return replace(step, solved=joined([step.solved, found]))
 
 
 def _stages(
     companion: Companion,
     moved: tuple[np.ndarray, np.ndarray],
     begin: Beginning,
-    near: OperatingPoint | None,
+    near: Sequence[OperatingPoint | None],
     follow: bool = False,
 ) -> Solved:
-    """The stages for these values of elements, each from all previous ones."""
-    (places, values), solved = moved, None
+    """The stages for these values of elements, each from all previous ones, and from the operating point at its place
+    in ``near``, from the last stage where that has no more."""
+    (places, values), solved, beside = moved, list[Solved](), iter(near)
+    point = next(beside)
     while len(values):
-        found = companion.at_once.solve(begin, places, values, near, follow) if companion.at_once else None
-        found = found or companion.solve(begin, places, values[0], near)
+        found = companion.at_once.solve(begin, places, values, point, follow) if companion.at_once else None
+        found = found or companion.solve(begin, places, values[0], point)
         begin.slopes.extend(found.slope)
-        values, near = values[len(found.points) :], found.points[-1]
-        solved = found if solved is None else solved.followed_by(found)
-    assert solved is not None
-    return solved
+        values = values[len(found.points) :]
+        for _ in found.points:
+            point = next(beside, found.points[-1])
+        solved.append(found)
+    return joined(solved)

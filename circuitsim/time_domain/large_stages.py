@@ -200,6 +200,13 @@ class Kept(NamedTuple):
     groups: Groups
 
 
+class Change(NamedTuple):
+    """Changes of currents, A, and drops, V (m,)."""
+
+    currents: np.ndarray
+    drops: np.ndarray
+
+
 class Corrected(OperatingPoint):
     """An operating point from corrected potentials; its certificate is computed on first access."""
 
@@ -305,6 +312,27 @@ class LargeStages(Prepared):
         point = Corrected(self, value, v, current, drop)
         point.low = low
         return point
+
+    def change(self, value: np.ndarray, at: OperatingPoint, sources: np.ndarray) -> Change | None:
+        """The changes at an operating point with values (m,), for changes of the sources (m,), V, A, while the diodes
+        keep their states; None where these close loops, or a resistance is zero."""
+        structure, (_, first, second, _, n_nodes) = self.structure, self.structure.arrays
+        r, siemens = structure.resistors, 1.0 / value[structure.resistors]
+        on = at.currents[structure.diodes] > 0.0
+        kept = self._factor(siemens.tobytes(), on.tobytes()) if np.isfinite(siemens).all() else None
+        if kept is None:
+            return None
+        (v, low), (need, most), (current, drop) = (np.zeros((2, size)) for size in (n_nodes, n_nodes, value.size))
+        current[structure.currents], emf = sources[structure.currents], np.where(self._given, sources, 0.0)
+        tree, root = kept.groups.tree[:3], kept.groups.root
+        for turn in range(2):
+            if turn:
+                self._correct(kept, need, v, low)
+            kernel(follow, value.size)(
+                *tree, first, second, r, siemens, structure.currents, emf, root, v, low, current, need, most
+            )
+        kernel(differences, value.size)(first, second, structure.voltage_edges, emf, v, low, drop)
+        return Change(current, drop)
 
     def _correct(self, kept: Kept, need: np.ndarray, v: np.ndarray, low: np.ndarray) -> None:
         """Correct the potentials of the groups' roots for the net currents into them."""

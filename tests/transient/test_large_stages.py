@@ -49,5 +49,5 @@ def test_mesh_with_diodes_as_an_integrator() -> None:
     for begin, end in ((0.0, 1e-5), (1e-5, 1.1e-5), (1.1e-5, stop)):
         state = solve_ivp(rate, (begin, end), state, "BDF", jac=jacobian, rtol=1e-5, atol=1e-7).y[:, -1]
     found = run.at([stop])[0][0, :nodes]  # of the capacitors, which are the first elements
-    assert np.abs(found - state).max() <= 50.0 * accuracy
+    assert np.abs(found - state).max() <= 5.0 * run.difference <= 5.0 * accuracy
     assert run.certificate.certified and len(run.events) >= 6
