@@ -20,7 +20,8 @@ from circuitsim.time_domain.result import Segments, TransientResult, up_to_end
 BALANCE = 10.0
 """Largest imbalance of energies, relative to the accuracy."""
 TENTH, HALF, TRIES = 0.1, 0.5, 4
-"""Local error of the first run, relative to the accuracy; target of later ones; maximum number of runs."""
+"""Local error of the first run, relative to the accuracy (1 in large circuits, whose errors decay); target of later
+ones; maximum number of runs."""
 FINEST = 1e-12
 """Finest accuracy that double precision can meet."""
 TOGETHER = 2**20

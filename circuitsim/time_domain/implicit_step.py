@@ -205,8 +205,8 @@ class Step:
         return np.asarray(np.abs(found).max(axis=0)).reshape(self.waves.shape[1:])
 
     def perturbed(self, companion: Companion, x: np.ndarray, slope: np.ndarray) -> Solved:
-        """The last stage from other states and derivatives (q,), with `residual` added to the states of all; in a large
-        circuit the earlier ones are linearised about those of this step."""
+        """The stages from other states and derivatives (q,), with `residual` added to their states; of a large circuit
+        only the last one, as earlier ones are linearised about those of this step."""
         begun = Beginning(x, [slope], self.length, DIAGONAL * self.length, _EARLIER, self.residual)
         change = begun._replace(x=x - self.begin.x, slopes=[slope - self.begin.slope])
         places, values = self.moved

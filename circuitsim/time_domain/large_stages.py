@@ -317,9 +317,9 @@ class LargeStages(Prepared):
         """The changes at an operating point with values (m,), for changes of the sources (m,), V, A, while the diodes
         keep their states; None where these close loops, or a resistance is zero."""
         structure, (_, first, second, _, n_nodes) = self.structure, self.structure.arrays
-        r, siemens = structure.resistors, 1.0 / value[structure.resistors]
-        on = at.currents[structure.diodes] > 0.0
-        kept = self._factor(siemens.tobytes(), on.tobytes()) if np.isfinite(siemens).all() else None
+        r, on = structure.resistors, at.currents[structure.diodes] > 0.0
+        siemens = 1.0 / value[r] if value[r].all() else None
+        kept = None if siemens is None else self._factor(siemens.tobytes(), on.tobytes())
         if kept is None:
             return None
         (v, low), (need, most), (current, drop) = (np.zeros((2, size)) for size in (n_nodes, n_nodes, value.size))
