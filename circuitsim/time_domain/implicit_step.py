@@ -208,14 +208,15 @@ class Step:
         """The stages from other states and derivatives (q,), with `residual` added to their states; of a large circuit
         only the last one, as earlier ones are linearised about those of this step."""
         begun = Beginning(x, [slope], self.length, DIAGONAL * self.length, _EARLIER, self.residual)
-        change = begun._replace(x=x - self.begin.x, slopes=[slope - self.begin.slope])
         places, values = self.moved
-        for k in range(STAGES - 1) if companion.large else ():
-            found = companion.change(change, places, values[k], self.solved.points[k])
-            if found is None:
-                break
-            change.slopes.append(found)
-            begun.slopes.append(self.solved.slope[k] + found)
+        if companion.large:
+            change = begun._replace(x=x - self.begin.x, slopes=[slope - self.begin.slope])
+            for k in range(STAGES - 1):
+                found = companion.change(change, places, values[k], self.solved.points[k])
+                if found is None:
+                    break
+                change.slopes.append(found)
+                begun.slopes.append(self.solved.slope[k] + found)
         done = len(begun.slopes) - 1
         return _stages(companion, (places, values[done:STAGES]), begun, self.solved.points[done:])
 
@@ -290,14 +291,14 @@ def _stages(
 ) -> Solved:
     """The stages for these values of elements, each from all previous ones, and from the operating point at its place
     in ``near``, from the last stage where that has no more."""
-    (places, values), solved, beside = moved, list[Solved](), iter(near)
-    point = next(beside)
+    (places, values), solved, points = moved, list[Solved](), iter(near)
+    point = next(points)
     while len(values):
         found = companion.at_once.solve(begin, places, values, point, follow) if companion.at_once else None
         found = found or companion.solve(begin, places, values[0], point)
         begin.slopes.extend(found.slope)
         values = values[len(found.points) :]
         for _ in found.points:
-            point = next(beside, found.points[-1])
+            point = next(points, found.points[-1])
         solved.append(found)
     return joined(solved)

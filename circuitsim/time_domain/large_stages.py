@@ -325,8 +325,8 @@ class LargeStages(Prepared):
         (v, low), (need, most), (current, drop) = (np.zeros((2, size)) for size in (n_nodes, n_nodes, value.size))
         current[structure.currents], emf = sources[structure.currents], np.where(self._given, sources, 0.0)
         tree, root = kept.groups.tree[:3], kept.groups.root
-        for turn in range(2):
-            if turn:
+        for corrects in (False, True):
+            if corrects:
                 self._correct(kept, need, v, low)
             kernel(follow, value.size)(
                 *tree, first, second, r, siemens, structure.currents, emf, root, v, low, current, need, most
