@@ -40,8 +40,8 @@ from circuitsim.newton.steps import VOLTAGE as VOLTS
 
 KEPT = 64
 """Maximum number of matrices kept, one for each set of conducting diodes and of fixed values."""
-RESCALED = 16.0
-"""Change of the step length up to which a matrix keeps its scales: a factor that moves no largest entry far from 1."""
+RESCALED = 4
+"""Step lengths of as many binary orders of magnitude have the same scales, which leave no largest entry far from 1."""
 ROUGH = 1e-8
 """Correction, relative to each unknown, that ends the refinement while devices are farther than `FAR` from their
 curves."""
@@ -64,7 +64,7 @@ class StageMatrix(NamedTuple):
     place : (s,) int array
         The term of each tangent's resistance.
     terms : Terms
-        Their values are filled in for those of a stage (`Made.fill`), as are the following.
+        Their values are filled in for those of a stage (`put_matrix`), as is the matrix.
     order, spot : (size,) int arrays
         Equations and unknowns in an order with a small bandwidth (Cuthill & McKee 1969), and the position of each.
     band : int
@@ -72,7 +72,7 @@ class StageMatrix(NamedTuple):
     matrix : (size, size) float array
         Scaled, for tangents of 1 Ω; transposed, in that order.
     left, right : (size,) float arrays
-        The scales.
+        The scales (`Made.scale`).
     """
 
     arrays: CircuitArrays
@@ -111,21 +111,21 @@ class Made:
 
     def __init__(self, system: ControlledSystem, matrix: StageMatrix) -> None:
         self.system, self.pinned, self._matrix = system, Pinned(matrix), matrix
-        self.length = self._scaled = 0.0
-        self._place = matrix.spot[matrix.terms.column] * matrix.left.size + matrix.spot[matrix.terms.row]
+        self.length, self._scales = 0.0, dict[int, tuple[np.ndarray, np.ndarray]]()
         self.conducting, self.products = matrix.conducting, matrix.eq.size * matrix.band**2
 
-    def fill(self, column: np.ndarray, length: float) -> None:
-        """Fill in the matrix for the values (m,) of a stage, in a step of another length."""
+    def scale(self, column: np.ndarray, length: float) -> bool:
+        """Choose the scales for the values (m,) of a stage, in a step of this length; returns whether the matrix is to
+        be filled in again."""
         if length == self.length:
-            return
-        made, value, self.length = self._matrix, column.copy(), length
-        value[made.places[0]], terms = 1.0, made.terms
-        terms.value[:] = term_values(value, *terms[4:])
-        if not self._scaled <= RESCALED * length or not length <= RESCALED * self._scaled:
-            self._scaled, (_, made.left[:], made.right[:]) = length, scaled(terms.dense())
-        entries = terms.value * made.left[terms.row] * made.right[terms.column]
-        made.matrix[:] = np.bincount(self._place, entries, made.matrix.size).reshape(made.matrix.shape)
+            return False
+        made, self.length, magnitude = self._matrix, length, math.frexp(length)[1] // RESCALED
+        if magnitude not in self._scales:
+            value = column.copy()
+            value[made.places[0]] = 1.0
+            self._scales[magnitude] = scaled(made.terms._replace(value=term_values(value, *made.terms[4:])).dense())[1:]
+        made.left[:], made.right[:] = self._scales[magnitude]
+        return True
 
 
 class StageMatrices:
@@ -151,8 +151,9 @@ class StageMatrices:
         kind = circuit.arrays().kind
         self.diode = np.flatnonzero(kind == DIODE)
         self._varying = np.concatenate([smooth.slope, varying])
-        self._free = (kind == VOLTAGE) | (kind == CURRENT)
-        self._free[self._varying] = self._free[gains] = True
+        free = (kind == VOLTAGE) | (kind == CURRENT)
+        free[self._varying] = free[gains] = True
+        self._fixed = np.flatnonzero(~free)
         self._known: dict[tuple[bytes, bytes], Made] = {}
 
     def products(self, column: np.ndarray, conducting: np.ndarray) -> int:
@@ -161,7 +162,7 @@ class StageMatrices:
 
     def of(self, column: np.ndarray, conducting: np.ndarray) -> Made:
         """The matrix for the values (m,) of a stage and conducting diodes (d,)."""
-        key = np.where(self._free, 0.0, column).tobytes(), conducting.tobytes()
+        key = column[self._fixed].tobytes(), conducting.tobytes()
         if key not in self._known:
             if len(self._known) >= KEPT:
                 self._known.pop(next(iter(self._known)))
@@ -200,6 +201,23 @@ class StageMatrices:
             *np.ones((2, size)),
         )
         return Made(system, matrix)
+
+
+def put_matrix(made, column):
+    """Fill in the terms, and the scaled matrix with tangents of 1 Ω, for the values (m,) of a stage."""
+    terms = made.terms
+    for slope in made.places[0]:
+        column[slope] = 1.0
+    for row in made.matrix:
+        row[:] = 0.0
+    for t in range(terms.value.size):
+        row, unknown, gain, value = terms.row[t], terms.column[t], terms.gain[t], terms.share[t]
+        if gain >= 0 and column[gain] == column[gain]:
+            value *= column[gain]
+        if terms.under[t] >= 0:
+            value /= column[terms.under[t]]
+        terms.value[t] = value
+        made.matrix[made.spot[unknown], made.spot[row]] += value * made.left[row] * made.right[unknown]
 
 
 def tangent_newton(made, laws, column, right, same, start, tolerance, own, branch, node):

@@ -217,6 +217,7 @@ class PiecewiseLinear(Waveform):
         size = np.abs(self._level)
         size = np.where(self._slope != 0.0, np.maximum(size, np.roll(size, -1)), size)
         self._sizes = np.stack([size, np.abs(self._slope)], axis=1)
+        self._latest = math.inf, math.inf, 0
 
     def _corners(self, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Times of corners by number, inf beyond the last, and their places in the tables."""
@@ -258,10 +259,21 @@ class PiecewiseLinear(Waveform):
 
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and slopes."""
-        _, begin, place = self._last_before(times)
+        number, begin, place = self._last_before(times)
         slope = self._slope[place]
         since = np.subtract(times, begin, out=np.zeros(times.size), where=slope != 0.0)
+        if times.size:
+            (end,), _ = self._corners(number[-1:] + 1)
+            self._latest = float(begin[-1]), float(end), int(place[-1])
         return np.stack([self._level[place] + slope * since, slope], axis=1), self._sizes[place]
+
+    def at(self, times: np.ndarray) -> np.ndarray:
+        """See `Waveform.at`; times in the interval between corners of the latest ones need no search."""
+        begin, end, place = self._latest
+        if not (times.size and begin <= times.min() and times.max() < end):
+            return super().at(times)
+        slope = self._slope[place]
+        return np.asarray(self._level[place] + (slope * (times - begin) if slope else np.zeros(times.size)))
 
 
 class Pulse(PiecewiseLinear):
@@ -366,10 +378,7 @@ class _Sines(Waveform):
 
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The level, sine and negative cosine of each line."""
-        outside = (times < self.delay) | (times >= self.end)
-        since = np.where(outside, 0.0, times - self.delay)
-        angles = np.multiply.outer(since, self._rate) + 1j * self._phase
-        line, level = self._size * np.exp(angles), np.full((times.size, 1), self._level)
+        (outside, angles, line), level = self._lines(times), np.full((times.size, 1), self._level)
         state = np.hstack([level, (-1j * line).view(float)])
         sizes = np.abs(np.hstack([level, np.repeat(line, 2, axis=1)]))
         # A small angle has a small rounding error, and so does its sine.
@@ -377,6 +386,18 @@ class _Sines(Waveform):
         state[outside], state[outside, 0] = 0.0, self._rest
         sizes[outside] = np.abs(state[outside])
         return state, sizes
+
+    def at(self, times: np.ndarray) -> np.ndarray:
+        """See `Waveform.at`."""
+        outside, _, line = self._lines(times)
+        return np.where(outside, self._rest, self._level + line.imag.sum(axis=1))
+
+    def _lines(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Whether times (n,) are before the delay or after the end; angles (n, k) and lines, complex."""
+        outside = (times < self.delay) | (times >= self.end)
+        since = np.where(outside, 0.0, times - self.delay)
+        angles = np.multiply.outer(since, self._rate) + 1j * self._phase
+        return outside, angles, self._size * np.exp(angles)
 
 
 class Sine(_Sines):

@@ -53,14 +53,12 @@ from circuitsim.controlled.linear import Pair
 from circuitsim.engine.loops import WireLoops
 from circuitsim.engine.small.pointers import Pinned
 from circuitsim.errors import UsageError
-from circuitsim.kernels import UNKNOWN, kernel
+from circuitsim.kernels import SHORT, UNKNOWN, kernel
 from circuitsim.models.junction_diode import BASE, CJO, RATE, TT, charge, junction
 from circuitsim.models.smooth import SmoothDevice
-from circuitsim.newton.steps import CURRENT as AMPERES
 from circuitsim.newton.steps import KEPT
-from circuitsim.newton.steps import VOLTAGE as VOLTS
 from circuitsim.time_domain.large_stages import Change, LargeStages
-from circuitsim.time_domain.stages_kernel import ROUNDING, solve_stages
+from circuitsim.time_domain.stages_kernel import ROUNDING, put_waves, solve_stages
 
 if TYPE_CHECKING:
     from circuitsim.analysis.controlled import PreparedControlled
@@ -79,13 +77,20 @@ _NONE_SMOOTH = Smooth(_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE, np.zeros((0, BASE 
 
 
 class StatePlaces(NamedTuple):
-    """Positions of states in the circuit of elementary elements; see `Companion`. ``charged``: smooth devices with a
-    charge."""
+    """Positions of states in the circuit of elementary elements; see `Companion`.
+
+    ``charged``: smooth devices with a charge; ``smooth``: elements that are smooth devices; ``inductors``, ``inverse``:
+    coupled ones, see `Windings`; ``series``: sources in series with the independent ones of these.
+    """
 
     base: np.ndarray
     storing: np.ndarray
     capacitor: np.ndarray
     charged: np.ndarray
+    smooth: np.ndarray
+    inductors: np.ndarray
+    inverse: np.ndarray
+    series: np.ndarray
 
 
 class Tangents(NamedTuple):
@@ -104,23 +109,39 @@ class Solved(NamedTuple):
     ----------
     x, slope : (k, q) float arrays
         States and their derivatives.
-    wave : (k, 2, n) float array
-        Voltages, V, and currents, A, of the circuit's own elements.
     points : list of OperatingPoint
+    companion : Companion
+    filled : (k, 2, n) float array or None
+        Voltages, V, and currents, A, of the circuit's own elements; None: those of ``points``.
     """
 
     x: np.ndarray
     slope: np.ndarray
-    wave: np.ndarray
     points: Sequence[Any]
+    companion: Companion
+    filled: np.ndarray | None = None
+
+    def wave(self) -> np.ndarray:
+        """Voltages, V, and currents, A, of the circuit's own elements (k, 2, n)."""
+        if self.filled is not None:
+            return self.filled
+        return self.companion.waves(self.points, self.x)
+
+    def stage(self, k: int) -> Solved:
+        """One of them."""
+        own = slice(k, k + 1)
+        filled = None if self.filled is None else self.filled[own]
+        return Solved(self.x[own], self.slope[own], self.points[own], self.companion, filled)
 
 
 def joined(solved: Sequence[Solved]) -> Solved:
     """Successive stages together."""
     if len(solved) == 1:
         return solved[0]
-    x, slope, wave = (np.concatenate([own[k] for own in solved]) for k in range(3))
-    return Solved(x, slope, wave, [point for own in solved for point in own.points])
+    x, slope = (np.concatenate([own[k] for own in solved]) for k in range(2))
+    waves = [own.filled for own in solved if own.filled is not None]
+    filled = np.concatenate(waves) if len(waves) == len(solved) else None
+    return Solved(x, slope, [point for own in solved for point in own.points], solved[0].companion, filled)
 
 
 class Beginning(NamedTuple):
@@ -150,7 +171,11 @@ class Beginning(NamedTuple):
     def base(self) -> np.ndarray:
         """States (q,) in the next stage but for the share of its own derivative."""
         k = len(self.slopes)
-        return np.asarray(self.x + self.shift[k - 1] + self.length * (self.before[k - 1, :k] @ self.slopes))
+        found = self.x + self.shift[k - 1]
+        for coefficient, slope in zip((self.length * self.before[k - 1]).tolist(), self.slopes):
+            if coefficient:
+                found += coefficient * slope
+        return found
 
 
 class BranchEnds(Exception):
@@ -179,8 +204,6 @@ class StagesAtOnce:
         gains = companion.series[companion.series >= 0]
         self._matrices = StageMatrices(elementary, laws, smooth, companion.storing, gains)
         self._laws = Pinned(LawArrays(*map(np.array, laws)))
-        places = companion.base, companion.storing, companion.capacitor, companion.charged
-        self._states = Pinned(StatePlaces(*map(np.array, places)))
         self.smooth_alone = smooth.elements.size == len(ready.circuit.devices)
         self.outer = len(companion.circuit.node_names)
 
@@ -226,26 +249,27 @@ class StagesAtOnce:
         if begin.share != self._share:
             self._share = begin.share
             np.copyto(self._row[: self._given.size], self.companion.column(begin.share), where=self._given)
-        column = np.empty((first + len(values), self._row.size))
-        column[:] = self._row
-        column[first:, places] = values
-        slopes, out = np.empty((len(column) + 1, begin.x.size)), self._filled(len(column))
+        row, count = self._row.copy(), first + len(values)
+        row[places] = values[0]
+        slopes, out = np.empty((count + 1, begin.x.size)), self._filled(count)
         slopes[: first + 1], conducting, tried = begin.slopes, start[1], set[bytes]()
         while (key := conducting.tobytes()) not in tried:
             tried.add(key)
-            made = self._matrices.of(column[first], conducting)
-            made.fill(column[first], begin.share)
+            made = self._matrices.of(row, conducting)
             done, solved = kernel(solve_stages, made.system.eq.size * len(values), UNKNOWN)(
                 made.pinned,
+                made.scale(row, begin.share),
                 self._laws,
-                self._states,
+                self.companion.places,
                 first,
                 begin.length,
                 begin.share,
                 begin.before,
                 begin.shift,
                 self.tolerance,
-                column,
+                row,
+                places,
+                values,
                 begin.x,
                 slopes,
                 self.companion.size,
@@ -254,7 +278,7 @@ class StagesAtOnce:
             )
             if not solved:
                 break
-            current, drop = out[1][done][:, self._matrices.diode]
+            current, drop = out[2][done][:, self._matrices.diode]
             wrong = np.where(conducting, current < 0.0, drop > 0.0)
             solved = not wrong.any()
             if solved or done > first:
@@ -263,31 +287,20 @@ class StagesAtOnce:
         else:
             if follow:
                 raise BranchEnds
-        points = [StagePoint(self, made, (column, *out), k) for k in range(first, done + solved)]
-        branch = out[1].copy()  # as computed: `held_again` removes its noise
+        points = [StagePoint(self, made, out, k) for k in range(first, done + solved)]
         if solved and not points[-1].held_again():
             points.pop()
         if not points:
             return None
         known = slice(first, first + len(points))
-        x, wave = out[3][known], self._waves(points, out[0][known], branch[known])
-        return Solved(x, slopes[first + 1 : first + 1 + len(points)], self.companion.waves(*wave, x), points)
-
-    def _waves(
-        self, points: Sequence[StagePoint], device: np.ndarray, branch: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Voltages and currents of the companion circuit's elements in stages (k, n), V, A."""
-        if not self.smooth_alone:
-            return np.array([point.drops for point in points]), np.array([point.currents for point in points])
-        currents, drops = branch[:, 0], branch[:, 1]
-        drops[:, self.smooth.elements], currents[:, self.smooth.elements] = device[:, VOLTS], device[:, AMPERES]
-        return drops, currents
+        wave, slope = out[6][known] if self.smooth_alone else None, slopes[first + 1 : first + 1 + len(points)]
+        return Solved(out[4][known], slope, points, self.companion, wave)
 
     def _filled(self, count: int) -> tuple[np.ndarray, ...]:
         """Output arrays of the kernel for a number of stages, in the order of its arguments."""
         m, n = self._row.size, self.ready.expansion.circuit.arrays().n_nodes
-        shapes = (KEPT, self.smooth.slope.size), (2, m), (2, n), self.companion.size.shape
-        return tuple(np.empty((count, *shape)) for shape in (*shapes, (MEASURED,)))
+        own = (KEPT, self.smooth.slope.size), (2, m), (2, n), self.companion.size.shape, (MEASURED,)
+        return tuple(np.empty((count, *shape)) for shape in ((m,), *own, (2, len(self.companion.own))))
 
     def _start(self, near: OperatingPoint) -> tuple[np.ndarray, np.ndarray] | None:
         """The devices' rows (KEPT, s), and conducting diodes (d,), at an operating point."""
@@ -402,6 +415,8 @@ class Companion:
         Smooth devices with a charge, C, which are the last c of all states; their elements.
     size : (q + c,) float array
         Largest voltage, current and charge so far: the scale of rounding.
+    places : StatePlaces
+        Pinned.
     large : bool
         Whether stages correct the node voltages of a nearby one.
     at_once : StagesAtOnce or None
@@ -422,7 +437,6 @@ class Companion:
         self.storing = np.flatnonzero(stores & (size > 0.0))
         self.capacitor, self.weight = kind[self.storing] == CAPACITOR, size[self.storing]
         self.of_capacitors, self.of_inductors = np.flatnonzero(self.capacitor), np.flatnonzero(~self.capacitor)
-        self._capacitors, self._inductors = self.storing[self.of_capacitors], self.storing[self.of_inductors]
         self.circuit = self._made()
         self._column = self.circuit.arrays().value.copy()
         self._length = 0.0
@@ -439,7 +453,10 @@ class Companion:
         self.charged = np.flatnonzero(stores)
         self.charged_elements = self._devices[self.charged]
         self.size = np.zeros(self.storing.size + self.charged.size)
-        ready = self._prepared
+        coupled, ready = self.windings, self._prepared
+        coupled_ones = coupled.inductors, coupled.inverse, self.series[: coupled.independent]
+        places = self.base, self.storing, self.capacitor, self.charged, self._devices, *coupled_ones
+        self.places = Pinned(StatePlaces(*map(np.array, places)))
         self.at_once = StagesAtOnce.of(self, ready) if isinstance(ready, PreparedExpanded) else None
         self.follows = self.large or self.at_once is not None or getattr(self._prepared, "controlled", None) is not None
 
@@ -455,7 +472,7 @@ class Companion:
         # Sources of the states, and of transformers: in series, from an inner node, and in parallel.
         driven, fed = share[:, : cores.size].any(axis=0), share.any(axis=1)
         series, beside = cores[driven], coupled.inductors[fed]
-        inner = np.concatenate([self._capacitors, series])
+        inner = np.concatenate([self.storing[self.of_capacitors], series])
         end[inner] = n + np.arange(inner.size)
         of, sizes = np.concatenate([self.storing, series, beside]), (series.size, beside.size)
         within = np.concatenate([self.capacitor, np.repeat([True, False], sizes)])
@@ -498,7 +515,7 @@ class Companion:
         solved = (ready.solve_next if isinstance(ready, PreparedExpanded) else ready.solve)(column, near)
         change = np.append(self.state(solved), self.charges(solved) - base[n:])
         x = base + change
-        return Solved(x[None], change[None] / begin.share, self.waves(solved.drops, solved.currents, x)[None], [solved])
+        return Solved(x[None], change[None] / begin.share, [solved], self)
 
     def change(self, begin: Beginning, places: np.ndarray, values: np.ndarray, at: OperatingPoint) -> np.ndarray | None:
         """The derivatives (q,) in the stage after the known ones of the circuit linearised at an operating point, where
@@ -548,24 +565,13 @@ class Companion:
 
     def state(self, point: OperatingPoint | Change) -> np.ndarray:
         """δ (q,) of a stage, V, A."""
-        found = np.empty(self.storing.size)
-        found[self.of_capacitors], found[self.of_inductors] = (
-            point.drops[self._capacitors],
-            point.currents[self._inductors],
-        )
-        return found
+        return np.where(self.capacitor, point.drops[self.storing], point.currents[self.storing])
 
-    def waves(self, drops: np.ndarray, currents: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Branch voltages and currents (…, 2, m) of the circuit's own elements in stages with states x (…, q), V, A,
-        from those of the companion circuit's."""
-        made, own = np.empty((*x.shape[:-1], 2, len(self.own))), self.windings.inductors
-        v, i = made[..., 0, :], made[..., 1, :]
-        v[:], i[:] = drops[..., : len(self.own)], currents[..., : len(self.own)]
-        v[..., self._capacitors], i[..., self._inductors] = x[..., self.of_capacitors], x[..., self.of_inductors]
-        if own.size:
-            r = self.windings.independent
-            i[..., own] = i[..., own] @ self.windings.inverse.T
-            v[..., own[:r]] += np.where(self.series[:r] >= 0, drops[..., self.series[:r]], 0.0)
+    def waves(self, points: Sequence[OperatingPoint], x: np.ndarray) -> np.ndarray:
+        """Branch voltages and currents (k, 2, n) of the circuit's own elements in stages with states x (k, q), V, A."""
+        made = np.empty((len(points), 2, len(self.own)))
+        for wave, point, state in zip(made, points, x):
+            kernel(put_waves, wave.size, SHORT)(self.places, point.drops, point.currents, state, wave)
         return made
 
     def states(self, level: np.ndarray) -> np.ndarray:

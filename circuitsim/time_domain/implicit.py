@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.waveforms import Waveform, check_cycles
 from circuitsim.errors import CircuitError, ConvergenceError, InfeasibleError, NoOperatingPointError, UsageError
+from circuitsim.kernels import SHORT, kernel
 from circuitsim.time_domain.beginning import check_amplifiers, waves_of
 from circuitsim.time_domain.companion import BranchEnds, Companion, Solved
 from circuitsim.time_domain.implicit_events import NOISE, Conduction, Watch, controlling, located, with_capacitances
@@ -34,6 +34,7 @@ from circuitsim.time_domain.implicit_step import (
     Point,
     Step,
     first_steps,
+    largest_shares,
     runge_kutta_step,
     with_inside,
 )
@@ -102,8 +103,8 @@ class Ledger:
 
     def jump(self, step: Step) -> None:
         """The energies of a step of backward Euler."""
-        self.lost += self.companion.energy(step.error)
-        self.take(step, step.solved.wave, np.ones(1))
+        self.lost += self.companion.energy(step.change)
+        self.take(step, step.wave, np.ones(1))
 
     def take(self, step: Step, waves: np.ndarray, weights: np.ndarray = WEIGHTS) -> None:
         """The energies of a step with these voltages and currents (stages, 2, m), V, A."""
@@ -143,15 +144,15 @@ class CarriedError:
 
     Attributes
     ----------
-    off, largest : (2, m) float arrays
-        Largest error, and largest value, of the voltage, V, and current, A, of each element so far.
+    off : (2, m) float array
+        Largest error of the voltage, V, and current, A, of each element so far.
     known : bool
         Whether the perturbed run has a solution at all times so far.
     """
 
     def __init__(self, companion: Companion) -> None:
         self.companion, self.known = companion, True
-        self.off, self.largest = np.zeros((2, 2, len(companion.own)))
+        self.off = np.zeros((2, len(companion.own)))
 
     def begin(self, x: np.ndarray) -> None:
         """Start at the states (q,) of the run."""
@@ -178,9 +179,8 @@ class CarriedError:
         except CircuitError:
             self.known = False
             return None
-        off = np.abs(own.wave[-1] - step.waves[-1])
-        self.off = np.maximum(self.off, off + step.between)
-        self.largest = np.maximum(self.largest, np.abs(step.waves).max(axis=0))
+        off = np.abs(own.wave()[-1] - step.waves[-1])
+        self.off = np.maximum(self.off, off + step.residuals[2])
         self._x, self._slope = own.x[-1], own.slope[-1]
         return own
 
@@ -282,6 +282,8 @@ class Implicit:
         Nodes that control sources or switches.
     companion : Companion
     switching : Switching
+    reach : (2, m) float array
+        Largest voltage, V, and current, A, of each element at the starts and ends of steps so far.
     step_starts : list of StepStart
     events : list of Event
     ledger : Ledger
@@ -314,6 +316,7 @@ class Implicit:
         self.circuit, self.accuracy, self.between, self._longest = circuit, accuracy, BETWEEN * accuracy, longest
         self.companion = Companion(circuit, couplings, tolerance)
         self.switching = switching_of(circuit, switches)
+        self._ohms = self.switching.ohms(np.eye(2, 1, dtype=bool))
         self.sources = waves_of(circuit, waveforms)
         self._moved = np.concatenate([np.array([*self.sources], dtype=np.int64), self.switching.places])
         degree = np.bincount(np.concatenate(circuit.arrays()[1:3]), minlength=1)
@@ -330,15 +333,15 @@ class Implicit:
         # Checked in the dense output: states, and (at resolved times) all voltages and what drives them.
         states = np.isin(np.arange(len(circuit)), self.companion.storing)
         inductors = states & (kind == INDUCTOR)
-        self._held = np.array([[states & ~inductors, inductors], [~inductors, states]], dtype=float)
-        self._reach = np.zeros((2, len(circuit)))
+        self._held = np.array([[states & ~inductors, inductors], [~inductors, states]])
+        self.reach = np.zeros((2, len(circuit)))
         self._size, self._length = np.zeros(self.companion.size.size), 0.0
         self._refused, self.missed, self._left = 0.0, 0.0, 1.0
 
     # ------------------------------------------------------------------ sources
     def moving(self, closed: np.ndarray) -> Moving:
         """Values of sources as functions of time, and of switches in these states."""
-        ohms = self.switching.ohms(closed)
+        ohms = np.where(closed, *self._ohms)
 
         def values(times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             rows = np.empty((times.size, self._moved.size))
@@ -469,7 +472,8 @@ class Implicit:
     def _keep(self, step: Step) -> Solved | None:
         """Store a step's waveforms, energies and residuals; returns the stages of the perturbed run's step."""
         self.waves.append(step.waves)
-        self._reach = np.maximum(self._reach, np.abs(step.waves[-1]))
+        for end in (0, -1):
+            self.reach = np.maximum(self.reach, np.abs(step.waves[end]))
         self.ledger.take(step, step.waves)
         self.ledger.hold(step.end)
         found = self.error.step(step)
@@ -511,7 +515,7 @@ class Implicit:
             self.ledger.jump(jump)
             self.ledger.jump(step)
             self.error.jump(self.moving(now.switches), time, instant, step.end.solved)
-            lost += self.companion.energy(jump.error)
+            lost += self.companion.energy(jump.change)
             x, near = step.end.x, step.end.solved
             after = self.watch.after(now, self.watch.distances(now, step.solved.points)[0])
             same_switches = after is None or (after.switches == now.switches).all()
@@ -556,7 +560,7 @@ class Implicit:
                     raise
                 instant *= 1e3
                 continue
-            found, off = (jump, step, instant), self._off(replace(step, error=step.error - jump.error))
+            found, off = (jump, step, instant), self._share(step.change - jump.change, step) / self._allowed()
             if off <= 1.0 or off > 0.5 * missed or instant <= ULPS * math.ulp(time):
                 return found
             missed, instant = off, max(1e-3 * instant, ULPS * math.ulp(time))
@@ -660,17 +664,20 @@ class Implicit:
     def _scale(self, x: np.ndarray) -> None:
         self._size = np.maximum(self._size, np.abs(x))
 
+    def _allowed(self) -> float:
+        """Largest local error of the states, relative to their largest values."""
+        return max(self.accuracy * self._left, ROUNDED)
+
     def _off(self, step: Step) -> float:
         """The estimate of the local error over the accuracy, or the residual of the dense output over its own bound.
         What the residual adds to the states is an error, too, and the only one that sees a corner between stages."""
-        error, between = np.abs(step.error), 0.0
-        if step.inside and self.between * step.length > ULPS * math.ulp(step.begin.time):
-            error = np.maximum(error, np.abs(step.residual[-1]))
-            reach = np.maximum(self._reach, np.abs(step.waves[-1]))
-            least = FLOOR * np.array([[self.watch.volts], [self.watch.amperes]])
-            held = self._held[int(step.length > APART * self._end)]
-            between = float((held * step.between / np.maximum(reach, least)).max()) / self.between
-        return max(self._share(error, step) / max(self.accuracy * self._left, ROUNDED), between)
+        (error, residual, between), x = step.residuals, step.solved.x[STAGES - 1]
+        counts = step.inside and self.between * step.length > ULPS * math.ulp(step.begin.time)
+        least, floor = FLOOR * np.array([self.watch.volts, self.watch.amperes]), FLOOR * self.companion.size
+        held, wave = self._held[int(step.length > APART * self._end)], step.waves[-1] if step.inside else between
+        parts = error, residual[-1], counts, x, self._size, floor, between, held, wave, self.reach, least
+        share, most = kernel(largest_shares, x.size + between.size * counts, SHORT)(*parts)
+        return float(max(share / self._allowed(), most / self.between))
 
     def _share(self, error: np.ndarray, step: Step) -> float:
         """The largest of these errors of the states (q,), relative to their largest values."""

@@ -62,6 +62,7 @@ class Watch:
         self._by_current = np.array([isinstance(own, str) for own in controls], dtype=bool)
         self._flowing = np.array([circuit.element_index(own) for own in controls if isinstance(own, str)], np.int64)
         self._reach = np.zeros(len(controls))
+        self._opening, self._closing = switching.thresholds(np.eye(2, 1, dtype=bool))
 
     def see_at(self, point: Point) -> None:
         """Update the largest voltage and current, and the largest control of each switch."""
@@ -85,7 +86,7 @@ class Watch:
             forward = v / self.volts + i / self.amperes
             diodes[:] = np.where(now.diodes, forward, -forward) + NOISE
         if now.switches.size:
-            controls, at = self._controls(points), self.switching.thresholds(now.switches)
+            controls, at = self._controls(points), np.where(now.switches, self._opening, self._closing)
             gap = np.where(now.switches, controls - at, at - controls)
             gaps[:] = gap / (self._reach + np.abs(at) + 1e-300)
         return found
@@ -93,7 +94,7 @@ class Watch:
     def _controls(self, points: Sequence[OperatingPoint]) -> np.ndarray:
         """Control quantities of the switches, V, A, at points (k, s)."""
         potentials = np.array([point.voltages for point in points])
-        found = potentials[:, self._plus] - potentials[:, self._minus]
+        found = potentials.take(self._plus, axis=1) - potentials.take(self._minus, axis=1)
         if self._flowing.size:
             found[:, self._by_current] = np.array([point.currents for point in points])[:, self._flowing]
         return np.asarray(found)

@@ -154,7 +154,7 @@ class ImplicitResult(TransientResult):
         if not error.known or not places.size:
             return None
         capacitor = np.append(own.capacitor[shown], np.ones(own.charged.size, dtype=bool))
-        off, largest = (np.where(capacitor, *found[:, places]) for found in (error.off, error.largest))
+        off, largest = (np.where(capacitor, *found[:, places]) for found in (error.off, self.run.reach))
         least = FLOOR * np.where(capacitor, self.run.watch.volts, self.run.watch.amperes)
         return float((off / np.maximum(largest, least)).max())
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.kernels import SHORT, kernel
 from circuitsim.time_domain.companion import Beginning, Companion, Solved, joined
 
 ORDER, DIAGONAL = 4, 0.25
@@ -93,7 +94,7 @@ def _with_inside() -> np.ndarray:
     return np.pad(np.vstack([np.tril(TABLE, -1)[1:], inside]), ((0, 0), (0, INSIDE.size - 1)))
 
 
-_EARLIER, _NONE = _with_inside(), np.zeros((1, 1))
+_EARLIER, _EULER = _with_inside(), np.array([[0.0, 0.0], [0.0, 1.0]])
 SHARES = np.append(NODES[1:], INSIDE)
 """Times of the implicit stages and of the inside stages, in steps."""
 
@@ -131,6 +132,96 @@ class Point(NamedTuple):
     solved: OperatingPoint
 
 
+def put_residuals(length, weights, x, slope, state, slopes, waves, wave, error, residual, between):
+    """Fill in what is known of the errors of a step.
+
+    Parameters
+    ----------
+    length : float
+        s.
+    weights : tuple of float arrays
+        `WEIGHTS_OF_ERRORS`.
+    x, slope : (q,) float arrays
+        States at the beginning and their derivatives.
+    state, slopes : (k, q) float arrays
+        In the stages and, if solved, the inside stages.
+    waves : (stages + 1, n) float array
+        Voltages and currents at the beginning and in the stages, V, A.
+    wave : (inside stages, n) float array
+        In the inside stages.
+    error : (q,) float array
+        Overwritten: the estimate of the local error.
+    residual : (stages, q) float array
+        Overwritten if there are inside stages: what the residual of the dense output adds to the states of each stage.
+    between : (n,) float array
+        Overwritten: largest residual of the dense output.
+    """
+    of_error, at_ends, at_inside, to_stages = weights
+    stages, inside = waves.shape[0] - 1, wave.shape[0]
+    left = np.empty(inside + 2)
+    for j in range(x.size):
+        total = of_error[0] * slope[j]
+        for s in range(stages):
+            total += of_error[s + 1] * slopes[s, j]
+        error[j] = length * total
+        if inside == 0:
+            continue
+        first, last = at_ends[0, 0] * x[j], at_ends[1, 0] * x[j]
+        for s in range(stages):
+            first += at_ends[0, s + 1] * state[s, j]
+            last += at_ends[1, s + 1] * state[s, j]
+        left[0], left[inside + 1] = length * slope[j] - first, length * slopes[stages - 1, j] - last
+        for i in range(inside):
+            total = at_inside[i, 0] * x[j]
+            for s in range(stages):
+                total += at_inside[i, s + 1] * state[s, j]
+            left[i + 1] = (state[stages + i, j] - total) / DIAGONAL
+        for s in range(stages):
+            total = 0.0
+            for i in range(inside + 2):
+                total += to_stages[s, i] * left[i]
+            residual[s, j] = total
+    for e in range(between.size):
+        between[e] = 0.0
+        for i in range(inside):
+            total = -wave[i, e]
+            for s in range(stages + 1):
+                total += at_inside[i, s] * waves[s, e]
+            between[e] = max(between[e], abs(total))
+
+
+def largest_shares(error, residual, counts, x, sizes, floor, between, held, wave, reach, least):
+    """The largest error of a step's states, and the largest residual of its dense output.
+
+    Parameters
+    ----------
+    error, residual : (q,) float arrays
+        Estimate of the local error; what the residual adds to the states at the end.
+    counts : bool
+        Whether the residual counts.
+    x, sizes, floor : (q,) float arrays
+        States at the end; their largest values so far, and the smallest that errors are relative to.
+    between, held, wave, reach, least : (2, m) float arrays
+        Residuals of voltages and currents; whether they count; their values at the end, largest values so far, and the
+        smallest that residuals are relative to, V, A.
+    """
+    worst = most = 0.0
+    for j in range(x.size):
+        off = max(abs(error[j]), abs(residual[j])) if counts else abs(error[j])
+        worst = max(worst, off / max(max(abs(x[j]), sizes[j]), floor[j]))
+    if counts:
+        for k in range(2):
+            for e in range(between.shape[1]):
+                if held[k, e]:
+                    most = max(most, between[k, e] / max(max(abs(wave[k, e]), reach[k, e]), least[k]))
+    return worst, most
+
+
+WEIGHTS_OF_ERRORS = ERROR, END_SLOPES, AT_INSIDE, RESIDUAL
+"""Weights of the slopes in the estimate of the local error; of the stages in the slopes of the dense output at both
+ends, and in the dense output at the inside times; of residuals in the states of stages."""
+
+
 @dataclass(frozen=True, eq=False)
 class Step:
     """A step.
@@ -147,8 +238,6 @@ class Step:
         Elements whose values vary, and their values.
     solved : Solved
         Its stages, then the inside stages, if requested.
-    error : (q,) float array
-        Estimate of the local error; for backward Euler the change of the states.
     """
 
     begin: Point
@@ -156,12 +245,12 @@ class Step:
     times: np.ndarray
     moved: tuple[np.ndarray, np.ndarray]
     solved: Solved
-    error: np.ndarray
 
     def at(self, k: int) -> Point:
         """One of its stages."""
-        x, slope, (voltage, current), solved = (own[k] for own in self.solved)
-        return Point(float(self.times[k]), x, slope, voltage, current, solved)
+        voltage, current = self.wave[k]
+        x, slope, point = self.solved.x[k], self.solved.slope[k], self.solved.points[k]
+        return Point(float(self.times[k]), x, slope, voltage, current, point)
 
     @cached_property
     def stages(self) -> list[Point]:
@@ -174,40 +263,56 @@ class Step:
         return self.at(min(len(self.solved.points), STAGES) - 1)
 
     @property
+    def change(self) -> np.ndarray:
+        """Of the states (q,)."""
+        return self.end.x - self.begin.x
+
+    @property
     def inside(self) -> bool:
         """Whether its inside stages are solved."""
         return len(self.solved.points) > STAGES
 
     @cached_property
+    def wave(self) -> np.ndarray:
+        """Voltages, V, and currents, A, in its stages and inside stages (k, 2, m)."""
+        return self.solved.wave()
+
+    @cached_property
     def waves(self) -> np.ndarray:
         """Voltages, V, and currents, A, at its beginning and in its stages (stages + 1, 2, m)."""
-        begin, found = (self.begin.voltage, self.begin.current), self.solved.wave[:STAGES]
-        return np.concatenate([np.reshape(begin, (1, *found.shape[1:])), found])
+        made = np.empty((NODES.size, 2, self.begin.voltage.size))
+        made[0, 0], made[0, 1], made[1:] = self.begin.voltage, self.begin.current, self.wave[:STAGES]
+        return made
 
     @cached_property
-    def residual(self) -> np.ndarray:
-        """What the residual of the dense output adds to the states of each stage (stages, q); it must have its inside
-        stages."""
-        x, slope = self.solved.x, self.solved.slope
-        states = np.concatenate([self.begin.x[None], x[:STAGES]])
-        ends, inside = END_SLOPES @ states, (x[STAGES:] - AT_INSIDE @ states) / DIAGONAL
-        first, last = self.length * self.begin.slope - ends[:1], self.length * slope[STAGES - 1] - ends[1:]
-        return np.asarray(RESIDUAL @ np.concatenate([first, inside, last]))
-
-    @cached_property
-    def between(self) -> np.ndarray:
-        """Largest residual of the dense output, of all voltages, V, and currents, A (2, m); zero without inside
-        stages."""
-        if not self.inside:
-            return np.zeros(self.waves.shape[1:])
-        found = AT_INSIDE @ self.waves.reshape(NODES.size, -1)
-        found -= self.solved.wave[STAGES:].reshape(INSIDE.size, -1)
-        return np.asarray(np.abs(found).max(axis=0)).reshape(self.waves.shape[1:])
+    def residuals(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The estimate of the local error of the states (q,); what the residual of the dense output adds to the states
+        of each stage (stages, q), and its largest residual, of all voltages, V, and currents, A (2, m): zero without
+        inside stages."""
+        (_, x, slope, voltage, _, _), own = self.begin, self.solved
+        waves, wave = np.zeros((NODES.size, 0)), np.zeros((0, 0))
+        if self.inside:
+            waves, wave = self.waves.reshape(NODES.size, -1), self.wave[STAGES:].reshape(INSIDE.size, -1)
+        error, residual, between = np.empty(x.size), np.zeros((STAGES, x.size)), np.zeros((2, voltage.size))
+        kernel(put_residuals, own.x.size + waves.size, SHORT)(
+            self.length,
+            WEIGHTS_OF_ERRORS,
+            x,
+            slope,
+            own.x,
+            own.slope,
+            waves,
+            wave,
+            error,
+            residual,
+            between.ravel()[: waves.shape[1]],
+        )
+        return error, residual, between
 
     def perturbed(self, companion: Companion, x: np.ndarray, slope: np.ndarray) -> Solved:
         """The stages from other states and derivatives (q,), with `residual` added to their states; of a large circuit
         only the last one, as earlier ones are linearised about those of this step."""
-        begun = Beginning(x, [slope], self.length, DIAGONAL * self.length, _EARLIER, self.residual)
+        begun = Beginning(x, [slope], self.length, DIAGONAL * self.length, _EARLIER, self.residuals[1])
         places, values = self.moved
         if companion.large:
             change = begun._replace(x=x - self.begin.x, slopes=[slope - self.begin.slope])
@@ -221,26 +326,22 @@ class Step:
         return _stages(companion, (places, values[done:STAGES]), begun, self.solved.points[done:])
 
 
-def euler_step(
-    companion: Companion, moving: Moving, time: float, x: np.ndarray, length: float, near: OperatingPoint | None
-) -> Step:
-    """A backward Euler step from states x (q,) to ``time``, with the sources at ``time``."""
-    times, begun = np.array([time]), Beginning(x, [np.zeros(x.size)], length, length, _NONE, np.zeros((1, x.size)))
-    moved = moving(times)
-    solved = _stages(companion, moved, begun, [near])
-    voltage, current = solved.wave[0]
-    begin = Point(time, x, solved.slope[0], voltage, current, solved.points[0])
-    return Step(begin, length, times, moved, solved, solved.x[0] - x)
-
-
 def first_steps(
     companion: Companion, moving: Moving, time: float, x: np.ndarray, length: float, near: OperatingPoint | None
 ) -> tuple[Step, Step]:
     """Two backward Euler steps of this length, s, after a discontinuity at ``time``: the first lets states x (q,) jump,
     the second has their derivatives. The sources take the states' time: otherwise these move away from them, which may
     decide diode states."""
-    jump = euler_step(companion, moving, time + length, x, length, near)
-    return jump, euler_step(companion, moving, time + 2.0 * length, jump.end.x, length, jump.end.solved)
+    times, none, steps = time + length * np.array([1.0, 2.0]), np.zeros((2, x.size)), list[Step]()
+    places, values = moving(times)
+    solved = _stages(companion, (places, values), Beginning(x, [none[0]], length, length, _EULER, none), [near])
+    for k in range(2):
+        own = solved.stage(k)
+        voltage, current = own.wave()[0]
+        begin = Point(float(times[k]), x, own.slope[0], voltage, current, own.points[0])
+        steps.append(Step(begin, length, times[k : k + 1], (places, values[k : k + 1]), own))
+        x = own.x[0]
+    return steps[0], steps[1]
 
 
 def runge_kutta_step(
@@ -271,7 +372,7 @@ def runge_kutta_step(
     (places, values), none = moving(times), np.zeros((times.size, begin.x.size))
     begun = Beginning(begin.x, [begin.slope], length, DIAGONAL * length, _EARLIER, none)
     solved = _stages(companion, (places, values[: None if inside else STAGES]), begun, [begin.solved], follow)
-    return Step(begin, length, times, (places, values), solved, length * (ERROR @ begun.slopes[: NODES.size]))
+    return Step(begin, length, times, (places, values), solved)
 
 
 def with_inside(companion: Companion, step: Step) -> Step:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.analysis.tangent_newton import put_certificate, put_lowest, put_sources, tangent_newton
+from circuitsim.analysis.tangent_newton import put_certificate, put_lowest, put_matrix, put_sources, tangent_newton
 from circuitsim.engine.small.pointers import pointer
 from circuitsim.models.junction_diode import BASE, RATE, charge, junction
 from circuitsim.newton.steps import CURRENT as AMPERES
@@ -17,6 +17,7 @@ ROUNDING = 1e-14
 
 def solve_stages(
     made,
+    fill,
     laws,
     states,
     first,
@@ -25,16 +26,20 @@ def solve_stages(
     before,
     shift,
     tolerance,
-    columns,
+    row,
+    places,
+    values,
     x,
     slopes,
     sizes,
     start,
+    columns,
     device,
     branch,
     node,
     state,
     found,
+    wave,
 ):
     """Solve successive stages while ideal diodes keep their states and all equations hold.
 
@@ -42,6 +47,8 @@ def solve_stages(
     ----------
     made : StageMatrix
         Pinned.
+    fill : bool
+        Whether its matrix is to be filled in, as that of another step length.
     laws : LawArrays
         Pinned.
     states : StatePlaces
@@ -55,8 +62,10 @@ def solve_stages(
     shift : (k, q) float array
         Added to the states of each stage.
     tolerance : float
-    columns : (k, m) float array
-        Values of the elementary elements in all stages; those of bases and companion models are overwritten.
+    row : (m,) float array
+        Values of the elementary elements but for those of bases and companion models and these:
+    places, values : (p,) int array, (k - first, p) float array
+        Elements and their values in the stages.
     x : (q,) float array
         States at the start.
     slopes : (k + 1, q) float array
@@ -65,10 +74,12 @@ def solve_stages(
         Largest voltages and currents of the run so far, V, A.
     start : (KEPT, s) float array
         Voltages, V, and currents, A, of the devices in a nearby stage (`circuitsim.newton.steps`).
-    device, branch, node, found : float arrays
-        Overwritten for each stage: see `tangent_newton` and `put_certificate`.
+    columns, device, branch, node, found : float arrays
+        Overwritten for each stage: values (m,), and see `tangent_newton` and `put_certificate`.
     state : (k, q) float array
         Overwritten.
+    wave : (k, 2, n) float array
+        Overwritten: voltages, V, and currents, A, of the circuit's own elements, if its devices are smooth.
 
     Returns
     -------
@@ -82,6 +93,11 @@ def solve_stages(
         times[k + 1] = share + length * before[k].sum()
     for k in range(first, columns.shape[0]):
         column = columns[k]
+        column[:] = row
+        for j in range(places.size):
+            column[places[j]] = values[k - first, j]
+        if fill and k == first:
+            put_matrix(made, column)
         for j in range(x.size):
             total = 0.0
             for earlier in range(k + 1):
@@ -90,17 +106,39 @@ def solve_stages(
             if j < states.base.size:
                 column[states.base[j]] = base[j] if abs(base[j]) > ROUNDING * sizes[j] else 0.0
         for c in range(states.charged.size):
-            row = made.rows[states.charged[c]]
-            row[RATE], row[BASE] = 1.0 / share, base[states.storing.size + c]
+            device_row = made.rows[states.charged[c]]
+            device_row[RATE], device_row[BASE] = 1.0 / share, base[states.storing.size + c]
         put_sources(made, column, right)
         put_lowest(made, column, same)
-        put_guess(times, first, k, start, device, guess)
+        put_guess(times, first, k, before[k, 0] != 0.0, start, device, guess)
         if not tangent_newton(made, laws, column, right, same, guess, tolerance, device[k], branch[k], node[k]):
             return k, 0
         put_states(made, states, base, share, device[k], branch[k], state[k], slopes[k + 1])
+        put_waves(states, branch[k, 1], branch[k, 0], state[k], wave[k])
+        for d in range(states.smooth.size):
+            wave[k, 0, states.smooth[d]], wave[k, 1, states.smooth[d]] = device[k, VOLTS, d], device[k, AMPERES, d]
         if not put_certificate(made, laws, column, branch[k], node[k], device[k], tolerance, found[k]):
             return k, 1
     return columns.shape[0], 0
+
+
+def put_waves(places, drop, current, x, wave):
+    """Fill in the voltages and currents of the circuit's own elements (2, n), V, A, from those of all elements (m,) of
+    the companion circuit, and its states (q,)."""
+    places, v, i = pointer(places), wave[0], wave[1]
+    for e in range(v.size):
+        v[e], i[e] = drop[e], current[e]
+    for j in range(places.storing.size):
+        (v if places.capacitor[j] else i)[places.storing[j]] = x[j]
+    own, series = places.inductors, places.series
+    for j in range(own.size):  # each depends on itself and on later ones
+        total = 0.0
+        for k in range(j, own.size):
+            total += places.inverse[j, k] * i[own[k]]
+        i[own[j]] = total
+    for j in range(series.size):
+        if series[j] >= 0:
+            v[own[j]] += drop[series[j]]
 
 
 def put_states(made, states, base, share, device, branch, x, slope):
@@ -118,17 +156,19 @@ def put_states(made, states, base, share, device, branch, x, slope):
         x[j], slope[j] = base[j] + change, change / share
 
 
-def put_guess(times, first, k, start, device, guess):
+def put_guess(times, first, k, smooth, start, device, guess):
     """Fill in a guess of the devices' voltages and currents in stage ``k``, and its load lines: on the straight lines
-    through the two stages nearest in time of those from ``first`` on, where ``start`` holds the stage before these; for
-    lack of a second one, ``start`` without load lines."""
-    away = np.abs(times[first : k + 1] - times[k + 1])
+    through the two stages nearest in time of those from ``first`` on, where ``start`` holds the stage before these and
+    counts if the beginning is ``smooth``; for lack of a second one, those of the nearest without load lines."""
+    away, share = np.abs(times[first : k + 1] - times[k + 1]), 0.0
+    if k > first and not smooth:
+        away[0] = np.inf
     near = away.argmin()
     away[near] = np.inf
-    other, share = away.argmin(), 0.0
+    other = away.argmin()
     one, two = start if near == 0 else device[first + near - 1], start if other == 0 else device[first + other - 1]
-    if other != near:
+    if away[other] < np.inf:
         share = (times[k + 1] - times[first + near]) / (times[first + other] - times[first + near])
     for row in (VOLTS, AMPERES):
         guess[row] = one[row] + share * (two[row] - one[row])
-    guess[RESISTANCE] = one[RESISTANCE] * (other != near)
+    guess[RESISTANCE] = one[RESISTANCE] * (away[other] < np.inf)
