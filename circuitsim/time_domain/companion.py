@@ -53,7 +53,7 @@ from circuitsim.controlled.linear import Pair
 from circuitsim.engine.loops import WireLoops
 from circuitsim.engine.small.pointers import Pinned
 from circuitsim.errors import UsageError
-from circuitsim.kernels import SHORT, UNKNOWN, kernel
+from circuitsim.kernels import UNKNOWN, kernel
 from circuitsim.models.junction_diode import BASE, CJO, RATE, TT, charge, junction
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.newton.steps import KEPT
@@ -571,7 +571,7 @@ class Companion:
         """Branch voltages and currents (k, 2, n) of the circuit's own elements in stages with states x (k, q), V, A."""
         made = np.empty((len(points), 2, len(self.own)))
         for wave, point, state in zip(made, points, x):
-            kernel(put_waves, wave.size, SHORT)(self.places, point.drops, point.currents, state, wave)
+            kernel(put_waves, wave.size)(self.places, point.drops, point.currents, state, wave)
         return made
 
     def states(self, level: np.ndarray) -> np.ndarray:

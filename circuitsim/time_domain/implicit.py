@@ -21,7 +21,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.waveforms import Waveform, check_cycles
 from circuitsim.errors import CircuitError, ConvergenceError, InfeasibleError, NoOperatingPointError, UsageError
-from circuitsim.kernels import SHORT, kernel
+from circuitsim.kernels import kernel
 from circuitsim.time_domain.beginning import check_amplifiers, waves_of
 from circuitsim.time_domain.companion import BranchEnds, Companion, Solved
 from circuitsim.time_domain.implicit_events import NOISE, Conduction, Watch, controlling, located, with_capacitances
@@ -676,7 +676,7 @@ class Implicit:
         least, floor = FLOOR * np.array([self.watch.volts, self.watch.amperes]), FLOOR * self.companion.size
         held, wave = self._held[int(step.length > APART * self._end)], step.waves[-1] if step.inside else between
         parts = error, residual[-1], counts, x, self._size, floor, between, held, wave, self.reach, least
-        share, most = kernel(largest_shares, x.size + between.size * counts, SHORT)(*parts)
+        share, most = kernel(largest_shares, x.size + between.size * counts)(*parts)
         return float(max(share / self._allowed(), most / self.between))
 
     def _share(self, error: np.ndarray, step: Step) -> float:

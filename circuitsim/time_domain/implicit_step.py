@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.kernels import SHORT, kernel
+from circuitsim.kernels import kernel
 from circuitsim.time_domain.companion import Beginning, Companion, Solved, joined
 
 ORDER, DIAGONAL = 4, 0.25
@@ -294,7 +294,7 @@ class Step:
         if self.inside:
             waves, wave = self.waves.reshape(NODES.size, -1), self.wave[STAGES:].reshape(INSIDE.size, -1)
         error, residual, between = np.empty(x.size), np.zeros((STAGES, x.size)), np.zeros((2, voltage.size))
-        kernel(put_residuals, own.x.size + waves.size, SHORT)(
+        kernel(put_residuals, own.x.size + waves.size)(
             self.length,
             WEIGHTS_OF_ERRORS,
             x,
