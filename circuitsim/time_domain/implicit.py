@@ -577,7 +577,9 @@ class Implicit:
             return runge_kutta_step(self.companion, moving, at, length, end, inside, follow=bool(self.controlling))
 
         def judged(step: Step) -> tuple[float, Conduction | None, float]:
-            return self._off(step), *self._changes(now, step)
+            off = self._off(step)  # of a refused step, changes matter only where it cannot be shorter
+            seen = off <= 1.0 or step.length <= UNRESOLVED * math.ulp(at.time)
+            return off, *(self._changes(now, step) if seen else (None, 0.0))
 
         resolving = (wave.resolving(at.time) for wave in self.sources.values())
         left, want, tries = target - at.time, min(want, self._longest, *resolving), 0
