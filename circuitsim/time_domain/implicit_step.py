@@ -187,7 +187,8 @@ def put_residuals(length, weights, x, slope, state, slopes, waves, wave, error, 
             total = -wave[i, e]
             for s in range(stages + 1):
                 total += at_inside[i, s] * waves[s, e]
-            between[e] = max(between[e], abs(total))
+            if not abs(total) <= between[e]:
+                between[e] = abs(total)
 
 
 def largest_shares(error, residual, counts, x, sizes, floor, between, held, wave, reach, least):
@@ -208,12 +209,15 @@ def largest_shares(error, residual, counts, x, sizes, floor, between, held, wave
     worst = most = 0.0
     for j in range(x.size):
         off = max(abs(error[j]), abs(residual[j])) if counts else abs(error[j])
-        worst = max(worst, off / max(max(abs(x[j]), sizes[j]), floor[j]))
+        scale = max(max(abs(x[j]), sizes[j]), floor[j])
+        if not off <= worst * scale:
+            worst = off / scale
     if counts:
         for k in range(2):
             for e in range(between.shape[1]):
-                if held[k, e]:
-                    most = max(most, between[k, e] / max(max(abs(wave[k, e]), reach[k, e]), least[k]))
+                scale = max(max(abs(wave[k, e]), reach[k, e]), least[k])
+                if held[k, e] and not between[k, e] <= most * scale:
+                    most = between[k, e] / scale
     return worst, most
 
 
@@ -264,7 +268,7 @@ class Step:
 
     @property
     def change(self) -> np.ndarray:
-        """Of the states (q,)."""
+        """The change of the states (q,)."""
         return self.end.x - self.begin.x
 
     @property
@@ -310,7 +314,7 @@ class Step:
         return error, residual, between
 
     def perturbed(self, companion: Companion, x: np.ndarray, slope: np.ndarray) -> Solved:
-        """The stages from other states and derivatives (q,), with `residual` added to their states; of a large circuit
+        """The stages from other states and derivatives (q,), with `residuals` added to their states; of a large circuit
         only the last one, as earlier ones are linearised about those of this step."""
         begun = Beginning(x, [slope], self.length, DIAGONAL * self.length, _EARLIER, self.residuals[1])
         places, values = self.moved
