@@ -259,18 +259,21 @@ class PiecewiseLinear(Waveform):
 
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and slopes."""
-        number, begin, place = self._last_before(times)
+        _, begin, place = self._last_before(times)
         slope = self._slope[place]
         since = np.subtract(times, begin, out=np.zeros(times.size), where=slope != 0.0)
-        if times.size:
-            (end,), _ = self._corners(number[-1:] + 1)
-            self._latest = float(begin[-1]), float(end), int(place[-1])
         return np.stack([self._level[place] + slope * since, slope], axis=1), self._sizes[place]
 
     def at(self, times: np.ndarray) -> np.ndarray:
-        """See `Waveform.at`; times in the interval between corners of the latest ones need no search."""
-        begin, end, place = self._latest
-        if not (times.size and begin <= times.min() and times.max() < end):
+        """See `Waveform.at`. Successive calls are mostly within one interval between corners, which is kept."""
+        if not times.size:
+            return np.zeros(0)
+        first, last, (begin, end, place) = float(times.min()), float(times.max()), self._latest
+        if not begin <= first < end:
+            number, _, (place,) = self._last_before(np.array([first]))
+            begin, end = self._corners(number + [0, 1])[0].tolist()
+            self._latest = begin, end, place
+        if not last < end:
             return super().at(times)
         slope = self._slope[place]
         return np.asarray(self._level[place] + (slope * (times - begin) if slope else np.zeros(times.size)))

@@ -453,9 +453,8 @@ class Companion:
         self.charged = np.flatnonzero(stores)
         self.charged_elements = self._devices[self.charged]
         self.size = np.zeros(self.storing.size + self.charged.size)
-        coupled, ready = self.windings, self._prepared
-        coupled_ones = coupled.inductors, coupled.inverse, self.series[: coupled.independent]
-        places = self.base, self.storing, self.capacitor, self.charged, self._devices, *coupled_ones
+        own, coupled, ready = (self.base, self.storing, self.capacitor, self.charged), self.windings, self._prepared
+        places = *own, self._devices, coupled.inductors, coupled.inverse, self.series[: coupled.independent]
         self.places = Pinned(StatePlaces(*map(np.array, places)))
         self.at_once = StagesAtOnce.of(self, ready) if isinstance(ready, PreparedExpanded) else None
         self.follows = self.large or self.at_once is not None or getattr(self._prepared, "controlled", None) is not None

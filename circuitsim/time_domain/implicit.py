@@ -21,7 +21,6 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.waveforms import Waveform, check_cycles
 from circuitsim.errors import CircuitError, ConvergenceError, InfeasibleError, NoOperatingPointError, UsageError
-from circuitsim.kernels import kernel
 from circuitsim.time_domain.beginning import check_amplifiers, waves_of
 from circuitsim.time_domain.companion import BranchEnds, Companion, Solved
 from circuitsim.time_domain.implicit_events import NOISE, Conduction, Watch, controlling, located, with_capacitances
@@ -34,7 +33,6 @@ from circuitsim.time_domain.implicit_step import (
     Point,
     Step,
     first_steps,
-    largest_shares,
     runge_kutta_step,
     with_inside,
 )
@@ -180,7 +178,7 @@ class CarriedError:
             self.known = False
             return None
         off = np.abs(own.wave()[-1] - step.waves[-1])
-        self.off = np.maximum(self.off, off + step.residuals[2])
+        self.off = np.maximum(self.off, off + step.between)
         self._x, self._slope = own.x[-1], own.slope[-1]
         return own
 
@@ -333,7 +331,7 @@ class Implicit:
         # Checked in the dense output: states, and (at resolved times) all voltages and what drives them.
         states = np.isin(np.arange(len(circuit)), self.companion.storing)
         inductors = states & (kind == INDUCTOR)
-        self._held = np.array([[states & ~inductors, inductors], [~inductors, states]])
+        self._held = np.array([[states & ~inductors, inductors], [~inductors, states]], dtype=float)
         self.reach = np.zeros((2, len(circuit)))
         self._size, self._length = np.zeros(self.companion.size.size), 0.0
         self._refused, self.missed, self._left = 0.0, 0.0, 1.0
@@ -560,7 +558,7 @@ class Implicit:
                     raise
                 instant *= 1e3
                 continue
-            found, off = (jump, step, instant), self._share(step.change - jump.change, step) / self._allowed()
+            found, off = (jump, step, instant), self._local(step.change - jump.change, step)
             if off <= 1.0 or off > 0.5 * missed or instant <= ULPS * math.ulp(time):
                 return found
             missed, instant = off, max(1e-3 * instant, ULPS * math.ulp(time))
@@ -666,24 +664,25 @@ class Implicit:
     def _scale(self, x: np.ndarray) -> None:
         self._size = np.maximum(self._size, np.abs(x))
 
-    def _allowed(self) -> float:
-        """Largest local error of the states, relative to their largest values."""
-        return max(self.accuracy * self._left, ROUNDED)
-
     def _off(self, step: Step) -> float:
         """The estimate of the local error over the accuracy, or the residual of the dense output over its own bound.
         What the residual adds to the states is an error, too, and the only one that sees a corner between stages."""
-        (error, residual, between), x = step.residuals, step.solved.x[STAGES - 1]
-        counts = step.inside and self.between * step.length > ULPS * math.ulp(step.begin.time)
-        least, floor = FLOOR * np.array([self.watch.volts, self.watch.amperes]), FLOOR * self.companion.size
-        held, wave = self._held[int(step.length > APART * self._end)], step.waves[-1] if step.inside else between
-        parts = error, residual[-1], counts, x, self._size, floor, between, held, wave, self.reach, least
-        share, most = kernel(largest_shares, x.size + between.size * counts)(*parts)
-        return float(max(share / self._allowed(), most / self.between))
+        error, between = np.abs(step.error), 0.0
+        if step.inside and self.between * step.length > ULPS * math.ulp(step.begin.time):
+            error = np.maximum(error, np.abs(step.residual[-1]))
+            reach = np.maximum(self.reach, np.abs(step.waves[-1]))
+            least = FLOOR * np.array([[self.watch.volts], [self.watch.amperes]])
+            held = self._held[int(step.length > APART * self._end)]
+            between = float((held * step.between / np.maximum(reach, least)).max()) / self.between
+        return max(self._local(error, step), between)
+
+    def _local(self, error: np.ndarray, step: Step) -> float:
+        """The largest of these local errors of the states (q,) over the accuracy."""
+        return self._share(error, step) / max(self.accuracy * self._left, ROUNDED)
 
     def _share(self, error: np.ndarray, step: Step) -> float:
         """The largest of these errors of the states (q,), relative to their largest values."""
-        size = np.maximum(np.maximum(self._size, np.abs(step.end.x)), FLOOR * self.companion.size)
+        size = np.maximum(np.maximum(self._size, np.abs(step.solved.x[:STAGES][-1])), FLOOR * self.companion.size)
         return float((np.abs(error) / size).max(initial=0.0))
 
     # ------------------------------------------------------------------ words

@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.kernels import kernel
 from circuitsim.time_domain.companion import Beginning, Companion, Solved, joined
 
 ORDER, DIAGONAL = 4, 0.25
@@ -99,8 +98,17 @@ SHARES = np.append(NODES[1:], INSIDE)
 """Times of the implicit stages and of the inside stages, in steps."""
 
 
-RESIDUAL = TABLE[1:] @ np.vander(NODES, 4) @ np.linalg.inv(np.vander([0.0, *INSIDE, 1.0], 4))
-"""Weights that take residuals of slopes, at both ends of a step and in the inside stages, to the stages."""
+def _residual() -> np.ndarray:
+    """Weights that take states at the beginning, in the stages and in the inside stages, and slopes at both ends times
+    the length of the step, to what the residual of the dense output adds to the states of each stage."""
+    inside, at_ends, none = np.eye(INSIDE.size) / DIAGONAL, np.eye(2), np.zeros((2, 2))
+    first, last = np.hstack([-END_SLOPES, none, at_ends])
+    slopes = np.vstack([first, np.hstack([-AT_INSIDE / DIAGONAL, inside, none]), last])
+    weights = TABLE[1:] @ np.vander(NODES, 4) @ np.linalg.inv(np.vander([0.0, *INSIDE, 1.0], 4))
+    return np.asarray(weights @ slopes)
+
+
+RESIDUAL = _residual()
 
 
 Moving = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -130,100 +138,6 @@ class Point(NamedTuple):
     voltage: np.ndarray
     current: np.ndarray
     solved: OperatingPoint
-
-
-def put_residuals(length, weights, x, slope, state, slopes, waves, wave, error, residual, between):
-    """Fill in what is known of the errors of a step.
-
-    Parameters
-    ----------
-    length : float
-        s.
-    weights : tuple of float arrays
-        `WEIGHTS_OF_ERRORS`.
-    x, slope : (q,) float arrays
-        States at the beginning and their derivatives.
-    state, slopes : (k, q) float arrays
-        In the stages and, if solved, the inside stages.
-    waves : (stages + 1, n) float array
-        Voltages and currents at the beginning and in the stages, V, A.
-    wave : (inside stages, n) float array
-        In the inside stages.
-    error : (q,) float array
-        Overwritten: the estimate of the local error.
-    residual : (stages, q) float array
-        Overwritten if there are inside stages: what the residual of the dense output adds to the states of each stage.
-    between : (n,) float array
-        Overwritten: largest residual of the dense output.
-    """
-    of_error, at_ends, at_inside, to_stages = weights
-    stages, inside = waves.shape[0] - 1, wave.shape[0]
-    left = np.empty(inside + 2)
-    for j in range(x.size):
-        total = of_error[0] * slope[j]
-        for s in range(stages):
-            total += of_error[s + 1] * slopes[s, j]
-        error[j] = length * total
-        if inside == 0:
-            continue
-        first, last = at_ends[0, 0] * x[j], at_ends[1, 0] * x[j]
-        for s in range(stages):
-            first += at_ends[0, s + 1] * state[s, j]
-            last += at_ends[1, s + 1] * state[s, j]
-        left[0], left[inside + 1] = length * slope[j] - first, length * slopes[stages - 1, j] - last
-        for i in range(inside):
-            total = at_inside[i, 0] * x[j]
-            for s in range(stages):
-                total += at_inside[i, s + 1] * state[s, j]
-            left[i + 1] = (state[stages + i, j] - total) / DIAGONAL
-        for s in range(stages):
-            total = 0.0
-            for i in range(inside + 2):
-                total += to_stages[s, i] * left[i]
-            residual[s, j] = total
-    for e in range(between.size):
-        between[e] = 0.0
-        for i in range(inside):
-            total = -wave[i, e]
-            for s in range(stages + 1):
-                total += at_inside[i, s] * waves[s, e]
-            if not abs(total) <= between[e]:
-                between[e] = abs(total)
-
-
-def largest_shares(error, residual, counts, x, sizes, floor, between, held, wave, reach, least):
-    """The largest error of a step's states, and the largest residual of its dense output.
-
-    Parameters
-    ----------
-    error, residual : (q,) float arrays
-        Estimate of the local error; what the residual adds to the states at the end.
-    counts : bool
-        Whether the residual counts.
-    x, sizes, floor : (q,) float arrays
-        States at the end; their largest values so far, and the smallest that errors are relative to.
-    between, held, wave, reach, least : (2, m) float arrays
-        Residuals of voltages and currents; whether they count; their values at the end, largest values so far, and the
-        smallest that residuals are relative to, V, A.
-    """
-    worst = most = 0.0
-    for j in range(x.size):
-        off = max(abs(error[j]), abs(residual[j])) if counts else abs(error[j])
-        scale = max(max(abs(x[j]), sizes[j]), floor[j])
-        if not off <= worst * scale:
-            worst = off / scale
-    if counts:
-        for k in range(2):
-            for e in range(between.shape[1]):
-                scale = max(max(abs(wave[k, e]), reach[k, e]), least[k])
-                if held[k, e] and not between[k, e] <= most * scale:
-                    most = between[k, e] / scale
-    return worst, most
-
-
-WEIGHTS_OF_ERRORS = ERROR, END_SLOPES, AT_INSIDE, RESIDUAL
-"""Weights of the slopes in the estimate of the local error; of the stages in the slopes of the dense output at both
-ends, and in the dense output at the inside times; of residuals in the states of stages."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,34 +203,33 @@ class Step:
         return made
 
     @cached_property
-    def residuals(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The estimate of the local error of the states (q,); what the residual of the dense output adds to the states
-        of each stage (stages, q), and its largest residual, of all voltages, V, and currents, A (2, m): zero without
-        inside stages."""
-        (_, x, slope, voltage, _, _), own = self.begin, self.solved
-        waves, wave = np.zeros((NODES.size, 0)), np.zeros((0, 0))
-        if self.inside:
-            waves, wave = self.waves.reshape(NODES.size, -1), self.wave[STAGES:].reshape(INSIDE.size, -1)
-        error, residual, between = np.empty(x.size), np.zeros((STAGES, x.size)), np.zeros((2, voltage.size))
-        kernel(put_residuals, own.x.size + waves.size)(
-            self.length,
-            WEIGHTS_OF_ERRORS,
-            x,
-            slope,
-            own.x,
-            own.slope,
-            waves,
-            wave,
-            error,
-            residual,
-            between.ravel()[: waves.shape[1]],
-        )
-        return error, residual, between
+    def error(self) -> np.ndarray:
+        """The estimate of the local error (q,)."""
+        slopes = np.concatenate([self.begin.slope[None], self.solved.slope[:STAGES]])
+        return np.asarray(self.length * (ERROR @ slopes))
+
+    @cached_property
+    def residual(self) -> np.ndarray:
+        """What the residual of the dense output adds to the states of each stage (stages, q); it must have its inside
+        stages."""
+        begin, (x, slope, *_) = self.begin, self.solved
+        ends = self.length * np.array([begin.slope, slope[STAGES - 1]])
+        return np.asarray(RESIDUAL @ np.concatenate([begin.x[None], x, ends]))
+
+    @cached_property
+    def between(self) -> np.ndarray:
+        """Largest residual of the dense output, of all voltages, V, and currents, A (2, m); zero without inside
+        stages."""
+        if not self.inside:
+            return np.zeros(self.waves.shape[1:])
+        found = AT_INSIDE @ self.waves.reshape(NODES.size, -1)
+        found -= self.wave[STAGES:].reshape(INSIDE.size, -1)
+        return np.asarray(np.abs(found).max(axis=0)).reshape(self.waves.shape[1:])
 
     def perturbed(self, companion: Companion, x: np.ndarray, slope: np.ndarray) -> Solved:
-        """The stages from other states and derivatives (q,), with `residuals` added to their states; of a large circuit
+        """The stages from other states and derivatives (q,), with `residual` added to their states; of a large circuit
         only the last one, as earlier ones are linearised about those of this step."""
-        begun = Beginning(x, [slope], self.length, DIAGONAL * self.length, _EARLIER, self.residuals[1])
+        begun = Beginning(x, [slope], self.length, DIAGONAL * self.length, _EARLIER, self.residual)
         places, values = self.moved
         if companion.large:
             change = begun._replace(x=x - self.begin.x, slopes=[slope - self.begin.slope])

@@ -63,9 +63,9 @@ def solve_stages(
         Added to the states of each stage.
     tolerance : float
     row : (m,) float array
-        Values of the elementary elements but for those of bases and companion models and these:
+        Values of the elementary elements; those at ``places`` and of bases and companion models are not read.
     places, values : (p,) int array, (k - first, p) float array
-        Elements and their values in the stages.
+        Elements whose values vary, and their values in the unknown stages.
     x : (q,) float array
         States at the start.
     slopes : (k + 1, q) float array
