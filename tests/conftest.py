@@ -4,8 +4,6 @@
 the example small first (minutes); ``long`` draws other examples every time, and more of them.
 """
 
-from __future__ import annotations
-
 import gc
 import logging
 import os

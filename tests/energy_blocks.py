@@ -1,7 +1,5 @@
 """Energy-based blocks of every family at exact states, with inputs: what the tests of blocks and of rules share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 

@@ -6,8 +6,6 @@ missing at the nodes can flow forwards through S (an exact maximum flow). The pr
 right proves the answer, whatever offered it (`Oracle.candidates`, or a caller's guess).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction

@@ -7,8 +7,6 @@ eliminated one unknown at a time (Fourier and Motzkin): they have no solution, o
 with circuitsim but the meaning of its columns, parameters and laws.
 """
 
-from __future__ import annotations
-
 import enum
 from fractions import Fraction
 from itertools import pairwise, product

@@ -1,7 +1,5 @@
 """Graphs and equations with exact numbers: potentials with offsets, difference constraints, flows, elimination."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Iterable, Sequence

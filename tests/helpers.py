@@ -1,7 +1,5 @@
 """What many tests need: operating points of cards, difference quotients, roots, files of MNIST's form."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Callable, Mapping
 from pathlib import Path

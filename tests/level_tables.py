@@ -1,7 +1,5 @@
 """Random tables half of whose pieces are level."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from circuitsim.models.table import Table

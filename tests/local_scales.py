@@ -1,7 +1,5 @@
 """Two operating points of one circuit compared by the local scales of the certificate."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import circuitsim

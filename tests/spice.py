@@ -1,7 +1,5 @@
 """ngspice, where it is installed."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Arguments of public functions: numbers may be SPICE text; whatever is refused is named, with what to write."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import math

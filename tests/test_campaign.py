@@ -1,7 +1,5 @@
 """Random circuits of each kind against independent answers, a minute in all; `benchmarks/campaign.py` goes on."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

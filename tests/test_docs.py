@@ -1,7 +1,5 @@
 """Every Python example in README.md and docs/*.md runs and prints what the page says."""
 
-from __future__ import annotations
-
 import doctest
 import re
 from pathlib import Path

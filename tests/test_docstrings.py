@@ -1,7 +1,5 @@
 """Public callables with two or more parameters say what these are."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import importlib.util

@@ -1,7 +1,5 @@
 """Interpreted and compiled kernels agree to 1e-12 of what they find: operating points, batches, stages, waveforms."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace

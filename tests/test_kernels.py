@@ -1,8 +1,6 @@
 """Compiled kernels: found again on disk unless sources, processor or files differ; nothing compiled for small work;
 the same numbers as interpreted; memory given back."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

@@ -1,7 +1,5 @@
 """Kernels are compiled through the one decorator that does without a cache where none can be written."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Ratchets: circles of imports get no larger; a package gets no larger than its row in ``ratchets.json``."""
 
-from __future__ import annotations
-
 import ast
 import io
 import json

@@ -1,7 +1,5 @@
 """Every result of an analysis has tables, plain values, a frame, a figure, HTML and a line of text."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64decode
 from collections.abc import Callable

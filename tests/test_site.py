@@ -1,7 +1,5 @@
 """The documentation site is built without warnings, and its reference has every public name."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Style: ruff and mypy find nothing, files are formatted."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

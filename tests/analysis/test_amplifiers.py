@@ -1,7 +1,5 @@
 """Bidirectional amplifiers: against the equations of controlled sources in exact arithmetic, and where a deck goes."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

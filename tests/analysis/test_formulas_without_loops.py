@@ -1,7 +1,5 @@
 """Sources by formulas of voltages and currents that do not depend on them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Margins and kinks of diodes: exact ties against the rational oracle, scales against paths of networkx."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from circuits import draw, sketch_of

@@ -1,7 +1,5 @@
 """Potentials that level pieces of tables leave open: their ranges against exact arithmetic."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from exact_controlled import all_points

@@ -1,7 +1,5 @@
 """Operating points: currents and their uniqueness, intervals, prepared circuits, the certificate's own judgement."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Decks, circuits, prepared circuits and results travel to other processes."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 

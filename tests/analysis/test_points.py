@@ -1,7 +1,5 @@
 """Sweeps and samples on processes, threads and a Dask cluster: the same bytes, workers killed half way, checkpoints."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Names of `circuitsim` itself, found on first use."""
 
-from __future__ import annotations
-
 import importlib.util
 from types import ModuleType
 

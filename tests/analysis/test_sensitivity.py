@@ -1,7 +1,5 @@
 """Derivatives against difference quotients of certified solutions, known values, and both sides of kinks."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

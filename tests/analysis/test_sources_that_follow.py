@@ -1,7 +1,5 @@
 """Sources by formulas of voltages that other sources fix: analyses that change the others, by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Sweeps from Python: shapes, columns, marked rows, parameters of decks, measurements."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

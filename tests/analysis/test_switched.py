@@ -1,7 +1,5 @@
 """Switches at operating points and in sweeps: by hand, against all states, and against ngspice."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from itertools import pairwise, product

@@ -1,7 +1,5 @@
 """Whether each current is unique: diodes in parallel share any current that flows, however small beside others."""
 
-from __future__ import annotations
-
 import numpy as np
 from exact_controlled import all_points
 

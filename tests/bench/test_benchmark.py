@@ -1,7 +1,5 @@
 """The benchmark measures what it says: deterministic circuits, verified errors, lasting failures, resuming."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

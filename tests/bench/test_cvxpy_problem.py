@@ -1,7 +1,5 @@
 """The forms of a circuit's program that cvxpy gets agree with potentials worked out by hand, and with each other."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 import numpy as np

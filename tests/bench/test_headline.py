@@ -1,7 +1,5 @@
 """benchmarks/headline.py: one fast row measured for real, and how rows are judged."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

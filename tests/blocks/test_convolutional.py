@@ -1,7 +1,5 @@
 """Convolutional blocks beside their sweeps written out; where the weights of their kernels start."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Blocks of every family: certified states, minima, derivatives, nudges of any size, sweeps as backpropagation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Circuits built in Python: what decks hold, against the deck that says the same."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

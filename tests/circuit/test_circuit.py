@@ -1,7 +1,5 @@
 """Circuits built by hand and from arrays: names, values, copies, views, and every refusal."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The command line as a function, for the tests of this folder."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What a session of text does not show: helps, options of all commands, exceptions, terminals, imports, pages."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

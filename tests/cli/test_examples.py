@@ -1,7 +1,5 @@
 """Bundled decks: listed, and in a wheel as in a checkout."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

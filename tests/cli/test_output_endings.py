@@ -1,7 +1,5 @@
 """Every command against every ending of --output: what is written is what the name says, or it is an error."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

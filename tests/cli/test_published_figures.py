@@ -1,7 +1,5 @@
 """A paper's figure stands beside runs on its own data and networks only, in pages and pictures of every study."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from typing import Any
 

@@ -11,8 +11,6 @@ agree to nine digits. ``cat FILE`` and ``ls`` show files, ``< FILE`` is standard
 bundled decks.
 """
 
-from __future__ import annotations
-
 import doctest
 import io
 import re

@@ -4,8 +4,6 @@ An analysis is named here once; `WORDS` says with which command words it is aske
 changes one line. Everything runs in this process through the command line.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

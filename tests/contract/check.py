@@ -7,8 +7,6 @@ Exit status 1 if anything differs that `amendments.toml` does not list, or if an
 ``--amend`` lists all differences found; look at them before.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import sys

@@ -4,8 +4,6 @@
 asked beside it. The checksum of each deck is frozen with its answer: a generator that draws another circuit is noticed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The decks of the contract, and the commands that each of them is asked."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re

@@ -4,8 +4,6 @@
 the decks. `amendments.toml` lists what has changed since on purpose, ``frozen/amended.json.gz`` the answers after it.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import tomllib

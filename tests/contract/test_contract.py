@@ -1,7 +1,5 @@
 """The share of the contract that runs in the test suite: all commands of the decks, a slice of each random family."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """Random circuits with controlled sources that nothing makes well posed: floating parts, singular equations, loops of
 sources, op-amps between any nodes, values over nine decades, operating points at breakpoints."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Holds answers about circuits with controlled sources against the exact oracle."""
 
-from __future__ import annotations
-
 import enum
 import warnings
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Written decks in ngspice: the same node voltages, to its tolerances and the drop of its diodes."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

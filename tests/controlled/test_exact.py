@@ -1,7 +1,5 @@
 """Random circuits with controlled sources against enumeration of all states in exact arithmetic."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

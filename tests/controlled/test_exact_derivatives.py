@@ -1,7 +1,5 @@
 """Sensitivities of circuits that nothing makes well posed, against differences of exact operating points."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Circuits against results worked out by hand: the table of `hand.toml`."""
 
-from __future__ import annotations
-
 import math
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Derivatives of circuits with controlled sources: differences, a chain of passive sections, batches, refusals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers import slopes

@@ -1,7 +1,5 @@
 """Piecewise-linear functions in E, G and B sources: by hand, in ngspice, and in loops by enumeration of all states."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Smooth devices beside controlled sources: textbook circuits, branches, random circuits against another search."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

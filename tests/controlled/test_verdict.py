@@ -1,7 +1,5 @@
 """Several operating points, none, branches and jumps: against hand results."""
 
-from __future__ import annotations
-
 import pytest
 from helpers import solved
 

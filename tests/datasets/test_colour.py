@@ -1,7 +1,5 @@
 """CIFAR's binary version and ImageNet32's npz form; pickles are refused."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files that promise what they do not hold: each is refused by name, before memory is taken."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

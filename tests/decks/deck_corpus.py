@@ -10,8 +10,6 @@ Keys of the answer:
 ``options``     further words of the command line (``["--no-title"]``)
 """
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

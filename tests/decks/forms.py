@@ -5,8 +5,6 @@ stated by hand but the example and the programs that write it. `python tests/dec
 docs/dialects.md.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from enum import Enum

@@ -3,8 +3,6 @@
 The layout is described in `deck_corpus.py`. Every deck runs through the command line, as its user would run it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

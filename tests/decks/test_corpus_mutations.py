@@ -1,7 +1,5 @@
 """Damaged decks of the corpus: read, or refused with a place in the deck; nothing else happens."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 

@@ -1,7 +1,5 @@
 """The table of forms: the page is up to date; every outcome is of an example as expected."""
 
-from __future__ import annotations
-
 import doctest
 import re
 

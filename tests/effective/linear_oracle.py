@@ -1,7 +1,5 @@
 """Linear circuits of R, V and I in exact rational arithmetic, one source at a time."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

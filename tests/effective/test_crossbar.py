@@ -1,7 +1,5 @@
 """Crossbars with wire resistance: against operating points, ideal wires, and differences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Effective matrices against exact elimination; their derivatives against differences of exact matrices."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A chain with a stage and a block of every kind that needs no deck."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

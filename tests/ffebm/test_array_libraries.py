@@ -1,7 +1,5 @@
 """Blocks and stages in another array library: torch tensors on the processor, where torch is installed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from chains import batch, every_kind

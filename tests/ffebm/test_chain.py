@@ -1,7 +1,5 @@
 """Chains: their gradients against finite differences, backpropagation and each other."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 
@@ -227,7 +225,7 @@ class Tensor:
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
 
-    def detach(self) -> Tensor:
+    def detach(self) -> "Tensor":
         return self
 
     def cpu(self) -> np.ndarray:

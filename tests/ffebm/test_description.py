@@ -1,7 +1,5 @@
 """Chains as data and in files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

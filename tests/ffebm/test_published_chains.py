@@ -1,7 +1,5 @@
 """Published chains of blocks: whole as in the tables, running at a sixteenth of the width."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

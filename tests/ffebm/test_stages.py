@@ -1,7 +1,5 @@
 """Every stage's vector–Jacobian product and every loss's derivative against finite differences."""
 
-from __future__ import annotations
-
 import energy_blocks
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Gradients of EP beside implicit differentiation on 6 blocks, 15 layers; curves of sweeps; the five best classes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Decks fitted to waveforms and measurements: closed forms, differences, resumption, what is refused."""
 
-from __future__ import annotations
-
 import csv
 import math
 from pathlib import Path

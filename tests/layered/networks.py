@@ -1,7 +1,5 @@
 """Small networks and data that the tests of layered networks share."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from circuitsim.blocks.layered import Sweeps

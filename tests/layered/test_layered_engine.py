@@ -1,7 +1,5 @@
 """The compiled engine is a chain of one block step by step; its bits depend on nothing but its arguments."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from networks import CLASSES, architecture, images, network, parameters

@@ -1,7 +1,5 @@
 """Gradients in the compiled steps of deep resistive networks, beside the block's sweeps and its adjoint."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from energy_blocks import agree, slopes

@@ -1,7 +1,5 @@
 """The network as a circuit, as a file, and what it refuses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from networks import parameters

@@ -1,7 +1,5 @@
 """Training layered networks: runs continued, other steps refused, divergence, nudges too strong."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from networks import architecture, images, network

@@ -1,7 +1,5 @@
 """Estimators of every family: scikit-learn's contract, what they learn, files, weights, data in parts, refusals."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 import warnings

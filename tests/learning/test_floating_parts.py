@@ -1,7 +1,5 @@
 """Parts that only blocking diodes connect: batches of any size, default strengths of nudges, gradients."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

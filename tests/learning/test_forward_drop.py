@@ -1,7 +1,5 @@
 """The study of digits over the forward drop: its decks, its features, files of MNIST's form."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Blocks as differentiable functions: derivatives against finite differences, bounds, errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

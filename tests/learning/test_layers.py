@@ -1,7 +1,5 @@
 """Circuits as modules of PyTorch and functions of JAX, where these are installed, beside their own derivatives."""
 
-from __future__ import annotations
-
 import copy
 import io
 import pickle

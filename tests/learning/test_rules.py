@@ -1,7 +1,5 @@
 """Learning rules on random circuits: limits and orders, brackets of the loss, kinks, what each rule refuses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Data files for circuits: CSV and npz, every complaint with file and line."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Devices in batches and in learning: single solutions, differences, the energy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers import loaded, slope, slopes

@@ -1,7 +1,5 @@
 """Curves of two-terminal circuits: against laws and hand results; load lines that meet kinks and level pieces."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Smooth devices that a current alone drives, and junctions across voltages without a resistance."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

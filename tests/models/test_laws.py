@@ -1,8 +1,6 @@
 """Every device against its law in words of the test: behind a source and a resistance, its energy, its derivatives, in
 batches, written and read back, at limits, refused."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Newton's method on random circuits of devices that once failed, or took many steps; their titles say why."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

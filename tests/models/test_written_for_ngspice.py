@@ -1,7 +1,5 @@
 """Devices that ngspice has no model of, written for it: its answers and those of the text read back."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from corpus import smooth_model

@@ -1,7 +1,5 @@
 """ngspice reads decks as we do: formulas, time functions, control blocks, random decks, and what the writer writes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

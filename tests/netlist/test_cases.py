@@ -1,7 +1,5 @@
 """What decks say, and what ngspice says of them: the tables of `cases.toml`."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """A deck is a circuit that also knows what its file asks for: analyses take their defaults from its cards, its circuit
 follows what it says, a change that cannot be followed is refused, warnings show."""
 
-from __future__ import annotations
-
 import pickle
 import random
 import warnings

@@ -1,7 +1,5 @@
 """Files: encodings, what is no text, schematics."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Decks that mean harm, and decks that are merely large: bounded work, always an answer with a place."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Every error and warning of the language: its category, line, column and name, and that it says what to do next."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Numbers as SPICE writes them, outside of decks too."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

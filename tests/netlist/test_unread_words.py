@@ -1,7 +1,5 @@
 """No card has words that nobody reads: a word more is an error, a note, or it changes the deck."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`dumps` and ``convert``: exact, legal, the same circuit again; what a flat deck cannot hold is refused by name."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

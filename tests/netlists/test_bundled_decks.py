@@ -1,7 +1,5 @@
 """Every deck of netlists/ gives the voltages, currents, diode states and warnings worked out by hand."""
 
-from __future__ import annotations
-
 import math
 import re
 import runpy

@@ -3,8 +3,6 @@
 ``python tests/ngspice/ngspice_runs.py`` prints a table of the differences and their bounds.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import subprocess

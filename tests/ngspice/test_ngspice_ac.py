@@ -1,7 +1,5 @@
 """Small-signal responses of random circuits with capacitors, inductors, junctions and controlled sources: ngspice's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from ngspice_runs import run

@@ -1,7 +1,5 @@
 """ngspice gives the same on ``circuitsim convert --ngspice`` of a bundled deck as on the deck itself."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

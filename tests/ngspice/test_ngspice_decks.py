@@ -1,7 +1,5 @@
 """ngspice agrees with circuitsim on every deck it can run, within the forward drops of its diode model."""
 
-from __future__ import annotations
-
 import pytest
 from ngspice_runs import CLAMPED, OP_AMPS, SINGULAR, compare, decks, flattened, original, run
 from spice import NEEDED

@@ -1,7 +1,5 @@
 """Junction diodes in random circuits: ngspice at tight tolerances agrees to 1e-6."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

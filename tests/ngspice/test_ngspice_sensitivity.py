@@ -1,7 +1,5 @@
 """``.tf`` and ``.sens`` of linear decks: ngspice agrees."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from ngspice_runs import run

@@ -1,7 +1,5 @@
 """Pictures: what is drawn, the same bytes every time, no global state."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as xml
 
 import matplotlib

@@ -1,7 +1,5 @@
 """No label lies over another: measured on what matplotlib renders, for every bundled deck."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """What notebooks show: well-formed fragments with the right numbers, text of decks escaped."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as xml
 from base64 import b64decode
 from pathlib import Path

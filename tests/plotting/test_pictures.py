@@ -1,7 +1,5 @@
 """Every picture that a command writes has axes with data, and each column asked for is a curve with its name."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import functools

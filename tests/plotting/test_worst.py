@@ -1,7 +1,5 @@
 """Circuits too large for a drawing: layers stay pictures, a grid gets its map, all others tables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

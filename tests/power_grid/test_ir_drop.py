@@ -1,7 +1,5 @@
 """Voltage drops and pad currents of power grids against an independent solution."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Graph primitives against their definitions."""
 
-from __future__ import annotations
-
 import networkx
 import numpy as np
 

@@ -1,7 +1,5 @@
 """Super-nodes, loops, and the two ways of having no steady state: each names its witness."""
 
-from __future__ import annotations
-
 import pytest
 
 import circuitsim

@@ -22,8 +22,6 @@ Bars, each relative to what meets at the place in question:
   loops and cuts that are rounding: see `closing`. A `ConvergenceError` is always a complaint.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Circuits of resistors, ideal diodes and sources as plain values: random ones of the contract's regimes, and decks."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -8,8 +8,6 @@ rests on such a sum, and there nothing is compared; where a tie of diodes rests 
 written (`decimal_edges`) has it exactly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise

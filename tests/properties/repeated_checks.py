@@ -4,8 +4,6 @@ All solves of a prepared circuit share one workspace, and so do the samples of a
 there must not show. `benchmarks/campaign.py values` draws circuits for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

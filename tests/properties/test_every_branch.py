@@ -1,8 +1,6 @@
 """Circuits that were wrong once, every branch against the exact oracle; random ones by the driver of large circuits, by
 general solvers, and refused. `benchmarks/campaign.py` draws others."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

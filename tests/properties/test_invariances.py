@@ -1,7 +1,5 @@
 """Laws that need no oracle: what renaming, reordering, writing out and adding up must not change."""
 
-from __future__ import annotations
-
 import math
 import random
 

@@ -1,7 +1,5 @@
 """Batches against single solves, nudged circuits drawn out in full, dense linear algebra and finite differences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Currents of the small driver: dangling parts, wires with little current, weak ties."""
 
-from __future__ import annotations
-
 from decimal import Decimal, getcontext
 
 import numpy as np

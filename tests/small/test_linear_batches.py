@@ -1,7 +1,5 @@
 """Batches of linear circuits above the limit of the small driver, against scipy's factors of the nodal matrix."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.sparse import csc_array

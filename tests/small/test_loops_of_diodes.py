@@ -1,7 +1,5 @@
 """Currents around loops of conducting diodes: of all that satisfy Kirchhoff's law, those of least norm."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import nnls

@@ -1,7 +1,5 @@
 """Prepared small circuits: the same answer whatever was solved before, values by name and by array, topology."""
 
-from __future__ import annotations
-
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 

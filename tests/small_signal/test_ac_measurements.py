@@ -1,7 +1,5 @@
 """``.meas ac`` against closed forms: a resonator, a low-pass, an integrator's margins."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Voltages and currents are right to their own scale, however small beside others: 120 digits are the oracle."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

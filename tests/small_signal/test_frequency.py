@@ -1,7 +1,5 @@
 """Small-signal responses: closed forms, tangents of devices, states of diodes, couplings, several values, cards."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

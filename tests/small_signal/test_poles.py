@@ -1,7 +1,5 @@
 """Poles and stability: closed forms, states that topology leaves out, couplings, rates over forty decades."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Solvers against the counterexamples they exist for, against their twins, and against each other."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Every family of benchmark circuits by every method that applies: the same operating point to 1e-9."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

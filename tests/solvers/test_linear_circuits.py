@@ -1,7 +1,5 @@
 """Linear circuits of all shapes, exact at any ratio of resistances and with shorts; the factor that solves them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from circuits import sketch_of

@@ -1,7 +1,5 @@
 """Repeated solves of a prepared circuit: the point of a fresh solve, from any start."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from local_scales import distance

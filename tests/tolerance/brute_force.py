@@ -1,7 +1,5 @@
 """Random circuits with tolerances, and their extremes over all corners and many points inside."""
 
-from __future__ import annotations
-
 import itertools
 from typing import NamedTuple
 

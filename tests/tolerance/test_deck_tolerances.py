@@ -1,7 +1,5 @@
 """Tolerances and random functions in decks: nominal where a deck is solved, random variables in Monte Carlo."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Values for targets against closed forms; preferred values against brute force and the standard."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Samples against single solves; statistics against known distributions; the same bytes everywhere."""
 
-from __future__ import annotations
-
 import json
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """Statistics against all numbers at once; intervals against scipy and their coverage."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Proven extremes against brute force, known corners, poles, Rayleigh's cases, refusals."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Callbacks of the trainer, early stopping, TensorBoard, histories as frames."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

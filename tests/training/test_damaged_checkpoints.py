@@ -1,7 +1,5 @@
 """Checkpoints whose facts are not those of a run: each is refused."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

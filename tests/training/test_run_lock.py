@@ -1,7 +1,5 @@
 """Runs and their folders: one process at a time trains in a folder; options that would not act are errors."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """``circuitsim train`` where a session shows too little: every method learns, killed runs, rules of one's own."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Trained models from their files alone: what `predict` says is what training measured."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

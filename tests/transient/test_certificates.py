@@ -1,7 +1,5 @@
 """Certificates of waveforms: each column counts, and a number that is none is no proof."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

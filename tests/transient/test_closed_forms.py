@@ -1,7 +1,5 @@
 """Waveforms, energies and events against closed forms, and runs against others: `closed.toml` and `equal.toml`."""
 
-from __future__ import annotations
-
 import itertools
 import tomllib
 from pathlib import Path

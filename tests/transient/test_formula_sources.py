@@ -1,7 +1,5 @@
 """Sources given by formulas of the time, against the same sources as time functions and against closed forms."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

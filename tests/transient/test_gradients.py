@@ -3,8 +3,6 @@
 A deck writes what may change as ``<name=value>``, and the scale of a waveform's numbers as ``<name:number>``.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Ideally coupled inductors by the exact method: converters, jumps, the periodic steady state, contradictions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

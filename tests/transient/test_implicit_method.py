@@ -1,7 +1,5 @@
 """The implicit method against the exact one, against integrators, and its order."""
 
-from __future__ import annotations
-
 import math
 import random
 

@@ -1,7 +1,5 @@
 """Charges of junctions over time and on small signals: closed forms, and ngspice 39 at tight tolerances."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 from pathlib import Path

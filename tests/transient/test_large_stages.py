@@ -1,7 +1,5 @@
 """A mesh with diodes, too large for one kernel, against an integrator."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.sparse import csr_array, diags_array

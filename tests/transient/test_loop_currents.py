@@ -1,7 +1,5 @@
 """Loops of ideal diodes in implicit runs: currents of least norm at all times, none backwards."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

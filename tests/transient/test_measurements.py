@@ -1,7 +1,5 @@
 """Measurements and Fourier series of waveforms: closed forms, the implicit method as the exact one, ngspice."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

@@ -1,7 +1,5 @@
 """What the implicit method shows does not depend on the output times, nor on who asks for a time."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

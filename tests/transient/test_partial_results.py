@@ -1,7 +1,5 @@
 """Waveforms up to the time at which an error ends a run, against closed forms."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

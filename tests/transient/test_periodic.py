@@ -1,7 +1,5 @@
 """Periodic steady states: closed forms, a thousand periods run one after the other, what is refused."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

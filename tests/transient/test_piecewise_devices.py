@@ -1,7 +1,5 @@
 """Piecewise-linear devices in time, transients shorter than any node of a window, jumps of coupled currents."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

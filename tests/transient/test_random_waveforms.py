@@ -1,7 +1,5 @@
 """Random circuits over time: every run certified, the implicit method as the exact one, circuits that once failed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Circuits whose operating point ends at some time: comparators with positive feedback switch there."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Settling time and energy: closed forms, an integrator of order 5, what is refused."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,12 +1,11 @@
 """Source waveforms as linear systems against the formulas of ngspice's manual, at random times."""
 
-from __future__ import annotations
-
+import numpy as np
 import pytest
 
 from circuitsim import steady_state, transient
 from circuitsim.netlist import loads
-from circuitsim.time_domain import measure
+from circuitsim.time_domain import PiecewiseLinear, measure
 
 
 def test_relative_times_of_ltspice() -> None:
@@ -29,3 +28,11 @@ def test_a_sawtooth_of_ltspice() -> None:
     assert measure(steady_state(deck), "m AVG v(b)").value == pytest.approx(162.5, rel=1e-9)
     short = loads("t\nV1 a 0 PWL(0 0 0.2m 5 0.7m 0) r=0\nR1 a b 1k\nC1 b 0 1u\n.tran 10u 20m\n.end\n")
     assert measure(steady_state(short), "m AVG v(b)").value == pytest.approx(2.5, rel=1e-9)
+
+
+def test_corners_between_successive_times() -> None:
+    """In any order of calls, before the first and after the last corner too."""
+    corners, levels = [0.0, 1.0, 1.0, 2.0], [0.5, 3.0, 1.0, 1.5]
+    wave = PiecewiseLinear(corners, levels)
+    for times in np.random.default_rng(0).uniform(-0.5, 2.5, (100, 2)):
+        np.testing.assert_allclose(wave.at(times), np.interp(times, corners, levels), rtol=1e-12)

@@ -1,7 +1,5 @@
 """Waveforms at several values of elements and parameters, against closed forms and single runs."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Switches and coupled inductors against closed forms."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The bundled decks over time: their stories as numbers, and ngspice with its own devices on the same decks."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
