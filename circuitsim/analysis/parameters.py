@@ -36,16 +36,14 @@ class DependsOn(NamedTuple):
         Of an element, or ``D1.vfwd``.
     value : float
     unit : str
-    by_value, by_current : sequence of (int, float)
-        Change of the elementary circuit per unit of the parameter: of element values (Ω, V, A, gains), and of currents
-        in parallel to elements, A.
+    by_value : sequence of (int, float)
+        Changes of values of elementary elements (Ω, V, A, gains) per unit of the parameter.
     """
 
     name: str
     value: float
     unit: str
     by_value: Pairs = ()
-    by_current: Pairs = ()
 
 
 class Numbers(NamedTuple):
@@ -56,36 +54,28 @@ class Numbers(NamedTuple):
     names : (p,) tuple of str
     values : (p,) float array
     units : (p,) tuple of str
-    by_value, by_current : (p, m) sparse float arrays
-        Change of the elementary circuit per unit of each parameter: of the element values, and of currents in parallel
-        to elements, A.
+    by_value : (p, m) sparse float array
+        Changes of the values of elementary elements per unit of each parameter.
     """
 
     names: tuple[str, ...]
     values: np.ndarray
     units: tuple[str, ...]
     by_value: Any
-    by_current: Any
 
     @classmethod
     def of(cls, rows: Sequence[DependsOn], m: int) -> Numbers:
         """The columns of rows, for ``m`` elementary elements."""
+        from scipy.sparse import csr_array
+
+        entries = [(value, j, column) for j, row in enumerate(rows) for column, value in row.by_value]
+        data, place, column = zip(*entries) if entries else ((), (), ())
         return cls(
             tuple(row.name for row in rows),
             np.array([row.value for row in rows]),
             tuple(row.unit for row in rows),
-            _matrix([row.by_value for row in rows], m),
-            _matrix([row.by_current for row in rows], m),
+            csr_array((np.array(data, dtype=float), (place, column)), shape=(len(rows), m)),
         )
-
-
-def _matrix(rows: Sequence[Pairs], m: int) -> Any:
-    """A sparse array from the pairs of column and value of each row."""
-    from scipy.sparse import csr_array
-
-    entries = [(value, row, column) for row, pairs in enumerate(rows) for column, value in pairs]
-    data, row, column = zip(*entries) if entries else ((), (), ())
-    return csr_array((np.array(data, dtype=float), (row, column)), shape=(len(rows), m))
 
 
 _VARIES = [bool(e.parameter) and e.letter not in "LC" for e in ELEMENTS]
@@ -114,10 +104,10 @@ def _of_device(point: OperatingPoint, k: int, parts: Sequence[int]) -> list[Depe
         slopes = quotient(device, own.key, own.value, abs(drop))
         if slopes is None:
             continue
-        changes: tuple[Pairs, Pairs] = [(e, slope) for e, slope in zip(parts, slopes) if slope != 0.0], ()
-        if isinstance(device, SmoothDevice):
-            changes = (), [(k, law_slope(device, slopes, point.junctions[k]))]
-        found.append(DependsOn(own.name, own.value, own.unit, *changes))
+        if isinstance(device, SmoothDevice):  # the last part is the current source of the companion model
+            slopes = 0.0, 0.0, law_slope(device, slopes, point.junctions[k])
+        changes = [(e, slope) for e, slope in zip(parts, slopes) if slope != 0.0]
+        found.append(DependsOn(own.name, own.value, own.unit, changes))
     return found
 
 

@@ -68,11 +68,10 @@ class Weights(NamedTuple):
 
 
 class Gradient(NamedTuple):
-    """Derivatives of a quantity by the values of the elementary elements (m,) and by currents in parallel to them
-    (m,), and the largest relative residual of the adjoint equations."""
+    """Derivatives of a quantity by the values of the elementary elements (m,), and the largest relative residual of
+    the adjoint equations."""
 
     values: np.ndarray
-    across: np.ndarray
     error: float
 
 
@@ -162,24 +161,24 @@ class SmallSignal:
         if not error <= ACCURATE:
             raise ConvergenceError(f"the adjoint equations are off by {error:.1e} of their scale")
         found[..., system.eq.pinned - 1] = 0.0  # a reference node has no equation
-        across = -system.drops(found).sum(axis=0).astype(float)
-        along = across + weights.currents  # the current of the element itself changes, too
+        # The current of the element itself changes, too.
+        along = weights.currents - system.drops(found).sum(axis=0).astype(float)
         inward = np.zeros(self.kind.size)
         inward[inside] = found.sum(axis=0).astype(float)[own[inside]]
         for k, e, gain in self.current_controls:
             along[e] += inward[k] * gain
         parallel = self.ohmic | (self.kind == CURRENT)
-        return Gradient(self.unit * np.where(parallel, along, inward) + 0.0, across, error)
+        return Gradient(self.unit * np.where(parallel, along, inward) + 0.0, error)
 
     # ------------------------------------------------------------------ one direction
-    def response(self, values: np.ndarray, currents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def response(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Derivatives of all potentials (n_nodes,) and branch currents (m,) in one direction, which decides the states
         of degenerate diodes.
 
         Parameters
         ----------
-        values, currents : (m,) float arrays
-            Changes of element values (Ω, V, A, gains), and of currents in parallel to the elements, A.
+        values : (m,) float array
+            Changes of element values (Ω, V, A, gains).
 
         Raises
         ------
@@ -194,7 +193,7 @@ class SmallSignal:
             series[k] = 0.0
         for k, e, share in self.current_controls:
             laws[k] = laws[k]._replace(constant=laws[k].constant + share * extra[e])
-        value = column + np.append(series, extra + currents)
+        value = column + np.append(series, extra)
         if laws:
             found = prepared(Circuit.from_arrays(*circuit.arrays()._replace(value=value), laws=laws)).solve()
         else:
@@ -411,14 +410,12 @@ def derivatives(point: OperatingPoint, probes: Sequence[Probe], by: Numbers) -> 
     near = SmallSignal(elementary_point(point))
     values, table, error = np.empty(len(probes)), np.empty((len(probes), len(by.names))), point.certificate.worst
     forms = [_weights(probe, point, near) for probe in probes]
-    for q, (probe, (value, weights, own)) in enumerate(zip(probes, forms)):
+    for q, (probe, (value, weights)) in enumerate(zip(probes, forms)):
         values[q] = value
         if near.floats(weights):
             raise UsageError(f"{probe} has no derivatives: its value is not unique at the operating point")
         found = near.gradient(weights)
-        for k, share in own.items():
-            found.across[k] += share
-        table[q] = by.by_value @ found.values + by.by_current @ found.across
+        table[q] = by.by_value @ found.values
         error = max(error, found.error)
     if not near.kinks.any():
         return Sensitivity(point, probes, by, values, table, table, error)
@@ -426,25 +423,21 @@ def derivatives(point: OperatingPoint, probes: Sequence[Probe], by: Numbers) -> 
     return Sensitivity(point, probes, by, values, below, above, error)
 
 
-def _one_sided(
-    near: SmallSignal, forms: Sequence[tuple[float, Weights, dict[int, float]]], by: Numbers, sign: float
-) -> np.ndarray:
+def _one_sided(near: SmallSignal, forms: Sequence[tuple[float, Weights]], by: Numbers, sign: float) -> np.ndarray:
     """The derivatives (q, p) towards smaller (−1) or larger (1) parameters."""
     table = np.full((len(forms), len(by.names)), np.nan)
     for p in range(len(by.names)):
-        values, parallel = (sign * matrix[[p]].toarray()[0] for matrix in (by.by_value, by.by_current))
         try:
-            potentials, currents = near.response(values, parallel)
+            potentials, currents = near.response(sign * by.by_value[[p]].toarray()[0])
         except NoSteadyStateError:
             continue  # no steady state on this side
-        for q, (_, weights, own) in enumerate(forms):
-            added = sum(share * parallel[k] for k, share in own.items())
-            table[q, p] = sign * (weights.potentials @ potentials + weights.currents @ currents + added)
+        for q, (_, weights) in enumerate(forms):
+            table[q, p] = sign * (weights.potentials @ potentials + weights.currents @ currents)
     return table
 
 
-def _weights(probe: Probe, point: OperatingPoint, near: SmallSignal) -> tuple[float, Weights, dict[int, float]]:
-    """Value and linear form of a quantity, and its weights for currents of the circuit's own elements."""
+def _weights(probe: Probe, point: OperatingPoint, near: SmallSignal) -> tuple[float, Weights]:
+    """Value and linear form of a quantity."""
     weights = Weights(np.zeros(near.n_nodes), np.zeros(near.kind.size))
     circuit = point.circuit
     if probe.kind == "v":
@@ -453,7 +446,7 @@ def _weights(probe: Probe, point: OperatingPoint, near: SmallSignal) -> tuple[fl
         weights.potentials[plus] += 1.0
         if minus is not None:
             weights.potentials[minus] -= 1.0
-        return float(point.voltages[plus] - (0.0 if minus is None else point.voltages[minus])), weights, {}
+        return float(point.voltages[plus] - (0.0 if minus is None else point.voltages[minus])), weights
     k = circuit.element_index(probe.first)
     if not point.unique[k]:
         raise UsageError(f"{probe} has no derivatives: the current is not unique at the operating point")
@@ -465,8 +458,8 @@ def _weights(probe: Probe, point: OperatingPoint, near: SmallSignal) -> tuple[fl
         first, second = circuit.arrays().first[k], circuit.arrays().second[k]
         weights.potentials[first] += current
         weights.potentials[second] -= current
-        return current * drop, weights, {k: share}
-    return current, weights, {k: share}
+        return current * drop, weights
+    return current, weights
 
 
 def _linear(probe: Probe | Formula) -> Probe:

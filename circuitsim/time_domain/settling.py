@@ -14,7 +14,6 @@ import numpy as np
 
 from circuitsim.analysis.probes import parse_probe
 from circuitsim.analysis.solve import solve
-from circuitsim.analysis.switching import Switch
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import ConvergenceError, UsageError
@@ -22,7 +21,7 @@ from circuitsim.formats import Result, Table
 from circuitsim.netlist.deck import Deck
 from circuitsim.time_domain.implicit_events import with_capacitances
 from circuitsim.time_domain.result import TransientResult
-from circuitsim.time_domain.run import ACCURACY, Method, transient
+from circuitsim.time_domain.run import transient
 from circuitsim.time_domain.signals import Signal
 from circuitsim.units import format_quantity
 
@@ -105,10 +104,8 @@ class SettlingResult(Result):
 
     def tables(self) -> dict[str, Table]:
         """``samples``: time, delivered, dissipated, lost, stored, and the final value of each output."""
-        names = Settling._fields[:-1]
-        finals = [list(own) for own in zip(*(row.final for row in self.rows))]
-        columns = (*(self.column(name) for name in names), *finals)
-        return {"samples": Table((*names, *self.outputs), ("s", "J", "J", "J", "J", *("V" for _ in finals)), columns)}
+        rows, units = [(*row[:-1], *row.final) for row in self.rows], ["s", *["J"] * 4, *["V"] * len(self.outputs)]
+        return {"samples": Table.of(", ".join((*Settling._fields[:-1], *self.outputs)), rows, units)}
 
     def _figure(self) -> Any:
         from circuitsim.plotting.charts import plot_samples
@@ -134,14 +131,10 @@ class StepCircuit:
         ``v(out)``, ``v(a,b)``.
     capacitances : mapping of str to float
         From nodes to ground, F, beside the circuit's own capacitors.
-    switches, couplings
-        See `circuitsim.time_domain.transient`.
     share : float
         Width of the settling band relative to the largest change of an output.
-    tolerance : float
-        Of each run's certificate.
-    method, accuracy
-        See `circuitsim.time_domain.transient`.
+    **options
+        ``switches``, ``couplings``, ``tolerance``, ``method`` and ``accuracy`` of `circuitsim.time_domain.transient`.
 
     Raises
     ------
@@ -155,14 +148,9 @@ class StepCircuit:
         inputs: Sequence[str],
         outputs: Sequence[str],
         capacitances: Mapping[str, float] = MappingProxyType({}),
-        switches: Mapping[str, Switch] = MappingProxyType({}),
-        couplings: Mapping[tuple[str, str], float] = MappingProxyType({}),
         share: float = 0.01,
-        tolerance: float = 1e-9,
-        method: Method | str | None = None,
-        accuracy: float = ACCURACY,
+        **options: Any,
     ) -> None:
-        self.method, self.accuracy = method, accuracy
         self.circuit = with_capacitances(circuit, capacitances)
         kind = self.circuit.arrays().kind
         self.inputs = [self.circuit.names[self.circuit.element_index(name)] for name in inputs]
@@ -180,7 +168,7 @@ class StepCircuit:
         self.probes = [parse_probe(name, self.circuit, f"{name!r} {needed}", ("v",)) for name in outputs]
         self.outputs = [str(probe) for probe in self.probes]
         self.capacitor = kind[self.storing] == CAPACITOR
-        self.switches, self.couplings, self.share, self.tolerance = switches, couplings, share, tolerance
+        self.share, self.options = share, options
 
     @classmethod
     def of_deck(cls, deck: Deck, capacitances: float | Mapping[str, float] = 0.0, **options: Any) -> StepCircuit:
@@ -209,10 +197,8 @@ class StepCircuit:
         circuit, following = deck.where_change(roles.inputs)
         if not isinstance(capacitances, Mapping):
             capacitances = {str(name): capacitances for name in circuit.node_names[1:] if capacitances}
-        switches, couplings = switches_of(circuit, following), following.couplings
-        return cls(
-            circuit, roles.inputs, roles.output_names, capacitances, switches=switches, couplings=couplings, **options
-        )
+        options |= {"switches": switches_of(circuit, following), "couplings": following.couplings}
+        return cls(circuit, roles.inputs, roles.output_names, capacitances, **options)
 
     def run(self, before: Sequence[float] | np.ndarray, after: Sequence[float] | np.ndarray) -> TransientResult:
         """Waveforms from a step of the inputs until the circuit has settled.
@@ -241,18 +227,7 @@ class StepCircuit:
         raise ConvergenceError(f"the circuit still moves after {size:g} s: it oscillates, or loses too little")
 
     def _transient(self, circuit: Circuit, stop: float, start: Mapping[str, float]) -> TransientResult:
-        return transient(
-            circuit,
-            stop,
-            {},
-            start,
-            2,
-            self.tolerance,
-            self.switches,
-            self.couplings,
-            method=self.method,
-            accuracy=self.accuracy,
-        )
+        return transient(circuit, stop, initial=start, points=2, **self.options)
 
     def _at(self, inputs: Sequence[float] | np.ndarray) -> Circuit:
         """The circuit with these values (inputs,) of its inputs."""

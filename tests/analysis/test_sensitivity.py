@@ -137,6 +137,12 @@ def test_tables() -> None:
     assert repr(found) == "Sensitivity('t': v(out), i(V1) by 3 numbers)"
 
 
+def test_a_source_reads_the_current_of_a_diode() -> None:
+    cards = "V1 a b 5\nR1 b 0 1k\nD1 a 0 d\nB1 0 o I={2*i(D1)}\nR2 o 0 1k\n.model d D(is=1f)"
+    found = circuitsim.sensitivity(loaded(cards), "v(o) i(D1)")
+    assert found["v(o)", "D1.is"] == pytest.approx(2e3 * found["i(D1)", "D1.is"])
+
+
 @pytest.mark.parametrize("volts", [0.3, 1.0, 5.0, 40.0])
 def test_tangents_touch_at_the_operating_point(volts: float) -> None:
     """Against the nodal equations' own derivative: the last step of Newton's method has tangents 1e-7 away."""
