@@ -441,7 +441,7 @@ def _interval(low: float | None, high: float | None) -> str:
 
 def inner_parts(circuit: Circuit) -> tuple[np.ndarray, np.ndarray]:
     """Which nodes (n_nodes,) and elements (m,) are parts of a controlled source that stands for its formula: of B1 the
-    node ``B1.u1``, the diode ``B1.D1``. Tables and pictures leave them out."""
+    node ``B1.u1``, the diode ``B1.D1``; of ``limited_opamp`` all but its output. Tables and pictures leave them out."""
     nodes, elements = np.zeros(len(circuit.node_names), bool), np.zeros(len(circuit), bool)
     owners = {circuit.names[k] for k in circuit.laws}
     if owners:

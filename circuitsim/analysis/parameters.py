@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.collapse import elementary_point
-from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.operating_point import OperatingPoint, inner_parts
 from circuitsim.circuit.elements import ELEMENTS
 from circuitsim.circuit.expansion import expanded
 from circuitsim.circuit.parameters import parameter
@@ -83,15 +83,16 @@ _VARIES = [bool(e.parameter) and e.letter not in "LC" for e in ELEMENTS]
 
 
 def dependencies(point: OperatingPoint) -> Numbers:
-    """All element values of a circuit, and the parameters of its devices, in the order of the elements."""
+    """All element values of a circuit, except `inner_parts`, and the parameters of its devices, in the order of the
+    elements."""
     circuit, rows = point.circuit, list[DependsOn]()
     kind, _, _, value, _ = circuit.arrays()
     parts, m = expanded(circuit).parts, elementary_point(point).circuit.arrays().kind.size
-    for k, (name, code, number) in enumerate(zip(circuit.names, kind.tolist(), value.tolist())):
+    for k in (~inner_parts(circuit)[1]).nonzero()[0].tolist():
         if k in circuit.devices:
             rows += _of_device(point, k, parts[k])
-        elif _VARIES[code]:
-            rows.append(DependsOn(name, number, ELEMENTS[code].unit, ((k, 1.0),)))
+        elif _VARIES[code := int(kind[k])]:
+            rows.append(DependsOn(circuit.names[k], float(value[k]), ELEMENTS[code].unit, ((k, 1.0),)))
     return Numbers.of(rows, m)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, lru_cache, partial
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint, Status, cause_of, status_of, warning_to_dict
-from circuitsim.analysis.probes import Formula, Probe, Reader, all_probes, parse_probes
+from circuitsim.analysis.probes import Formula, Probe, Reader, all_probes, drawn_probes, parse_probes
 from circuitsim.analysis.solve import prepared_switched
 from circuitsim.arguments import QUANTITIES, anything, numbers, real, table
 from circuitsim.certificate import TOLERANCE
@@ -101,6 +101,8 @@ class Sweep(Result):
         Number of values of each axis, in the order of ``axes``.
     measured : Sweep or None
         Measurements over the first axis, a row for all values of the others, if `circuitsim.run` makes them.
+    drawn : collection of str
+        The columns of the picture.
     """
 
     PICTURE = "plot_sweep"
@@ -113,6 +115,10 @@ class Sweep(Result):
     warnings: Sequence[Problem]
     shape: tuple[int, ...]
     measured: Sweep | None = None
+    drawn: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        self.drawn = self.drawn or self.columns
 
     @cached_property
     def status(self) -> tuple[Status, ...]:
@@ -634,6 +640,7 @@ def sweep(
         failures,
         warnings,
         grid.shape,
+        drawn=[str(probe) for probe in drawn_probes(circuit)] if columns is None else (),
     )
 
 

@@ -377,6 +377,17 @@ def late_progress(label: str) -> Iterator[Update]:
             line.close()
 
 
+class Lost(list[object]):
+    """Interrupts that a callback of LLVM lost, whose kernel is then missing."""
+
+    def note(self, one: Any) -> None:
+        """As `sys.unraisablehook`: keep an interrupt, print another exception."""
+        self.append(one) if one.exc_type is KeyboardInterrupt else sys.__unraisablehook__(one)
+
+
+LOST = Lost()
+
+
 class Interrupt:
     """Ctrl-C as a request to stop the current work; a second one ends the command at once."""
 

@@ -14,7 +14,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from circuitsim.cli import Command, add_options, add_stated, check_values, command, options_in
-from circuitsim.cli.common import say
+from circuitsim.cli.common import INTERRUPTED, say
 from circuitsim.errors import UsageError
 from circuitsim.formats import dumps, table
 
@@ -239,6 +239,8 @@ def _failure(words: list[str]) -> str:
     errors = io.StringIO()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
         code = main(words)
+    if code == INTERRUPTED:
+        raise KeyboardInterrupt
     return errors.getvalue().strip().splitlines()[-1] if code else ""
 
 

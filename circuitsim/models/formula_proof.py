@@ -314,7 +314,7 @@ class _Formula(NamedTuple):
         if np.any(enclose(self.tape, outside, outside).undefined) or abs(good) < 1e-6:
             raise ValueError(
                 f"its formula has no value {'above' if side > 0.0 else 'below'} {good:.6g} {self.words.of_unit}: "
-                "state one for all, as with abs(), max() or a condition"
+                "state one for all, as with abs(), max(), pow(x, 3) for x^3 or a condition"
             )
         return good, side * math.inf
 

@@ -324,6 +324,14 @@ def unknown_name(name: str) -> tuple[str, str]:
     return f"no parameter is called {short(name)!r}", f"define it: .param {short(name)}=…"
 
 
+_INSTEAD = {
+    "uplim": "write min(x, y), which has no rounded corner",
+    "dnlim": "write max(x, y), which has no rounded corner",
+    **dict.fromkeys(("ddt", "idt", "sdt", "delay"), "formulas have no memory: use capacitors and inductors"),
+}
+"""What to write instead of functions of LTspice and Xyce."""
+
+
 def unknown_function(name: str) -> tuple[str, str]:
     """Message and hint for a function that does not exist."""
     if name in FORMS:
@@ -338,6 +346,8 @@ def unknown_function(name: str) -> tuple[str, str]:
         )
     if name in SPLINES:
         return f"{name}() interpolates with curves, which is not supported", "table(x, x1, y1, …) interpolates linearly"
+    if name in _INSTEAD:
+        return f"{name}() is not supported", _INSTEAD[name]
     return f"no function is called {short(name)!r}", "define it with .func, or see docs/netlist.md for those built in"
 
 

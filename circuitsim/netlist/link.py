@@ -65,6 +65,8 @@ def _library() -> dict[str, Scope]:
     source.number = -1
     reader.read(source, 1)
     reader.close()
+    names = reader.top.subcircuits["limited_opamp"].names
+    names[:-1] = [f"{names[-1]}.{name}" for name in names[:-1]]  # parts of the output, which tables leave out
     amplifier = Scope(AMPLIFIER_NAME)
     amplifier.ports = [amplifier.node("left"), amplifier.node("right")]
     amplifier.defaults[GAIN] = DEFAULT_GAIN

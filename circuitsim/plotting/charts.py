@@ -297,8 +297,8 @@ def plot_sweep(sweep: Any) -> Figure:
     sweep : Sweep
     """
     (fast, x), *slow = ((name, values.reshape(-1, sweep.shape[0])) for name, values in sweep.axes.items())
-    columns = ((name, sweep.units[name]) for name in sweep.columns)
-    styles = [*STYLES] if slow else ["-"] * len(sweep.columns)
+    columns = ((name, sweep.units[name]) for name in sweep.drawn)
+    styles = [*STYLES] if slow else ["-"] * len(sweep.drawn)
     panels = panels_of(columns, len(styles))
     figure, stack = stacked(sweep.title, 7.5, [3.5] * len(panels))
     colours = family(slow[0][1][:, 0]) if slow else [None]

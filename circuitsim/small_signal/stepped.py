@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from circuitsim.analysis.probes import all_probes, parse_probes
+from circuitsim.analysis.probes import all_probes, drawn_probes, parse_probes
 from circuitsim.analysis.sweep import Sweep, moving_at
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.formats import Result, Table
@@ -166,9 +166,9 @@ class AcSweep(Result):
         found, count = self.responses, self.responses.shape[0]
         columns = [(FREQUENCY, "Hz", found.axes[FREQUENCY][:count])]
         for k in range(len(self.measured)):
-            for number, (name, column) in enumerate(found.columns.items()):
+            for number, name in enumerate(found.drawn):
                 called = f"{name}  {self.measured.at(k)}" if number % 3 == 0 else name
-                columns.append((called, found.units[name], column[k * count : (k + 1) * count]))
+                columns.append((called, found.units[name], found.columns[name][k * count : (k + 1) * count]))
         varied = next(iter(self.measured.axes.items()))
         return plot_bode(found.title, Table(*zip(*columns)), varied)
 
@@ -257,4 +257,7 @@ def ac_sweep(
     found = stepped(deck, grid, hertz, run, progress)
     if all(one.error is not None for one in found.runs):
         raise found.measured.failures[0].error
+    if columns is None:
+        drawn = drawn_probes(circuit, "v")
+        found.curves.drawn = [name for k, name in enumerate(found.curves.columns) if probes[k // 3] in drawn]
     return AcSweep(found.curves, found.measured)

@@ -88,7 +88,7 @@ def setting(
     elif (other := deck.unfrozen(found, waves, over_time=True)) is not found:
         circuit, following = other
         waves = _moving(circuit, following, grid, startup=startup)
-    switches = _abrupt(circuit, following)
+    switches = abrupt(circuit, following)
     begin = card.start if card and card.start < grid.stop else 0.0
     start = None if initial is None else dict(initial)
     longest = (card and card.longest) or math.inf
@@ -128,7 +128,7 @@ def stated(
     waves = beside(_moving(circuit, following, grid, straight), waveforms)
     if isinstance(following, FollowingSources):
         following.over_time().check_frozen(waves)
-    operated = beside(_abrupt(circuit, following), switches)
+    operated = beside(abrupt(circuit, following), switches)
     return circuit.carrying(None), waves, operated, following.coupled(couplings)
 
 
@@ -190,7 +190,7 @@ def _turned_on(circuit: Circuit, following: FollowingSources) -> FollowingSource
     return found
 
 
-def _abrupt(circuit: Circuit, following: FollowingSources) -> dict[str, Switch]:
+def abrupt(circuit: Circuit, following: FollowingSources) -> dict[str, Switch]:
     """Switches by name; a negative hysteresis (in LTspice a gradual change of resistance) is taken as zero."""
     return {
         name: switch._replace(hysteresis=max(switch.hysteresis, 0.0))

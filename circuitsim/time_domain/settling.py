@@ -19,6 +19,7 @@ from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, 
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.formats import Result, Table
 from circuitsim.netlist.deck import Deck
+from circuitsim.time_domain.deck import abrupt
 from circuitsim.time_domain.implicit_events import with_capacitances
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.run import transient
@@ -187,7 +188,6 @@ class StepCircuit:
         UsageError
             The deck names no input or no output.
         """
-        from circuitsim.analysis.switching import switches_of
         from circuitsim.netlist.roles import read_roles
 
         roles = read_roles(deck)[0]
@@ -197,7 +197,7 @@ class StepCircuit:
         circuit, following = deck.where_change(roles.inputs)
         if not isinstance(capacitances, Mapping):
             capacitances = {str(name): capacitances for name in circuit.node_names[1:] if capacitances}
-        options |= {"switches": switches_of(circuit, following), "couplings": following.couplings}
+        options |= {"switches": abrupt(circuit, following), "couplings": following.couplings}
         return cls(circuit, roles.inputs, roles.output_names, capacitances, **options)
 
     def run(self, before: Sequence[float] | np.ndarray, after: Sequence[float] | np.ndarray) -> TransientResult:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.analysis.probes import Formula, Probe, all_probes, parse_probes
+from circuitsim.analysis.probes import Formula, Probe, all_probes, drawn_probes, parse_probes
 from circuitsim.analysis.sweep import Axis, Combinations, Sort, Sweep, moving_at
 from circuitsim.certificate import TOLERANCE
 from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, UsageError
@@ -131,6 +131,8 @@ def transient_sweep(
     options = {"tolerance": tolerance, "method": method, "accuracy": accuracy}
     run = partial(run_at, deck, grid.axes, probes, wanted, (step, stop, initial), options)
     found = stepped(deck, grid, times, run, progress, workers, executor)
+    if text is None:
+        found.curves.drawn = [str(probe) for probe in drawn_probes(deck.operating_circuit)]
     labels, units = [axis.label for axis in grid.axes], [axis.unit for axis in grid.axes]
     events = [row for run in found.runs for row in run.events]
     table = Table.of(", ".join([*labels, EVENTS]), events, (*units, *EVENT_UNITS))

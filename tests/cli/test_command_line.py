@@ -18,7 +18,8 @@ import pytest
 
 from circuitsim._moved import MOVED
 from circuitsim.cli import COMMANDS, EPILOG, READING, below, build_parser, main
-from circuitsim.cli.common import FORMATS
+from circuitsim.cli.common import FORMATS, LOST
+from circuitsim.cli.tools import _failure
 from circuitsim.errors import UsageError
 from circuitsim.formats import csv
 from circuitsim.training import TrainingPlan
@@ -85,9 +86,14 @@ def test_exceptions_have_their_exit_codes(
 
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=SimpleNamespace(read=fail)))
     assert command("solve", "-") == (code, "", said)
+    if code == 130:
+        with pytest.raises(KeyboardInterrupt):  # one command of several ends them
+            _failure(["solve", "-"])
     if code == 1:
         with pytest.raises(RuntimeError, match="oops"):
             command("solve", "-", "--debug")
+        LOST.note(SimpleNamespace(exc_type=KeyboardInterrupt))
+        assert command("solve", "-") == (130, "", "interrupted\n")
 
 
 def test_run_shows_where_an_internal_error_is(

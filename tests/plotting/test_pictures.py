@@ -18,8 +18,9 @@ from matplotlib.figure import Figure
 import circuitsim
 from circuitsim.cli import COMMANDS, main
 from circuitsim.cli.reproduce import TABLE1, Run
+from circuitsim.formats import Table
 from circuitsim.plotting import draw_circuit
-from circuitsim.plotting.charts import plot_lines
+from circuitsim.plotting.charts import plot_lines, plot_waveforms
 
 NETLISTS = Path(__file__).parents[2] / "netlists"
 GALLERY = Path(__file__).parents[2] / "docs/gallery.md"
@@ -248,6 +249,12 @@ def test_quantities_have_their_panels(drawn) -> None:
     assert figure.axes[0].get_title(loc="left") == r"Two stages with a \$ in the title"
 
 
+def test_states_of_many_diodes_are_cut_off() -> None:
+    spans = [(f"D{k}", [(0.0, 1.0)]) for k in range(40)]
+    figure = plot_waveforms("many", Table(("time", "v"), ("s", "V"), ([0.0, 1.0], [0.0, 1.0])), spans)
+    assert figure.axes[-1].get_ylabel() == "conducting,\nfirst 24 of 40"
+
+
 def test_many_expressions_fit_in_a_picture(drawn) -> None:
     formulas = " ".join(f"{{v(a)*{k}}}" for k in range(1, 60))
     (figure,) = drawn(f"tran own.cir --columns '{formulas}' --plot a.png").figures
@@ -328,6 +335,10 @@ def test_a_jump_breaks_the_curve_and_a_coupling_is_stated() -> None:
     deck = circuitsim.loads(text + ".param r=10k\n")
     (axes, *_) = circuitsim.sweep(deck, {"V1": [0, 1, 3, 4], "r": [10e3, 1e9]}, "v(out)").plot().axes
     assert [np.isnan(line.get_ydata()).nonzero()[0].tolist() for line in axes.lines] == [[2], []]
+    found = circuitsim.sweep(deck, {"V1": [0, 1]})
+    assert found.drawn == ["v(in)", "v(p)", "v(out)", "i(V1)", "i(R1)", "i(R2)"]
+    assert {*found.columns} == {*found.drawn, "i(X1.Eout)"}
+    assert circuitsim.sensitivity(deck, "v(out)").names == ("V1", "X1.Eout", "R1", "R2")
     coupled = circuitsim.loads("k\nV1 a 0 1\nL1 a 0 1m\nL2 b 0 1m\nR1 b 0 1\nR2 a 0 1\nK1 L1 L2 0.9\n")
     assert any(
         "coupled: L1 and L2, k = 0.9" in text.get_text() for text in draw_circuit(coupled.operating_circuit).texts

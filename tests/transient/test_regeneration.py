@@ -29,7 +29,7 @@ R2 p o 30k
 def test_an_astable_multivibrator_has_the_period_of_its_thresholds() -> None:
     """Thresholds of half the output, so a half period takes R C ln 3."""
     result = circuitsim.transient(circuitsim.loads(ASTABLE))
-    falls = [event.time for event in result.events if "+X1.Dlow" in event.changed]
+    falls = [event.time for event in result.events if "+X1.Eout.Dlow" in event.changed]
     assert len(falls) == 3
     period = 2.0 * 10e3 * 10e-9 * math.log(3.0)
     assert np.diff(falls).tolist() == pytest.approx([period] * 2, rel=1e-4)
