@@ -74,7 +74,7 @@ def test_decks_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         with pytest.raises(UsageError, match=said):
             StepCircuit.of_deck(trained, capacitances)
     switch = "s\n*! input V1\n*! output v(b)\nV1 a 0 1\nS1 a b a 0 m\nC1 b 0 1\n.model m SW vh=-1\n"
-    assert StepCircuit.of_deck(loads(switch)).switches["S1"].hysteresis == 0.0
+    assert StepCircuit.of_deck(loads(switch)).options["switches"]["S1"].hysteresis == 0.0
     with pytest.raises(UsageError, match="no input"):
         StepCircuit.of_deck(load(NETLISTS / "divider.cir"), 1e-12)
     assert main(["report", str(NETLISTS / "divider.cir"), "--capacitance", "1p", "--output", str(page)]) == 2
