@@ -197,7 +197,7 @@ def _distances(
     loop = np.where(others < np.inf, others, 0.0).max(axis=0, initial=0.0)
     largest = largest_at_nodes(arrays, np.abs(currents))
     volts, amperes, local = found.voltage, found.current, np.minimum(largest[first[rest]], largest[second[rest]])
-    reach = np.abs(volts) + ROUNDING * loop + NOTHING
+    reach = np.abs(volts) + ROUNDING * np.maximum(loop, smooth.rows[:, 0] * np.abs(amperes)) + NOTHING
     size = np.abs(amperes) + ROUNDING * local + RESOLUTION * np.abs(currents).max() + NOTHING
     near = project(smooth, volts, amperes, reach / size, found.near[0])
     return np.maximum(np.abs(near[1] - volts) / reach, np.abs(near[2] - amperes) / size)

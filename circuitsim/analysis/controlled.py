@@ -307,28 +307,31 @@ Branches = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def branches(
-    system: ControlledSystem, value: np.ndarray, x: Pair, conducting: np.ndarray, noise: float = 0.0
+    system: ControlledSystem,
+    value: np.ndarray,
+    x: Pair,
+    conducting: np.ndarray,
+    noise: float = 0.0,
+    each: bool = False,
 ) -> Branches:
     """Branch quantities from the unknowns, for the values (m,) of all elements.
 
     Zero are voltages below `NEGLIGIBLE` or the fraction ``noise`` of the largest, and currents below it of the largest
     current or of that which the largest voltage drives through the largest resistance; and all currents, if each is
     below it of what this voltage drives through the element itself, if that is no resistor through the smallest one at
-    its ends.
+    its ends; for ``each``, every current that is.
     """
     roles, arrays, eq = system.roles, system.arrays, system.eq
     first, second, n = arrays.first, arrays.second, arrays.n_nodes
-    voltages, low = np.zeros(n), np.zeros(n)
+    voltages, low, least = np.zeros(n), np.zeros(n), 0.0
     voltages[1:], low[1:] = x.high[: n - 1], x.low[: n - 1]
     if noise:
         reach = largest_voltage(arrays, value, voltages)
-        grid = noise * np.exp2(np.ceil(np.log2(max(reach, 1e-200))))
-        low = np.round(low / grid) * grid
-        voltages[np.abs(voltages) < grid] = 0.0
-    nothing = np.abs(voltages) < NEGLIGIBLE
+        least = noise * max(reach, 1e-200)
+    nothing, on = np.abs(voltages) < max(least, NEGLIGIBLE), eq.diode[conducting]
     voltages[nothing] = low[nothing] = 0.0
-    on = eq.diode[conducting]
-    same = lowest_nodes(arrays, value, on)
+    drops = (voltages[first] - voltages[second]) + (low[first] - low[second])
+    same = lowest_nodes(arrays, value, np.append(on, np.flatnonzero(np.abs(drops) < least)))
     voltages, low = voltages[same], low[same]
     drops = (voltages[first] - voltages[second]) + (low[first] - low[second])
     currents = np.zeros(value.size)
@@ -344,7 +347,8 @@ def branches(
         at_node, size = largest_at_nodes(arrays, own), np.abs(currents)
         own = np.where(ohmic, own, np.maximum(at_node[first], at_node[second]))
         least = noise * max(size.max(), reach * own[ohmic].min(initial=np.inf) if ohmic.any() else 0.0)
-        currents[(size < least) | (size < noise * reach * own).all()] = 0.0
+        rounded = size < noise * reach * own
+        currents[(size < least) | (rounded if each else rounded.all())] = 0.0
     drops[roles.ohmic] = value[roles.ohmic] * currents[roles.ohmic]
     if roles.transfer.size:
         demanded = demanded_of_currents(system.laws, value, currents)
@@ -371,8 +375,8 @@ def measured(
 ) -> OperatingPoint:
     """The operating point of unknowns, with its certificate; voltages and currents below the fraction ``noise`` of the
     largest are zero, or below `NOISE` where only that passes a certificate."""
-    for share in (noise, NOISE):
-        found = branches(system, circuit.arrays().value, x, conducting, share)
+    for share, each in ((noise, False), (NOISE, False), (NOISE, True)):
+        found = branches(system, circuit.arrays().value, x, conducting, share, each)
         voltages, low, currents, drops = found
         certificate = certify_controlled(circuit.arrays(), system.laws, voltages, currents, drops, tolerance, low)
         if certificate.certified:
@@ -549,7 +553,7 @@ def loaded_ports(circuit: Circuit, most: int) -> tuple[ControlledSystem, np.ndar
     if eq.diode.size > most:
         return None
     right = np.zeros((eq.size, 1 + eq.diode.size))
-    right[:, 0] = system.sources.of(arrays.value)
+    right[:, 0] = system.sources.of(arrays.value)[0]
     right[eq.own[eq.diode], 1 + np.arange(eq.diode.size)] = 1.0
     try:
         return system, system.factor(None).rough(right)
@@ -592,7 +596,7 @@ class _Values(NamedTuple):
         """
         system = self.system
         if not (verdict and system.decidable):
-            return Search(system.eq, system.order(), self.right, start, not system.arbitrary).run()
+            return Search(system.eq, system.order(), self.right[0], start, not system.arbitrary).run()
         found = self.decided(start, binary)
         if all(x != x or binary(x) == decimal(x) for x in self.value.tolist()):
             return found
@@ -645,7 +649,7 @@ class _Values(NamedTuple):
         for _ in range(CHANGES):
             try:
                 factor = system.tied(conducting, quick)
-                rough = factor.rough(self.right)
+                rough = factor.rough(self.right[0])
                 wrong, clear = wrong_in(rough, CLEAR)
                 if not clear:
                     x = factor.solve(self.right, rough)

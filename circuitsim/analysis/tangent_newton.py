@@ -37,6 +37,7 @@ from circuitsim.newton.steps import (
 )
 from circuitsim.newton.steps import CURRENT as AMPERES
 from circuitsim.newton.steps import VOLTAGE as VOLTS
+from circuitsim.program.precise import two_sum
 
 KEPT = 64
 """Maximum number of matrices kept, one for each set of conducting diodes and of fixed values."""
@@ -229,8 +230,8 @@ def tangent_newton(made, laws, column, right, same, start, tolerance, own, branc
     laws : LawArrays
     column : (m,) float array
         Values of the elements; those of the companion models are overwritten.
-    right : (size,) float array
-        Right-hand side without the companion models.
+    right : (2, size) float array
+        Right-hand side without the companion models, and its rounding errors.
     same : (n_nodes,) int array
         For each node the lowest node of equal potential.
     start : (KEPT, s) float array
@@ -253,14 +254,14 @@ def tangent_newton(made, laws, column, right, same, start, tolerance, own, branc
     at_node = np.empty((2, same.size))
     value, lu, scale = made.terms.value.copy(), np.empty((size, size)), np.empty(size)
     pivot, high, low, change = np.empty(size, np.int64), np.empty(size), np.empty(size), np.empty(size)
-    side, residual = np.empty(size), np.empty(size)
+    side, residual = np.empty((2, size)), np.empty(size)
     own[VOLTS], own[AMPERES] = start[VOLTS], start[AMPERES]
     if not begin_at(rows, own):
         return 0
     best = np.inf if rows.shape[0] > 0 else 0.0
     for step in range(1, PATIENT + 1):
         put_tangents(made.places, own, column, OPEN)
-        put_right_side(made, column, right, side)
+        put_models(made, column, right, side)
         if not put_factor(made, column, value, lu, scale, pivot):
             return 0
         fine = FINE if best <= FAR else ROUGH
@@ -295,19 +296,18 @@ def tangent_newton(made, laws, column, right, same, start, tolerance, own, branc
     return 0
 
 
-def put_right_side(made, column, right, side):
-    """The right-hand side with the companion models' sources."""
-    first, second = made.arrays.first, made.arrays.second
+def put_models(made, column, right, side):
+    """The right-hand side with the companion models' sources, and its rounding errors (2, size)."""
     side[:] = right
     for touch in made.places[1]:
-        side[made.eq.own[touch]] = column[touch]
+        side[0, made.eq.own[touch]] = column[touch]
     for rest in made.places[2]:
-        if first[rest] > 0:
-            side[first[rest] - 1] -= column[rest]
-        if second[rest] > 0:
-            side[second[rest] - 1] += column[rest]
+        for node, amperes in ((made.arrays.first[rest], -column[rest]), (made.arrays.second[rest], column[rest])):
+            if node > 0:
+                side[0, node - 1], error = two_sum(side[0, node - 1], amperes)
+                side[1, node - 1] += error
     for node in made.eq.pinned:
-        side[node - 1] = 0.0
+        side[:, node - 1] = 0.0
 
 
 def put_factor(made, column, value, lu, scale, pivot):
@@ -373,14 +373,14 @@ def put_rough(made, lu, scale, pivot, x):
 def put_solution(made, value, lu, scale, pivot, side, high, low, change, residual, fine):
     """The solution, refined to corrections of the fraction ``fine`` of every unknown; returns False if the matrix is
     singular to working precision. See `Factor.solve`."""
-    high[:], low[:], change[:] = 0.0, 0.0, side
+    terms, high[:], low[:], change[:] = made.terms, 0.0, 0.0, side[0]
     put_rough(made, lu, scale, pivot, change)
     first = before = np.inf
     for corrections in range(CORRECTIONS + 1):
         for x in change:
             if not abs(x) < np.inf:
                 return False
-        share, largest, most = corrected(value, made.terms.column, made.terms.ends, side, change, high, low, residual)
+        share, largest, most = corrected(value, terms.column, terms.ends, side[0], change, high, low, residual)
         if corrections == 1:
             first = share
             if largest > POOR * most:
@@ -388,7 +388,7 @@ def put_solution(made, value, lu, scale, pivot, side, high, low, change, residua
         if refined(corrections, share, first, before, fine):
             return True
         before = share if corrections > 0 else np.inf
-        change[:] = residual
+        change[:] = residual + side[1]
         put_rough(made, lu, scale, pivot, change)
     return True
 
@@ -450,16 +450,6 @@ RESOLUTION = 1e-3
 MEASURED = 16
 """Entries of a certificate: residuals, absolute and relative (`circuitsim.certificate.EQUATIONS`), the largest distance
 of a device from its curve, and the sum of products of these distances, W."""
-
-
-def put_sources(made, column, right):
-    """Fill in the right-hand side without the companion models (size,); see `circuitsim.controlled.equations`."""
-    right[:] = made.sources.constant
-    for t in range(made.sources.row.size):
-        term = made.sources.share[t] * column[made.sources.source[t]]
-        if made.sources.gain[t] >= 0:
-            term *= column[made.sources.gain[t]]
-        right[made.sources.row[t]] += term
 
 
 def put_lowest(made, column, same):

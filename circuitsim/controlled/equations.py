@@ -38,7 +38,9 @@ from circuitsim.circuit.elements import (
 )
 from circuitsim.circuit.laws import Law, Quantity
 from circuitsim.controlled.certificate import LawArrays
+from circuitsim.kernels import kernel
 from circuitsim.program.components import component_labels, unchangeable
+from circuitsim.program.precise import two_sum
 
 SMALL = 1e-6
 """A resistor below this fraction of the largest one at its ends has its current as an unknown of its own."""
@@ -212,9 +214,10 @@ class RightSide(NamedTuple):
     gain: np.ndarray
 
     def of(self, value: np.ndarray) -> np.ndarray:
-        """For the values (m,) of all elements."""
-        terms = self.share * value[self.source] * np.where(self.gain >= 0, value[self.gain], 1.0)
-        return np.asarray(self.constant + np.bincount(self.row, terms, self.constant.size))
+        """For the values (m,) of all elements: sums and their rounding errors (2, size)."""
+        found = np.empty((2, self.constant.size))
+        kernel(put_right_side, self.row.size)(self, value, found)
+        return found
 
     def exact(self, value: np.ndarray, read: Callable[[float], Fraction]) -> list[Fraction]:
         """`of` in rational arithmetic."""
@@ -223,6 +226,18 @@ class RightSide(NamedTuple):
             term = read(share) * read(value[source])
             right[row] += term * read(value[gain]) if gain >= 0 else term
         return right
+
+
+def put_right_side(sources: RightSide, value: np.ndarray, right: np.ndarray) -> None:
+    """Fill in the right-hand side for the values (m,) of all elements: sums of terms, and their rounding errors
+    (2, size), because a small current may be the difference of large ones."""
+    right[0], right[1] = sources.constant, 0.0
+    for t in range(sources.row.size):
+        term, row = sources.share[t] * value[sources.source[t]], sources.row[t]
+        if sources.gain[t] >= 0:
+            term *= value[sources.gain[t]]
+        right[0, row], error = two_sum(right[0, row], term)
+        right[1, row] += error
 
 
 def right_side(arrays: CircuitArrays, laws: LawArrays, eq: Equations) -> RightSide:

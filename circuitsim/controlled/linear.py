@@ -289,14 +289,16 @@ class Factor:
         return self.left * self.lu.solve(self.right * right, trans="T")
 
     def solve(self, right: np.ndarray, rough: np.ndarray | None = None) -> Pair:
-        """The refined solution; ``rough`` is that in double precision, if available.
+        """The refined solution for a right-hand side and its rounding errors (2, size); ``rough`` is that in double
+        precision, if available.
 
         Raises
         ------
         ArithmeticError
             The matrix is singular to working precision.
         """
-        terms, high, low, residual = self.terms, np.zeros(right.size), np.zeros(right.size), np.empty(right.size)
+        terms, (right, beyond) = self.terms, right
+        high, low, residual = np.zeros(right.size), np.zeros(right.size), np.empty(right.size)
         correct = kernel(corrected, right.size)
         change = self.rough(right) if rough is None else rough
         first = before = math.inf
@@ -311,7 +313,7 @@ class Factor:
             if refined(corrections, share, first, before, FINE):
                 break
             before = share if corrections > 0 else math.inf
-            change = self.rough(residual)
+            change = self.rough(residual + beyond)
         return Pair(high, low)
 
     def determined(self, x: np.ndarray) -> bool:

@@ -469,8 +469,9 @@ def distances(first, second, value, places, role, rows, own, v, share, current, 
         if 0.0 < value[e] * local <= max(high, floor):
             own[VOLTAGE, d] = value[places[1, d]] + value[e] * current[e]
         volts = own[VOLTAGE, d]
-        reach, size = abs(volts) + ROUNDING * high + NOTHING, max(local, charging(rows[d]))
-        size = abs(amperes) + ROUNDING * size + NOTHING
+        # A charging current through the series resistance may be opposite to the junction's voltage.
+        reach = abs(volts) + ROUNDING * max(high, rows[d, 0] * abs(amperes)) + NOTHING
+        size = abs(amperes) + ROUNDING * max(local, charging(rows[d])) + NOTHING
         near = point(law, rows[d], volts, amperes, reach / size, own[TOUCH, d])
         for k in range(5):
             own[NEAR + k, d] = near[k]

@@ -238,7 +238,7 @@ class SmallSignalEquations(NamedTuple):
 
     def right_side(self, amplitudes: np.ndarray) -> np.ndarray:
         """b (size,) for complex amplitudes (m,) of the sources, V or A."""
-        return self.sources.of(amplitudes.real) + 1j * self.sources.of(amplitudes.imag)
+        return self.sources.of(amplitudes.real)[0] + 1j * self.sources.of(amplitudes.imag)[0]
 
     def at_nodes(self, x: np.ndarray) -> np.ndarray:
         """Potentials (…, n_nodes), V, of unknowns (…, size)."""

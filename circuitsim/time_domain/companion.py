@@ -504,12 +504,12 @@ class Companion:
         """
         column, base, n = self.column(begin.share), begin.base(), self.storing.size
         column[places] = values
-        if self.charged.size:
-            self._rows[self.charged, RATE], self._rows[self.charged, BASE] = 1.0 / begin.share, base[n:]
         # A base that is rounding would become the scale of its own loop or node. With a nearby stage all scales are
         # known, and far from all sources, where states decay by decades from node to node, it decides diode states.
-        small = np.abs(base[:n]) <= ROUNDING * self.size[:n]
-        column[self.base] = base[:n] if self.large else np.where(small, 0.0, base[:n])
+        rounded = base if self.large else np.where(np.abs(base) <= ROUNDING * self.size, 0.0, base)
+        column[self.base], base[n:] = rounded[:n], rounded[n:]
+        if self.charged.size:
+            self._rows[self.charged, RATE], self._rows[self.charged, BASE] = 1.0 / begin.share, base[n:]
         ready = self._prepared
         solved = (ready.solve_next if isinstance(ready, PreparedExpanded) else ready.solve)(column, near)
         change = np.append(self.state(solved), self.charges(solved) - base[n:])

@@ -85,12 +85,14 @@ class Ledger:
     Parameters
     ----------
     companion : Companion
+    watch : Watch
     """
 
-    def __init__(self, companion: Companion) -> None:
-        kind = companion.own.arrays().kind
+    def __init__(self, companion: Companion, watch: Watch) -> None:
+        kind, _, _, value = companion.own.arrays()[:4]
         sources = np.isin(kind, (VOLTAGE, CURRENT))
-        self.companion = companion
+        self.companion, self.watch, self._time = companion, watch, 0.0
+        self._least = float(value[(kind == RESISTOR) & (value > 0.0)].min(initial=math.inf))
         self._shares = np.array([np.where(sources, -1.0, 0.0), ~sources & ~companion.elements]).T.copy()
         self.delivered = self.dissipated = self.turned = self.lost = 0.0
         self._worst = np.zeros(len(LAWS))
@@ -110,7 +112,7 @@ class Ledger:
         delivered, dissipated = (weights @ power @ self._shares).tolist()
         self.delivered, self.dissipated = self.delivered + delivered, self.dissipated + dissipated
         self.turned += float(weights @ np.abs(power).sum(axis=1))
-        self._last = self.companion.energy(step.end.x)
+        self._last, self._time = self.companion.energy(step.end.x), step.end.time
 
     def hold(self, point: Point) -> None:
         """Record the residuals at the end of a step."""
@@ -119,8 +121,11 @@ class Ledger:
         self._worst = np.maximum(self._worst, own)
 
     def turned_over(self) -> float:
-        """The energy turned over so far, J."""
-        return self.turned + max(self._first, self._last)
+        """The energy turned over so far, J; at least that of rounded voltages and currents in the least resistance, for
+        circuits where all currents, or all voltages, vanish."""
+        volts, amperes, ohms = NOISE * self.watch.volts, NOISE * self.watch.amperes, self._least
+        rounded = self._time * (volts**2 / ohms + amperes**2 * ohms) if ohms < math.inf else 0.0
+        return max(self.turned + max(self._first, self._last), rounded)
 
     def energies(self) -> Energies:
         """Of the whole run."""
@@ -322,7 +327,7 @@ class Implicit:
         # A source without current only drives switches.
         self._unloaded = {k for k in self.sources if min(degree[own[k]] for own in circuit.arrays()[1:3]) == 1}
         self.watch = Watch(self.companion, self.switching)
-        self.ledger = Ledger(self.companion)
+        self.ledger = Ledger(self.companion, self.watch)
         self.step_starts: list[StepStart] = []
         self.events: list[Event] = []
         self.reached: Point | None = None
@@ -579,8 +584,8 @@ class Implicit:
             seen = off <= 1.0 or step.length <= UNRESOLVED * math.ulp(at.time)
             return off, *(self._changes(now, step) if seen else (None, 0.0))
 
-        resolving = (wave.resolving(at.time) for wave in self.sources.values())
-        left, want, tries = target - at.time, min(want, self._longest, *resolving), 0
+        resolving, least = (wave.resolving(at.time) for wave in self.sources.values()), UNRESOLVED * math.ulp(at.time)
+        left, want, tries = target - at.time, min(want, self._longest, max(min(resolving, default=math.inf), least)), 0
         while True:
             count = max(math.ceil(left / want - 1e-9), 1)
             length = self._like_last(left / count, target)

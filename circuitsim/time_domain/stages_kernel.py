@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.analysis.tangent_newton import put_certificate, put_lowest, put_matrix, put_sources, tangent_newton
+from circuitsim.analysis.tangent_newton import put_certificate, put_lowest, put_matrix, tangent_newton
+from circuitsim.controlled.equations import put_right_side
 from circuitsim.engine.small.pointers import pointer
 from circuitsim.models.junction_diode import BASE, RATE, charge, junction
 from circuitsim.newton.steps import CURRENT as AMPERES
@@ -87,7 +88,7 @@ def solve_stages(
         Number of known stages, and whether the next one has a solution that violates some equation.
     """
     made, laws, states = pointer(made), pointer(laws), pointer(states)
-    same, right = np.empty(node.shape[2], np.int64), np.empty(made.left.size)
+    same, right = np.empty(node.shape[2], np.int64), np.empty((2, made.left.size))
     base, guess, times = np.empty(x.size), start.copy(), np.zeros(columns.shape[0] + 1)
     for k in range(columns.shape[0]):
         times[k + 1] = share + length * before[k].sum()
@@ -106,9 +107,11 @@ def solve_stages(
             if j < states.base.size:
                 column[states.base[j]] = base[j] if abs(base[j]) > ROUNDING * sizes[j] else 0.0
         for c in range(states.charged.size):
-            device_row = made.rows[states.charged[c]]
-            device_row[RATE], device_row[BASE] = 1.0 / share, base[states.storing.size + c]
-        put_sources(made, column, right)
+            device_row, j = made.rows[states.charged[c]], states.storing.size + c
+            if abs(base[j]) <= ROUNDING * sizes[j]:
+                base[j] = 0.0
+            device_row[RATE], device_row[BASE] = 1.0 / share, base[j]
+        put_right_side(made.sources, column, right)
         put_lowest(made, column, same)
         put_guess(times, first, k, before[k, 0] != 0.0, start, device, guess)
         if not tangent_newton(made, laws, column, right, same, guess, tolerance, device[k], branch[k], node[k]):
