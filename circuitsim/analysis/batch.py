@@ -274,10 +274,7 @@ class BatchSolver:
             return voltages, currents
         assert self.devices is not None
         circuit, expansion = self.devices
-        own = currents[:, : len(circuit)].copy()
-        for k, carriers in expansion.carriers.items():
-            own[:, k] = sum(sign * currents[:, part] for part, sign in carriers)
-        return voltages[:, : len(circuit.node_names)], own
+        return voltages[:, : len(circuit.node_names)], expansion.entering(currents.T, len(circuit)).T
 
     def _solved(
         self,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.collapse import elementary_point
 from circuitsim.analysis.operating_point import OperatingPoint, inner_parts
 from circuitsim.circuit.elements import ELEMENTS
 from circuitsim.circuit.expansion import expanded
@@ -46,54 +45,22 @@ class DependsOn(NamedTuple):
     by_value: Pairs = ()
 
 
-class Numbers(NamedTuple):
-    """The parameters of a circuit as columns.
-
-    Attributes
-    ----------
-    names : (p,) tuple of str
-    values : (p,) float array
-    units : (p,) tuple of str
-    by_value : (p, m) sparse float array
-        Changes of the values of elementary elements per unit of each parameter.
-    """
-
-    names: tuple[str, ...]
-    values: np.ndarray
-    units: tuple[str, ...]
-    by_value: Any
-
-    @classmethod
-    def of(cls, rows: Sequence[DependsOn], m: int) -> Numbers:
-        """The columns of rows, for ``m`` elementary elements."""
-        from scipy.sparse import csr_array
-
-        entries = [(value, j, column) for j, row in enumerate(rows) for column, value in row.by_value]
-        data, place, column = zip(*entries) if entries else ((), (), ())
-        return cls(
-            tuple(row.name for row in rows),
-            np.array([row.value for row in rows]),
-            tuple(row.unit for row in rows),
-            csr_array((np.array(data, dtype=float), (place, column)), shape=(len(rows), m)),
-        )
-
-
 _VARIES = [bool(e.parameter) and e.letter not in "LC" for e in ELEMENTS]
 """Whether the value of an element of each kind affects the operating point."""
 
 
-def dependencies(point: OperatingPoint) -> Numbers:
+def dependencies(point: OperatingPoint) -> list[DependsOn]:
     """All element values of a circuit, except `inner_parts`, and the parameters of its devices, in the order of the
     elements."""
     circuit, rows = point.circuit, list[DependsOn]()
     kind, _, _, value, _ = circuit.arrays()
-    parts, m = expanded(circuit).parts, elementary_point(point).circuit.arrays().kind.size
+    parts = expanded(circuit).parts
     for k in (~inner_parts(circuit)[1]).nonzero()[0].tolist():
         if k in circuit.devices:
             rows += _of_device(point, k, parts[k])
         elif _VARIES[code := int(kind[k])]:
             rows.append(DependsOn(circuit.names[k], float(value[k]), ELEMENTS[code].unit, ((k, 1.0),)))
-    return Numbers.of(rows, m)
+    return rows
 
 
 def _of_device(point: OperatingPoint, k: int, parts: Sequence[int]) -> list[DependsOn]:
@@ -105,25 +72,27 @@ def _of_device(point: OperatingPoint, k: int, parts: Sequence[int]) -> list[Depe
         slopes = quotient(device, own.key, own.value, abs(drop))
         if slopes is None:
             continue
-        if isinstance(device, SmoothDevice):  # the last part is the current source of the companion model
-            slopes = 0.0, 0.0, law_slope(device, slopes, point.junctions[k])
-        changes = [(e, slope) for e, slope in zip(parts, slopes) if slope != 0.0]
+        values = of_parts(device, slopes, point.junctions.get(k, 0.0))
+        changes = [(e, value) for e, value in zip(parts, values) if value != 0.0]
         found.append(DependsOn(own.name, own.value, own.unit, changes))
     return found
 
 
-def law_slope(device: SmoothDevice, slopes: Sequence[float] | np.ndarray, junction: float) -> float:
-    """Derivative of a smooth device's current, A, by a parameter at a voltage of its junction, V.
+def of_parts(device: Device, slopes: Sequence[float] | np.ndarray, junction: float) -> Sequence[float] | np.ndarray:
+    """Derivatives of the values of a device's parts by a parameter, from the `quotient` ``slopes``.
 
-    The derivatives by the entries of its row are exact; those of the entries by the parameter, ``slopes``, are nearly
-    constant.
+    Of a smooth device, at a voltage of its junction, V, the last part varies: the current source of its companion
+    model. The derivatives of its current by the entries of its row are exact; those of the entries by the parameter are
+    nearly constant.
     """
+    if not isinstance(device, SmoothDevice):
+        return slopes
     row = device.row()
     (current, slope), by_row = type(device).junction(row, junction), np.zeros(len(row))
     type(device).by_parameters(row, junction, by_row)
     by_row[0] = -current * slope
     changed = by_row != 0.0  # a knee at infinity has no effect
-    return float(by_row[changed] @ np.array(slopes)[changed]) / (1.0 + row[0] * slope)
+    return 0.0, 0.0, float(by_row[changed] @ np.array(slopes)[changed]) / (1.0 + row[0] * slope)
 
 
 def quotient(device: Device, name: str, number: float, scale: float) -> tuple[float, ...] | None:

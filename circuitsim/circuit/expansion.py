@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.circuit.circuit import Circuit
 from circuitsim.circuit.elements import BY_LETTER, CURRENT, VOLTAGE
 from circuitsim.circuit.laws import CurrentControl, Law, Quantity
 from circuitsim.errors import NoSteadyStateError
 from circuitsim.models import Device
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class Expansion(NamedTuple):
@@ -41,6 +44,14 @@ class Expansion(NamedTuple):
         """The values (Ω, V, A) of the parts of device ``k`` with other parameters, by part."""
         names = self.circuit.names
         return {names[e]: p.value for e, p in zip(self.parts[k], device.expand()) if p.value is not None}
+
+    def entering(self, currents: np.ndarray, m: int) -> np.ndarray:
+        """The currents (m, …) of the ``m`` original elements, of devices into their first terminal, from those of the
+        elementary ones."""
+        found = currents[:m].copy()
+        for k, carriers in self.carriers.items():
+            found[k] = sum(sign * currents[part] for part, sign in carriers)
+        return found
 
     def original(self, names: Iterable[str]) -> list[str]:
         """Names with devices in place of their parts, each once, without internal nodes."""

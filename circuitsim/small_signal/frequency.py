@@ -231,7 +231,7 @@ def ac(
         _check_parts(system, found.currents, f, tolerance)
         nodes = slice(voltages.shape[1])
         voltages[k], low[k] = found.potentials[nodes], found.low[nodes]
-        currents[k] = _outside(system, found.currents)
+        currents[k] = system.linear.expansion.entering(found.currents, len(circuit))
         residuals[k], errors[k] = found.residual, found.error
         if progress is not None:
             progress(k + 1, hertz.size)
@@ -350,14 +350,6 @@ def _check_parts(system: SmallSignalEquations, inner: np.ndarray, hertz: float, 
                 [],
                 [name],
             )
-
-
-def _outside(system: SmallSignalEquations, inner: np.ndarray) -> np.ndarray:
-    """Currents of the circuit's own elements; for a device those into its first terminal."""
-    found = inner[: len(system.linear.circuit)].copy()
-    for k, carriers in system.linear.expansion.carriers.items():
-        found[k] = sum(sign * inner[part] for part, sign in carriers)
-    return np.asarray(found)
 
 
 def response(result: AcResult, probe: Probe | Formula) -> np.ndarray:

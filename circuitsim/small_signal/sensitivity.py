@@ -24,7 +24,7 @@ import numpy as np
 
 from circuitsim.analysis.collapse import elementary_point
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.parameters import DependsOn, Numbers, dependencies
+from circuitsim.analysis.parameters import DependsOn, dependencies
 from circuitsim.analysis.probes import Formula, Probe, parse_probe, parse_probes
 from circuitsim.analysis.solve import linearized_circuit, prepared, solve
 from circuitsim.arguments import QUANTITIES, checked, instance
@@ -226,6 +226,13 @@ EQUAL = 1e-9
 """Largest relative difference of one-sided derivatives that count as equal."""
 
 
+def two_sided(below: np.ndarray, above: np.ndarray) -> np.ndarray:
+    """The derivatives; nan where the one-sided ones differ."""
+    size = np.maximum(np.abs(below), np.abs(above))
+    same = (below == above) | (np.abs(above - below) <= EQUAL * size)
+    return np.where(same, 0.5 * (below + above), np.nan)
+
+
 class Row(NamedTuple):
     """The derivative of one quantity by one parameter.
 
@@ -295,7 +302,7 @@ class Sensitivity(Result):
         self,
         point: OperatingPoint,
         probes: Sequence[Probe],
-        by: Numbers,
+        by: Sequence[DependsOn],
         values: np.ndarray,
         below: np.ndarray,
         above: np.ndarray,
@@ -303,11 +310,10 @@ class Sensitivity(Result):
     ) -> None:
         self.point, self.values, self.error = point, values, error
         self.outputs, self.units = tuple(map(str, probes)), tuple(probe.unit for probe in probes)
-        self.names, self.number_units, self.numbers = by.names, by.units, by.values
+        self.names, self.number_units = tuple(row.name for row in by), tuple(row.unit for row in by)
+        self.numbers = np.array([row.value for row in by])
         self.below, self.above = below, above
-        size = np.maximum(np.abs(below), np.abs(above))
-        one = np.abs(above - below) <= EQUAL * size
-        self.derivative = np.where(one, 0.5 * (below + above), np.nan)
+        self.derivative = two_sided(below, above)
         self._derivatives = self.derivative, below, above
 
     def __getitem__(self, key: tuple[str, str]) -> float:
@@ -405,17 +411,20 @@ def sensitivity(
     return derivatives(point, probes, dependencies(point))
 
 
-def derivatives(point: OperatingPoint, probes: Sequence[Probe], by: Numbers) -> Sensitivity:
+def derivatives(point: OperatingPoint, probes: Sequence[Probe], by: Sequence[DependsOn]) -> Sensitivity:
     """The derivatives of ``probes`` by the parameters ``by``; see `sensitivity`."""
     near = SmallSignal(elementary_point(point))
-    values, table, error = np.empty(len(probes)), np.empty((len(probes), len(by.names))), point.certificate.worst
+    values, table, error = np.empty(len(probes)), np.empty((len(probes), len(by))), point.certificate.worst
+    terms = [(p, *term) for p, row in enumerate(by) for term in row.by_value]
+    place, column = np.array([term[:2] for term in terms], int).reshape(-1, 2).T
+    amount = np.array([term[2] for term in terms])
     forms = [_weights(probe, point, near) for probe in probes]
     for q, (probe, (value, weights)) in enumerate(zip(probes, forms)):
         values[q] = value
         if near.floats(weights):
             raise UsageError(f"{probe} has no derivatives: its value is not unique at the operating point")
         found = near.gradient(weights)
-        table[q] = by.by_value @ found.values
+        table[q] = np.bincount(place, amount * found.values[column], len(by))
         error = max(error, found.error)
     if not near.kinks.any():
         return Sensitivity(point, probes, by, values, table, table, error)
@@ -423,12 +432,17 @@ def derivatives(point: OperatingPoint, probes: Sequence[Probe], by: Numbers) -> 
     return Sensitivity(point, probes, by, values, below, above, error)
 
 
-def _one_sided(near: SmallSignal, forms: Sequence[tuple[float, Weights]], by: Numbers, sign: float) -> np.ndarray:
+def _one_sided(
+    near: SmallSignal, forms: Sequence[tuple[float, Weights]], by: Sequence[DependsOn], sign: float
+) -> np.ndarray:
     """The derivatives (q, p) towards smaller (−1) or larger (1) parameters."""
-    table = np.full((len(forms), len(by.names)), np.nan)
-    for p in range(len(by.names)):
+    table = np.full((len(forms), len(by)), np.nan)
+    for p, row in enumerate(by):
+        values = np.zeros(near.kind.size)
+        for k, amount in row.by_value:
+            values[k] = sign * amount
         try:
-            potentials, currents = near.response(sign * by.by_value[[p]].toarray()[0])
+            potentials, currents = near.response(values)
         except NoSteadyStateError:
             continue  # no steady state on this side
         for q, (_, weights) in enumerate(forms):
@@ -496,8 +510,7 @@ class TwoSided(NamedTuple):
     @property
     def value(self) -> float:
         """The number; nan at a kink."""
-        same = self.below == self.above or abs(self.above - self.below) <= 1e-9 * max(abs(self.below), abs(self.above))
-        return 0.5 * (self.below + self.above) if same else float("nan")
+        return float(two_sided(*np.array(self)))
 
     @property
     def kink(self) -> bool:
@@ -615,8 +628,7 @@ def transfer_function(
     value, names = tested.arrays().value, tested.names
     by = [DependsOn(names[at], float(value[at]), unit, ((at, 1.0),)) for at, unit in varied]
     point = solve(tested, tolerance=tolerance)
-    numbers = Numbers.of(by, elementary_point(point).circuit.arrays().kind.size)
-    found = derivatives(point, [probe, at_input], numbers)
+    found = derivatives(point, [probe, at_input], by)
     gain = TwoSided(float(found.below[0, 0]), float(found.above[0, 0]))
     resistances = _resistance(found, 1, 0, held), _resistance(found, 0, 1, of_current)
     return Transfer(str(probe), circuit.names[k], gain, f"{probe.unit}/{by[0].unit}", *resistances, found.point)

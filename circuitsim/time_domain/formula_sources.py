@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from circuitsim.analysis.probes import Probe
 from circuitsim.circuit.waveforms import PiecewiseLinear, Waveform
 from circuitsim.errors import UsageError
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.functions import Grid
-from circuitsim.time_domain.result import TransientResult
+from circuitsim.time_domain.result import TransientResult, columns
 from circuitsim.units import SMALLEST
 
 HALVINGS = 50
@@ -157,10 +158,11 @@ class FormulaOfTime(Waveform):
         self._name, self._sources, self._place, self._grid, self._others = name, sources, place, grid, others.values()
         self.what = "a formula of the time" if run is None else FormulaOfSolution.what
         self.determined = run is not None
-        self._run, self._paths = run, dict[tuple[int, ...], list[tuple[int, float]]]()
+        self._run, self._read = run, dict[tuple[int, ...], Probe]()
         if run is not None:
             for read in sources.reads(sources.formulas[place]):
-                self._paths[read] = run.path(*map(run.circuit.node_names.__getitem__, read)) if len(read) == 2 else []
+                kind, names = ("v", run.circuit.node_names) if len(read) == 2 else ("i", run.circuit.names)
+                self._read[read] = Probe(kind, *(names[k] for k in read))
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._at(0.0)
         self.cells = self._resolved()
@@ -181,14 +183,8 @@ class FormulaOfTime(Waveform):
         """The values at times, and the decisions that led to them."""
         if self._run is None:
             return [self._sources.formula_at(self._place, time, self._grid) for time in times]
-        voltage, current = self._run.at(times)
-        read = [
-            sum((sign * voltage[:, k] for k, sign in path), np.zeros(len(times)))
-            if len(one) == 2
-            else current[:, one[0]]
-            for one, path in self._paths.items()
-        ]
-        known = [dict(zip(self._paths, values)).__getitem__ for values in np.array(read).T.tolist()]
+        read = columns(self._run, [*self._read.values()], {}, times)
+        known = [dict(zip(self._read, values)).__getitem__ for values in np.array(read).T.tolist()]
         return [self._sources.formula_at(self._place, time, self._grid, own) for time, own in zip(times, known)]
 
     def _resolved(self) -> np.ndarray:

@@ -206,9 +206,7 @@ class ImplicitSensitivities:
         slopes = np.where(capacitor, currents[own.storing], drops[own.storing]) / weight - slope * self.weight / weight
         x = base + g * slopes + slope * by_g
         _, first, second, *_ = own.own.arrays()
-        current = currents[: first.size].copy()
-        for k, parts in self.tangents.carriers.items():
-            current[k] = sum(sign * currents[part] for part, sign in parts)
+        current = self.tangents.expansion.entering(currents, first.size)
         current[own.storing[~own.capacitor]] = x[~own.capacitor]
         inductors = own.windings.inductors
         current[own.storing[own.place]] -= np.tensordot(point.current[inductors], self.turns, (0, 1))

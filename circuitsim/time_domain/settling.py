@@ -21,7 +21,7 @@ from circuitsim.formats import Result, Table
 from circuitsim.netlist.deck import Deck
 from circuitsim.time_domain.deck import abrupt
 from circuitsim.time_domain.implicit_events import with_capacitances
-from circuitsim.time_domain.result import TransientResult
+from circuitsim.time_domain.result import TransientResult, columns
 from circuitsim.time_domain.run import transient
 from circuitsim.time_domain.signals import Signal
 from circuitsim.units import format_quantity
@@ -244,7 +244,7 @@ class StepCircuit:
         """Outputs (n, outputs) and capacitor voltages and inductor currents (n, q) at times (n,)."""
         voltage, current = run.at(times)
         states = np.where(self.capacitor, voltage[:, self.storing], current[:, self.storing])
-        return np.stack([run.voltage(p.first, p.second or "0", times) for p in self.probes], axis=1), states
+        return np.stack(columns(run, self.probes, {}, times), axis=1), states
 
     def _still(self, run: TransientResult) -> bool:
         """Whether outputs and states are constant in the second half of a run."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from circuitsim.analysis.controlled import ControlledSystem
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.parameters import law_slope
+from circuitsim.analysis.parameters import of_parts
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, DIODE
 from circuitsim.circuit.expansion import expanded
@@ -83,8 +83,8 @@ class Tangents:
     def __init__(self, circuit: Circuit, series: np.ndarray) -> None:
         from scipy.sparse import csr_array
 
-        self.own, expansion = circuit, expanded(circuit)
-        self.circuit, self.parts, self.carriers = expansion.circuit, expansion.parts, expansion.carriers
+        self.own, self.expansion = circuit, expanded(circuit)
+        self.circuit, self.parts = self.expansion[:2]
         arrays = self.circuit.arrays()
         self.kind, first, second, self.value, self.nodes = arrays
         m = self.kind.size
@@ -147,10 +147,7 @@ class Tangents:
         found = np.zeros((self.kind.size, changes.value.shape[1]))
         found[: len(changes.value)] = changes.value
         for j, k, slopes in changes.devices:
-            if k in self.smooth:  # the current source of the companion model is the last part
-                found[self.parts[k][2], j] = law_slope(self.smooth[k], slopes, point.junctions[k])
-            else:
-                found[list(self.parts[k]), j] = slopes
+            found[list(self.parts[k]), j] = of_parts(self.own.devices[k], slopes, point.junctions.get(k, 0.0))
         return found
 
     def conducting(self, point: OperatingPoint, before: np.ndarray, sizes: Sizes) -> np.ndarray:

@@ -313,8 +313,8 @@ class _Problem:
     def jacobian(self, x: np.ndarray) -> np.ndarray:
         """Exact derivatives of the residuals; where one-sided, those towards larger values."""
         point = self.point(x)
-        by = dependencies(point)
-        found, places = derivatives(point, self.probes, by), {name: k for k, name in enumerate(by.names)}
+        found = derivatives(point, self.probes, dependencies(point))
+        places = {name: k for k, name in enumerate(found.names)}
         if missing := [name for name in self.names if name not in places]:
             raise UsageError(f"{missing[0]} cannot be adjusted: near its value the device has other parts")
         slope = np.where(np.isnan(found.derivative), np.nan_to_num(found.above), found.derivative)
