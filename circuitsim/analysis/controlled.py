@@ -316,10 +316,10 @@ def branches(
 ) -> Branches:
     """Branch quantities from the unknowns, for the values (m,) of all elements.
 
-    Zero are voltages below `NEGLIGIBLE` or the fraction ``noise`` of the largest, and currents below it of the largest
-    current or of that which the largest voltage drives through the largest resistance; and all currents, if each is
-    below it of what this voltage drives through the element itself, if that is no resistor through the smallest one at
-    its ends; for ``each``, every current that is.
+    Zero are potentials below `NEGLIGIBLE`, potentials and drops below the fraction ``noise`` of the largest, and
+    currents below it of the largest current or of that which the largest voltage drives through the largest resistance;
+    and all currents, if each is below it of what this voltage drives through the element itself, if that is no resistor
+    through the smallest one at its ends; for ``each``, every current that is.
     """
     roles, arrays, eq = system.roles, system.arrays, system.eq
     first, second, n = arrays.first, arrays.second, arrays.n_nodes

@@ -416,7 +416,8 @@ class Ties:
 
 def lowest_nodes(arrays: CircuitArrays, value: np.ndarray, conducting: np.ndarray) -> np.ndarray:
     """For each node the lowest one (n_nodes,) that shorts, sources of 0 V and conducting diodes join it to, for values
-    (m,) and the positions of these diodes: their potentials are equal without rounding."""
+    (m,) and the positions of these diodes, or of other elements without a drop: their potentials are equal without
+    rounding."""
     same = (value == 0.0) & ((arrays.kind == VOLTAGE) | (arrays.kind == RESISTOR))
     same[conducting] = True
     return component_labels(arrays.n_nodes, arrays.first[same], arrays.second[same])
