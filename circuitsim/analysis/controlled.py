@@ -307,31 +307,28 @@ Branches = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def branches(
-    system: ControlledSystem,
-    value: np.ndarray,
-    x: Pair,
-    conducting: np.ndarray,
-    noise: float = 0.0,
-    each: bool = False,
+    system: ControlledSystem, value: np.ndarray, x: Pair, conducting: np.ndarray, noise: float = 0.0
 ) -> Branches:
     """Branch quantities from the unknowns, for the values (m,) of all elements.
 
     Zero are potentials below `NEGLIGIBLE`, potentials and drops below the fraction ``noise`` of the largest, and
-    currents below it of the largest current or of that which the largest voltage drives through the largest resistance;
-    and all currents, if each is below it of what this voltage drives through the element itself, if that is no resistor
-    through the smallest one at its ends; for ``each``, every current that is.
+    currents below it of the largest current, of that which the largest voltage drives through the largest resistance,
+    or of what this voltage drives through the element itself, if that is no resistor through the smallest one at its
+    ends.
     """
     roles, arrays, eq = system.roles, system.arrays, system.eq
     first, second, n = arrays.first, arrays.second, arrays.n_nodes
-    voltages, low, least = np.zeros(n), np.zeros(n), 0.0
+    voltages, low, least = np.zeros(n), np.zeros(n), NEGLIGIBLE
     voltages[1:], low[1:] = x.high[: n - 1], x.low[: n - 1]
+    on = joined = eq.diode[conducting]
     if noise:
         reach = largest_voltage(arrays, value, voltages)
-        least = noise * max(reach, 1e-200)
-    nothing, on = np.abs(voltages) < max(least, NEGLIGIBLE), eq.diode[conducting]
+        least = max(noise * reach, NEGLIGIBLE)
+        drops = (voltages[first] - voltages[second]) + (low[first] - low[second])
+        joined = np.append(on, np.flatnonzero(np.abs(drops) < least))
+    nothing = np.abs(voltages) < least
     voltages[nothing] = low[nothing] = 0.0
-    drops = (voltages[first] - voltages[second]) + (low[first] - low[second])
-    same = lowest_nodes(arrays, value, np.append(on, np.flatnonzero(np.abs(drops) < least)))
+    same = lowest_nodes(arrays, value, joined)
     voltages, low = voltages[same], low[same]
     drops = (voltages[first] - voltages[second]) + (low[first] - low[second])
     currents = np.zeros(value.size)
@@ -347,8 +344,7 @@ def branches(
         at_node, size = largest_at_nodes(arrays, own), np.abs(currents)
         own = np.where(ohmic, own, np.maximum(at_node[first], at_node[second]))
         least = noise * max(size.max(), reach * own[ohmic].min(initial=np.inf) if ohmic.any() else 0.0)
-        rounded = size < noise * reach * own
-        currents[(size < least) | (rounded if each else rounded.all())] = 0.0
+        currents[size < np.maximum(least, noise * reach * own)] = 0.0
     drops[roles.ohmic] = value[roles.ohmic] * currents[roles.ohmic]
     if roles.transfer.size:
         demanded = demanded_of_currents(system.laws, value, currents)
@@ -375,8 +371,8 @@ def measured(
 ) -> OperatingPoint:
     """The operating point of unknowns, with its certificate; voltages and currents below the fraction ``noise`` of the
     largest are zero, or below `NOISE` where only that passes a certificate."""
-    for share, each in ((noise, False), (NOISE, False), (NOISE, True)):
-        found = branches(system, circuit.arrays().value, x, conducting, share, each)
+    for share in (noise, NOISE):
+        found = branches(system, circuit.arrays().value, x, conducting, share)
         voltages, low, currents, drops = found
         certificate = certify_controlled(circuit.arrays(), system.laws, voltages, currents, drops, tolerance, low)
         if certificate.certified:
