@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from circuitsim._moved import hint
 from circuitsim._version import __version__
-from circuitsim.cli.common import LOST, ErrorsOnly, choose_format, colour_asked, escaping_streams, report, say
+from circuitsim.cli.common import LOST, ErrorsOnly, choose_format, colour_asked, escaping_streams, report, say, unraised
 from circuitsim.errors import CircuitError, DeckWarning, NetlistError, ResultWarning, UsageError, similar
 from circuitsim.units import parse, short
 
@@ -197,7 +197,7 @@ def _add_common(parser: argparse.ArgumentParser, inner: bool = False) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code (see `EPILOG`)."""
     if argv is None:  # a separate process
-        sys.unraisablehook = LOST.note
+        sys.unraisablehook = unraised
         gc.set_threshold(COLLECTED)  # imports create many permanent objects and few cycles
         # OpenMP's threads otherwise spin while waiting, which stalls them all on a busy machine.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")

@@ -377,15 +377,16 @@ def late_progress(label: str) -> Iterator[Update]:
             line.close()
 
 
-class Lost(list[object]):
-    """Interrupts that a callback of LLVM lost, whose kernel is then missing."""
-
-    def note(self, one: Any) -> None:
-        """As `sys.unraisablehook`: keep an interrupt, print another exception."""
-        self.append(one) if one.exc_type is KeyboardInterrupt else sys.__unraisablehook__(one)
+LOST: list[str] = []
+"""Interrupts in callbacks of LLVM, which cannot raise them: the kernel that was compiled is then missing."""
 
 
-LOST = Lost()
+def unraised(one: Any) -> None:
+    """As `sys.unraisablehook`: note an interrupt in `LOST`, print any other exception."""
+    if one.exc_type is KeyboardInterrupt:
+        LOST.append(one.exc_type.__name__)
+    else:
+        sys.__unraisablehook__(one)
 
 
 class Interrupt:

@@ -18,7 +18,7 @@ import pytest
 
 from circuitsim._moved import MOVED
 from circuitsim.cli import COMMANDS, EPILOG, READING, below, build_parser, main
-from circuitsim.cli.common import FORMATS, LOST
+from circuitsim.cli.common import FORMATS, unraised
 from circuitsim.cli.tools import _failure
 from circuitsim.errors import UsageError
 from circuitsim.formats import csv
@@ -92,7 +92,7 @@ def test_exceptions_have_their_exit_codes(
     if code == 1:
         with pytest.raises(RuntimeError, match="oops"):
             command("solve", "-", "--debug")
-        LOST.note(SimpleNamespace(exc_type=KeyboardInterrupt))
+        unraised(SimpleNamespace(exc_type=KeyboardInterrupt))
         assert command("solve", "-") == (130, "", "interrupted\n")
 
 

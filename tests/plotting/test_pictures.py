@@ -339,6 +339,10 @@ def test_a_jump_breaks_the_curve_and_a_coupling_is_stated() -> None:
     assert found.drawn == ["v(in)", "v(p)", "v(out)", "i(V1)", "i(R1)", "i(R2)"]
     assert {*found.columns} == {*found.drawn, "i(X1.Eout)"}
     assert circuitsim.sensitivity(deck, "v(out)").names == ("V1", "X1.Eout", "R1", "R2")
+    inner = ".subckt lp i o\nR1 i m {r}\nR2 m o 1\nC1 m 0 1\n.ends\n.param r=1\n.step param r list 1 2\n"
+    found = circuitsim.run(circuitsim.loads(f"t\n{inner}V1 a 0 AC 1\nX1 a b lp\nR3 b 0 1\n.ac lin 2 1 2\n.tran 1 2\n"))
+    assert found["ac"].responses.drawn == ["v(a)", "v(a) dB", "v(a) phase", "v(b)", "v(b) dB", "v(b) phase"]
+    assert found["tran"].waves.drawn == ["v(a)", "v(b)", "i(V1)", "i(R3)"]
     coupled = circuitsim.loads("k\nV1 a 0 1\nL1 a 0 1m\nL2 b 0 1m\nR1 b 0 1\nR2 a 0 1\nK1 L1 L2 0.9\n")
     assert any(
         "coupled: L1 and L2, k = 0.9" in text.get_text() for text in draw_circuit(coupled.operating_circuit).texts
