@@ -345,7 +345,7 @@ class TransientResult(Result):
         TopologyError
             An unknown node.
         """
-        return columns(self, [Probe("v", first, second)], {}, self.times if times is None else times)[0]
+        return columns(self, [Probe("v", str(first), str(second))], {}, self.times if times is None else times)[0]
 
     def current(self, element: str, times: Sequence[float] | np.ndarray | None = None) -> np.ndarray:
         """Current through an element.
