@@ -78,8 +78,11 @@ def _of_device(point: OperatingPoint, k: int, parts: Sequence[int]) -> list[Depe
     return found
 
 
-def of_parts(device: Device, slopes: Sequence[float] | np.ndarray, junction: float) -> Sequence[float] | np.ndarray:
-    """Derivatives of the values of a device's parts by a parameter, from the `quotient` ``slopes``.
+def of_parts(
+    device: Device, slopes: Sequence[float] | np.ndarray, junction: float, row: Sequence[float] | None = None
+) -> Sequence[float] | np.ndarray:
+    """Derivatives of the values of a device's parts by a parameter, from the `quotient` ``slopes``; of a smooth device
+    with this ``row`` in place of its own.
 
     Of a smooth device, at a voltage of its junction, V, the last part varies: the current source of its companion
     model. The derivatives of its current by the entries of its row are exact; those of the entries by the parameter are
@@ -87,7 +90,7 @@ def of_parts(device: Device, slopes: Sequence[float] | np.ndarray, junction: flo
     """
     if not isinstance(device, SmoothDevice):
         return slopes
-    row = device.row()
+    row = row or device.row()
     (current, slope), by_row = type(device).junction(row, junction), np.zeros(len(row))
     type(device).by_parameters(row, junction, by_row)
     by_row[0] = -current * slope

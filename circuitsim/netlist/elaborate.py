@@ -26,6 +26,7 @@ from circuitsim.circuit.laws import Law, Quantity, VoltageControl
 from circuitsim.circuit.table import index_of
 from circuitsim.errors import Location
 from circuitsim.models import Device, Multiplier
+from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.cards import CardError, Reporter
 from circuitsim.netlist.definitions import AMPLIFIER_NAME, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.expression import NAME, Code, Environment, Evaluator, ExpressionError
@@ -310,6 +311,9 @@ class Elaborator:
                 self.device(own)
         for own in placed:
             share, at = own.stated.tolerance, own.position
+            if own.stated.initial is not None and at not in self.following.initials:
+                message = "ic has no effect on a diode without a charge (%s)"
+                self.reporter.gather("no-effect", message, own.stated.at, own.name)
             if share is not None:
                 self.draws.tolerance(at, own.name, abs(out.value[at]), share, Distribution.UNIFORM)
             if m != 1.0 and own.stated.source is None:
@@ -333,7 +337,7 @@ class Elaborator:
                 self.out.value[position] = self.element_value(own)
             if stated.switch is not None and (law := self.switch(own, stated.switch)) is not None:
                 found.switches[position] = law
-            if stated.initial is not None:
+            if stated.initial is not None and own.kind != DIODE:
                 found.initials[position] = self.number(stated.initial, frame)
             if stated.phasor is not None:
                 magnitude, phase = (self.number(value, frame) for value in stated.phasor)
@@ -567,6 +571,8 @@ class Elaborator:
                 values = {**own_values, "tnom": self.temperatures.nominal, **values}
             device = self.out.devices[own.position] = self.made(use, values, counts)
             self.out.kind[own.position] = device_code(device)
+            if stated.initial is not None and isinstance(device, SmoothDevice) and device.stores():
+                self.following.initials[own.position] = self.number(stated.initial, frame)
         except CardError as error:
             self.reporter.failure(error, card, [name], frame.callers())
 

@@ -493,6 +493,7 @@ class ElementReader:
             if isinstance(number, float) and key.word in COUNTS:
                 positive(self.name.text, key.word, number, token)
             counts[key.word] = Count(key, number)
+        initial = [self.value(token) for _, token in self.words.named(("ic",))]
         self.pairs(())
         words, model = [w for w in self.words.take() if not self.flag(w)], None
         if words and words[0].kind == WORD:
@@ -509,7 +510,8 @@ class ElementReader:
             counts["area"] = Count(words[0], area)
         if model is not None:
             self.scope.modelled.setdefault(model.word, array("q")).append(len(self.scope.kind))
-        self.scope.state(DIODE, self.name.text, first, second, ElementCard(self.name, numbers=counts, model=model))
+        stated = ElementCard(self.name, numbers=counts, model=model, initial=next(iter(initial), None))
+        self.scope.state(DIODE, self.name.text, first, second, stated)
 
     def call(self) -> None:
         """Take an ``X`` card: nodes, the sub-circuit's name, ``PARAMS:`` or not, and its parameters."""

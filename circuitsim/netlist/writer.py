@@ -330,7 +330,7 @@ class _Writer:
             card += f" {IDEAL_MODEL}"
         elif self.kind[k] in (VOLTAGE, CURRENT):
             value = self.source(k)
-        elif k in following.initials:
+        if k in following.initials:
             value += f" ic={exact(following.initials[k])}"
         return [*found, card.format(name=name, first=first, second=second, value=value)]
 

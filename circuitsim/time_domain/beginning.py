@@ -14,6 +14,7 @@ from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, INDUCTOR, VOLTAGE
 from circuitsim.circuit.waveforms import Waveform
 from circuitsim.errors import UsageError
+from circuitsim.models.smooth import SmoothDevice
 
 
 class Start(NamedTuple):
@@ -28,7 +29,7 @@ class Start(NamedTuple):
     held : dict of str to float
         Values of ``.ic`` at which the operating point was held.
     level : (m,) float array
-        Voltages of capacitors, V, and currents of all other elements, A.
+        Voltages of capacitors and junctions, V, and currents of all other elements, A.
     """
 
     point: OperatingPoint | None
@@ -46,6 +47,11 @@ def check_amplifiers(circuit: Circuit) -> None:
     """
     for k in np.flatnonzero(circuit.arrays().kind == AMPLIFIER).tolist():
         raise UsageError(f"{circuit.names[k]}: amplifiers have no transient analysis")
+
+
+def charged_junctions(circuit: Circuit) -> dict[int, SmoothDevice]:
+    """Smooth devices with a charge, by position."""
+    return {k: own for k, own in circuit.devices.items() if isinstance(own, SmoothDevice) and own.stores()}
 
 
 def waves_of(circuit: Circuit, waveforms: Mapping[str, Waveform]) -> dict[int, Waveform]:
@@ -95,12 +101,16 @@ def start(
         values = {circuit.names[k]: wave.value(0.0) for k, wave in waves.items() if kind[k] in (VOLTAGE, CURRENT)}
         point, closed = operating_point_of(holding(circuit, held), values, switching, closed)
         level = np.where(kind == CAPACITOR, point.drops[: kind.size], point.currents[: kind.size])
+        for k, volts in point.junctions.items():
+            level[k] = volts
         return Start(point, closed, dict(held), level)
     level = np.zeros(kind.size)
     for name, stated in (from_held(circuit, held) | dict(initial)).items():
         k = circuit.element_index(name)
         if not stores[k]:
-            raise UsageError(f"{circuit.names[k]} is neither a capacitor nor an inductor: it has no initial value")
+            raise UsageError(
+                f"{circuit.names[k]} is no capacitor, inductor or junction with a charge: it has no initial value"
+            )
         level[k] = stated
     return Start(None, closed, dict(held), level)
 

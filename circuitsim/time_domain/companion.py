@@ -55,8 +55,8 @@ from circuitsim.engine.small.pointers import Pinned
 from circuitsim.errors import UsageError
 from circuitsim.kernels import UNKNOWN, kernel
 from circuitsim.models.junction_diode import BASE, CJO, RATE, TT, charge, junction
-from circuitsim.models.smooth import SmoothDevice
 from circuitsim.newton.steps import KEPT
+from circuitsim.time_domain.beginning import charged_junctions
 from circuitsim.time_domain.large_stages import Change, LargeStages
 from circuitsim.time_domain.stages_kernel import ROUNDING, put_waves, solve_stages
 
@@ -449,8 +449,7 @@ class Companion:
         self.diode_names = [inner.names[k] for k in self.diodes.tolist()]
         smooth = getattr(self._prepared, "smooth", None) or _NONE_SMOOTH
         self._rows, self._devices = smooth.rows, smooth.elements
-        stores = [isinstance(own, SmoothDevice) and own.stores() for own in map(circuit.devices.get, self._devices)]
-        self.charged = np.flatnonzero(stores)
+        self.charged = np.flatnonzero(np.isin(self._devices, [*charged_junctions(circuit)]))
         self.charged_elements = self._devices[self.charged]
         self.size = np.zeros(self.storing.size + self.charged.size)
         own, coupled, ready = (self.base, self.storing, self.capacitor, self.charged), self.windings, self._prepared
@@ -512,7 +511,7 @@ class Companion:
             self._rows[self.charged, RATE], self._rows[self.charged, BASE] = 1.0 / begin.share, base[n:]
         ready = self._prepared
         solved = (ready.solve_next if isinstance(ready, PreparedExpanded) else ready.solve)(column, near)
-        change = np.append(self.state(solved), self.charges(solved) - base[n:])
+        change = np.append(self.state(solved), self.charges(solved.junctions) - base[n:])
         x = base + change
         return Solved(x[None], change[None] / begin.share, [solved], self)
 
@@ -547,11 +546,11 @@ class Companion:
         inner = point.elementary or point
         return inner.drops[self.diodes], inner.currents[self.diodes]
 
-    def charges(self, point: OperatingPoint) -> np.ndarray:
-        """Charges (c,) of junctions, C."""
+    def charges(self, volts: Mapping[int, float] | np.ndarray) -> np.ndarray:
+        """Charges (c,) of junctions, C, from voltages by element, V."""
         found = np.empty(self.charged.size)
         for k, (d, element) in enumerate(zip(self.charged.tolist(), self.charged_elements.tolist())):
-            row, u = self._rows[d].copy(), point.junctions[element]
+            row, u = self._rows[d].copy(), float(volts[element])
             row[RATE] = 0.0
             found[k] = charge(row, u, *junction(row, u))[0]
         return found
@@ -579,10 +578,9 @@ class Companion:
         x[self.place] = (self.windings.turns @ level[self.windings.inductors])[: self.place.size]
         return x
 
-    def starting(self, level: np.ndarray, point: OperatingPoint | None) -> np.ndarray:
-        """Initial states (q + c,) from these values and, for the charges, an operating point."""
-        charges = np.zeros(self.charged.size) if point is None else self.charges(point)
-        return np.append(self.states(level), charges)
+    def starting(self, level: np.ndarray) -> np.ndarray:
+        """Initial states (q + c,) from these values; see `circuitsim.time_domain.beginning.Start`."""
+        return np.append(self.states(level), self.charges(level))
 
     def energy(self, x: np.ndarray) -> float:
         """½ Σ K x², J, for states of capacitors and inductors (or jumps of these), (q + c,)."""

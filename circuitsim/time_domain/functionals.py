@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.analysis.probes import parse_probe
+from circuitsim.circuit import Circuit
 from circuitsim.errors import UsageError
+from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.result import TransientResult
 
 
@@ -100,17 +102,30 @@ def check(result: TransientResult, functional: Functional) -> None:
         raise UsageError(f"{functional}: no diode or switch changes then by itself; see the events of the run")
 
 
+def junction_of(circuit: Circuit, quantity: str) -> tuple[int, float] | None:
+    """The smooth device whose junction has the voltage ``u(D1)``, and its series resistance, Ω; None of another
+    quantity."""
+    k = circuit.element_index(quantity[2:-1]) if quantity.startswith("u(") else -1
+    device = circuit.devices.get(k)
+    return (k, device.row()[0]) if isinstance(device, SmoothDevice) else None
+
+
 def own_weights(result: TransientResult, quantity: str) -> tuple[np.ndarray, np.ndarray]:
-    """A quantity as weights (m,) of branch voltages and currents of the circuit's own elements.
+    """A quantity as weights (m,) of branch voltages and currents of the circuit's own elements: a voltage, a current,
+    or the voltage u(D1) of a smooth device's junction.
 
     Raises
     ------
     UsageError
         Neither a voltage nor a current.
     """
+    by_voltage, by_current = np.zeros((2, len(result.circuit)))
+    if (junction := junction_of(result.circuit, quantity)) is not None:
+        k, ohms = junction
+        by_voltage[k], by_current[k] = 1.0, -ohms
+        return by_voltage, by_current
     refused = f"{quantity!r} is neither one voltage nor one current"
     kind, first, second = parse_probe(quantity, result.circuit, refused, ("v", "i"))
-    by_voltage, by_current = np.zeros((2, len(result.circuit)))
     if kind == "v":
         for k, sign in result.path(first, second or result.circuit.node_names[0]):
             by_voltage[k] += sign

@@ -66,7 +66,7 @@ def waveform_gradient(
         Of `circuitsim.time_domain.transient`, or of `steady_state`: then the beginning moves with the numbers.
     functionals : sequence of Value, Integral, EventValue or EventTime
     names : sequence of str
-        Resistors, capacitors, inductors and sources by name; parameters of piecewise-linear devices (``D1.vfwd``);
+        Resistors, capacitors, inductors and sources by name; parameters of devices (``D1.vfwd``);
         ``vt``, ``vh``, ``ron`` and ``roff`` of switches (``S1.vt``); couplings ``k(L1,L2)``; initial values that the
         run was begun with (``C1.ic``), or held at (``L1.ic``, ``v(out)``).
     weights : sequence of float, optional

@@ -88,8 +88,10 @@ def _run(
     progress: Callable[[float, float], bool | None] | None,
 ) -> ImplicitResult | None:
     """A run; None if it fails its certificate with an energy tolerance of ``balance``."""
-    begun = start(run.circuit, run.sources, run.switching, run.companion.elements, initial, held)
-    x = run.companion.starting(begun.level, begun.point)
+    stores = run.companion.elements.copy()
+    stores[run.companion.charged_elements] = True
+    begun = start(run.circuit, run.sources, run.switching, stores, initial, held)
+    x = run.companion.starting(begun.level)
 
     def certified(times: np.ndarray) -> ImplicitResult | None:
         found = run.ledger.certificate(tolerance, balance)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.errors import UsageError
+from circuitsim.models.junction_diode import RATE, charge, junction
 from circuitsim.time_domain.functionals import (
     EventTime,
     EventValue,
@@ -25,6 +25,7 @@ from circuitsim.time_domain.functionals import (
     Value,
     check,
     ends,
+    junction_of,
     own_weights,
 )
 from circuitsim.time_domain.implicit_events import NOISE, Conduction
@@ -47,6 +48,8 @@ TOGETHER, LARGEST = 32, 2**22
 """Maximum number of numbers in one pass, and of derivatives at a point: 32 MB."""
 AT_ONCE = 1e-4
 """Distance of a diode or switch from its change before an event up to which it takes part in the event."""
+NEARBY = 1e-5
+"""Relative step of difference quotients of charges by parameters of their junctions."""
 GAUSS = (np.polynomial.legendre.leggauss(5)[0] + 1.0) / 2.0, np.polynomial.legendre.leggauss(5)[1] / 2.0
 """Gauss nodes and weights that integrate the square of the dense output over a step exactly."""
 
@@ -87,6 +90,10 @@ class ImplicitSensitivities:
     of : Directions
     weight : (q, p) float array
         Derivatives of `Companion.weight`.
+    charged : list of int
+        Elements with a charge, the last states.
+    junctions : list of (int, int)
+        Rows that are the voltage of a junction, and their elements.
     turns : (r, n, p) float array
         Of coupled inductors, the independent ones first (`circuitsim.circuit.couplings.Windings`).
     values, by : (f,), (f, p) float arrays
@@ -103,12 +110,15 @@ class ImplicitSensitivities:
         for j in np.flatnonzero(of.mutual.any(axis=(1, 2))).tolist():
             core[:, j], self.turns[:, :, j] = windings.change(of.mutual[j])
         self.weight[own.place] = core
+        self.charged = own.charged_elements.tolist()
         self.tangents = Tangents(own.circuit, own.storing[own.capacitor])
         self.sizes = Sizes(*(size if size > 1e-200 else 1.0 for size in (watch.volts, watch.amperes)))
         self.values, self.by = np.zeros(len(functionals)), np.zeros((len(functionals), self.p))
         controls = [switch.control for switch in self.run.switching.switches]
         quantities = ["" if isinstance(f, EventTime) else f.quantity for f in functionals]
         quantities += [f"i({own})" if isinstance(own, str) else f"v({own[0]},{own[1]})" for own in controls]
+        of_junctions = ((r, junction_of(result.circuit, quantity)) for r, quantity in enumerate(quantities))
+        self.junctions = [(r, own[0]) for r, own in of_junctions if own is not None and own[0] in self.charged]
         # Parasitic capacitances are not part of the shown circuit.
         self.weights = np.zeros((2, len(quantities), len(own.own)))
         for r, quantity in enumerate(quantities):
@@ -123,8 +133,12 @@ class ImplicitSensitivities:
     def go(self) -> None:
         """Take all steps."""
         own, coupled = self.companion, self.companion.windings
-        x = np.array([own.states(level) for level in self.of.initial(self.changes).T]).T
-        x[own.place] += np.tensordot(self.result.begun.level[coupled.inductors], self.turns, (0, 1))
+        begun, initial = self.result.begun.level, self.of.initial(self.changes)
+        x = np.array([own.states(level) for level in initial.T]).T
+        x[own.place] += np.tensordot(begun[coupled.inductors], self.turns, (0, 1))
+        for e in self.charged:
+            capacitance, by = self._charge(e, float(begun[e]))
+            x = np.vstack([x, capacitance * initial[e] + by])
         at, point = At(np.zeros(self.p), x, x, x, x), None
         for n, start in enumerate(self.starts[:-1]):
             if start.jumps:
@@ -192,27 +206,55 @@ class ImplicitSensitivities:
         column[moved] = values
         before = np.zeros(tangents.kind.size, dtype=bool)
         before[own.diodes] = now.diodes
-        value, capacitor = tangents.changes_at(point.solved, self.changes), own.capacitor[:, None]
-        weight, slope = own.weight[:, None], point.slope[:, None]
+        q, rows, charges = own.storing.size, dict(tangents.rows), list[tuple[float, np.ndarray]]()
+        for k, e in enumerate(self.charged, q):
+            rows[e] = *rows[e][:RATE], 1.0 / g, point.x[k] - g * point.slope[k]
+        value, capacitor = tangents.changes_at(point.solved, self.changes, rows), own.capacitor[:, None]
+        weight, slope = own.weight[:, None], point.slope[:q, None]
         share = by_g / g - self.weight / weight
         value[own.storing] = column[own.storing][:, None] * np.where(capacitor, share, -share)
         value[own.series[own.series >= 0]] = -by_g / g**2
-        value[own.base] = base
+        value[own.base] = base[:q]
+        for k, e in enumerate(self.charged, q):
+            u = point.solved.junctions[e]
+            charges.append(self._charge(e, u))
+            current = (charges[-1][1] - base[k] - point.slope[k] * by_g) / g
+            value[tangents.parts[e][-1]] += current / (1.0 + rows[e][0] * junction(rows[e], u)[1])
         for k, wave in self.run.sources.items():
             value[k] = value[k] * wave.value(point.time) + wave.slope(point.time) * time
         value[places] = np.where(now.switches[:, None], *of.ohms)
         laws = self._transformers(point)
-        _, drops, currents = found = tangents.change(point.solved, column, before, value, self.sizes, laws)
+        _, drops, currents = found = tangents.change(point.solved, column, before, value, self.sizes, laws, rows)
         slopes = np.where(capacitor, currents[own.storing], drops[own.storing]) / weight - slope * self.weight / weight
-        x = base + g * slopes + slope * by_g
+        x = base[:q] + g * slopes + slope * by_g
+        volts = {e: tangents.junction_change(e, found, float(point.current[e]), self.changes) for e in self.charged}
+        for k, (e, (capacitance, by)) in enumerate(zip(self.charged, charges), q):
+            charge_x = capacitance * volts[e] + by
+            x, slopes = np.vstack([x, charge_x]), np.vstack([slopes, (charge_x - base[k] - point.slope[k] * by_g) / g])
         _, first, second, *_ = own.own.arrays()
         current = self.tangents.expansion.entering(currents, first.size)
-        current[own.storing[~own.capacitor]] = x[~own.capacitor]
+        current[own.storing[~own.capacitor]] = x[:q][~own.capacitor]
         inductors = own.windings.inductors
         current[own.storing[own.place]] -= np.tensordot(point.current[inductors], self.turns, (0, 1))
         current[inductors] = own.windings.inverse @ current[inductors]
-        rows = self._rows(found.potentials[first] - found.potentials[second], current)
-        return At(time, x, slopes, rows, np.array([drops[own.diodes], currents[own.diodes]]))
+        quantities = self._rows(found.potentials[first] - found.potentials[second], current)
+        for r, e in self.junctions:
+            quantities[r] = volts[e]
+        return At(time, x, slopes, quantities, np.array([drops[own.diodes], currents[own.diodes]]))
+
+    def _charge(self, e: int, u: float) -> tuple[float, np.ndarray]:
+        """Capacitance of a junction at this voltage, F, and the derivatives (p,) of its charge by parameters alone."""
+        row = np.array(self.tangents.rows[e])
+
+        def stored(row: np.ndarray) -> float:
+            return float(charge(row, u, *junction(row, u))[0])
+
+        slopes, by = self.changes.of_row(e, self.tangents.rows[e]), np.zeros(self.p)
+        for j in np.flatnonzero(slopes.any(axis=0)).tolist():
+            both = (row != 0.0) & (slopes[:, j] != 0.0)
+            step = NEARBY * float(np.abs(row[both] / slopes[both, j]).min(initial=1.0))
+            by[j] = (stored(row + step * slopes[:, j]) - stored(row - step * slopes[:, j])) / (2.0 * step)
+        return float(charge(row, u, *junction(row, u))[1]), by
 
     def _transformers(self, point: Point) -> dict[int, np.ndarray]:
         """Derivatives of the transformers' voltages and currents by their turns and by the cores' inductances, by
@@ -298,9 +340,6 @@ def implicit_sensitivities(
     """Values of functionals (f,), and their derivatives by numbers (f, n); see
     `circuitsim.time_domain.waveform_gradient`."""
     companion = result.run.companion
-    if companion.charged.size:
-        name = result.circuit.names[int(companion.charged_elements[0])]
-        raise UsageError(f"{name} has a charge, and runs with charges have no gradients; state CJO=0 TT=0")
     for functional in functionals:
         check(result, functional)
     together, found = max(1, min(TOGETHER, LARGEST // len(companion.circuit))), list[np.ndarray]()

@@ -12,11 +12,11 @@ import numpy as np
 from circuitsim.analysis.parameters import quotient
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.couplings import Windings, windings_of
-from circuitsim.circuit.elements import CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.parameters import SWITCH, Parameter, Sort, parameter
 from circuitsim.circuit.waveforms import Constant, Waveform
 from circuitsim.errors import UsageError
-from circuitsim.time_domain.beginning import Start
+from circuitsim.time_domain.beginning import Start, charged_junctions
 from circuitsim.time_domain.formula_sources import check_gradient
 from circuitsim.time_domain.mode_rows import Supply
 from circuitsim.time_domain.problem import Problem
@@ -100,7 +100,7 @@ class Directions:
         kind, _, _, given, _ = self.circuit.arrays()
         source = sort is Sort.ELEMENT and (k in self.circuit.laws or kind[k] in (VOLTAGE, CURRENT))
         check_gradient(self.waves.values(), name, source)
-        stated = self.start.point is None
+        stated, junctions = self.start.point is None, charged_junctions(self.circuit)
         if sort is Sort.ELEMENT:
             self._of_element(j, k, name)
         elif sort is Sort.COUPLING:
@@ -114,7 +114,7 @@ class Directions:
             if stated:
                 raise refused(name, "is not held in a run with uic, which begins at initial values (C1.ic)")
             self.held[key][j] = 1.0
-        elif sort is Sort.INITIAL and ELEMENTS[kind[k]].letter in "LC" and given[k] > 0.0:
+        elif sort is Sort.INITIAL and ((kind[k] in (CAPACITOR, INDUCTOR) and given[k] > 0.0) or k in junctions):
             element = self.circuit.names[k].lower()
             if stated:
                 self.level[k, j] = 1.0

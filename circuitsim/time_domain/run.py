@@ -109,8 +109,8 @@ def transient(
     waveforms : mapping of str to Waveform, optional
         Of voltage and current sources by name; all other sources keep the circuit's values.
     initial : mapping of str to float, optional
-        Capacitor voltages, V, and inductor currents, A, by name, all others 0 (SPICE's ``uic``); without it the
-        operating point at time 0.
+        Voltages of capacitors and of junctions with a charge, V, and inductor currents, A, by name, all others 0
+        (SPICE's ``uic``); without it the operating point at time 0.
     points : int, optional
         Number of output times, evenly spaced, both ends included; 1001 without it.
     tolerance : float

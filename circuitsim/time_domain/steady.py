@@ -23,7 +23,9 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
 from circuitsim.circuit.waveforms import Waveform
 from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.models.junction_diode import CJO, TT
 from circuitsim.netlist.deck import Deck
+from circuitsim.time_domain.beginning import charged_junctions
 from circuitsim.time_domain.deck import stated, steady_grid, steady_setting
 from circuitsim.time_domain.functionals import Functional, Value
 from circuitsim.time_domain.implicit_result import ImplicitResult
@@ -301,13 +303,16 @@ class ImplicitPeriodicResult(PeriodicResult, ImplicitResult):
 
 
 def states_of(circuit: Circuit) -> tuple[list[int], list[str], list[str]]:
-    """The capacitors and inductors, their names, and their voltages and currents as quantities."""
+    """The capacitors, inductors and junctions with a charge, their names, and the quantities that are their states."""
     kind, first, second, value, _ = circuit.arrays()
-    places = np.flatnonzero(((kind == CAPACITOR) | (kind == INDUCTOR)) & (value > 0.0)).tolist()
-    node, names = circuit.node_names, [circuit.names[k] for k in places]
-    charged = (kind[k] == CAPACITOR for k in places)
-    ends = ((node[first[k]], node[second[k]]) for k in places)
-    return places, names, [f"v({a},{b})" if own else f"i({name})" for name, (a, b), own in zip(names, ends, charged)]
+    node, names, quantities = circuit.node_names, circuit.names, dict[int, str]()
+    for k in np.flatnonzero(value > 0.0).tolist():
+        if kind[k] == CAPACITOR:
+            quantities[k] = f"v({node[first[k]]},{node[second[k]]})"
+        elif kind[k] == INDUCTOR:
+            quantities[k] = f"i({names[k]})"
+    quantities |= {k: f"u({names[k]})" for k in charged_junctions(circuit)}
+    return [*quantities], [names[k] for k in quantities], [*quantities.values()]
 
 
 @waves()
@@ -334,7 +339,7 @@ def steady_state(
     period : float, optional
         s; without it the least common period of the waveforms.
     initial : mapping of str to float, optional
-        Capacitor voltages, V, and inductor currents, A, to begin the search with; without it the operating point.
+        As of `circuitsim.time_domain.transient`, to begin the search with; without it the operating point.
     points : int
         Number of output times over the period, both ends included.
     tolerance : float
@@ -407,34 +412,35 @@ class _Periods:
         self.accuracy = self.fine = accuracy
         self.places, self.names, self.quantities = states_of(circuit)
         kind, _, _, value, _ = circuit.arrays()
-        self.capacitor, self.energy = kind[self.places] == CAPACITOR, np.sqrt(value[self.places])
+        self.inductor, stored = kind[self.places] == INDUCTOR, value[self.places]
+        for k, device in charged_junctions(circuit).items():  # the scale of its capacitance, at a slope of 1 S
+            stored[self.places.index(k)] = device.row()[CJO] + device.row()[TT]
+        self.energy = np.sqrt(stored)
 
     def __call__(self, x: np.ndarray | None) -> Period:
         while True:
             begin = self.initial if x is None else dict(zip(self.names, x.tolist()))
             run = self.run(initial=begin, switches=self.switches, accuracy=self.fine)
             run.begun = run.begun._replace(point=None)  # derivatives are by the states
-            begun, derivative = run.begun.level[self.places], self.derivative(run)
+            begun, (ended, derivative) = run.begun.level[self.places], self.ended(run)
             finer = max(self.accuracy / (1.0 + self.gain(derivative, self._sizes(run))), FINEST)
             if finer > 0.5 * self.fine or not isinstance(run, ImplicitResult):
                 break
             self.fine = finer
-        voltage, current = (own[0, self.places] for own in run.at([run.stop]))
         first, last = (dict(zip(run.changing, own)) for own in run.states()[1][[0, -1]].tolist())
         same = all(first[name] == last[name] for name in self.switches)
         self.switches = {name: own._replace(closed=last[name]) for name, own in self.switches.items()}
-        gap = np.where(self.capacitor, voltage, current) - begun
-        return Period(run, begun, gap, derivative, self._sizes(run), self.within, same)
+        return Period(run, begun, ended - begun, derivative, self._sizes(run), self.within, same)
 
-    def derivative(self, run: TransientResult) -> np.ndarray:
-        """Of the final states by the initial ones (q, q)."""
+    def ended(self, run: TransientResult) -> tuple[np.ndarray, np.ndarray]:
+        """The final states (q,), and their derivatives by the initial ones (q, q)."""
         ends = [Value(quantity, run.stop) for quantity in self.quantities]
-        return sensitivities(run, ends, [f"{name}.ic" for name in self.names], strict=False)[1]
+        return sensitivities(run, ends, [f"{name}.ic" for name in self.names], strict=False)
 
     def _sizes(self, run: TransientResult) -> np.ndarray:
-        """Largest voltage and current of the run, for each capacitor and inductor."""
+        """Largest voltage or current of the run, for each state."""
         largest = [float(np.abs(own).max(initial=0.0)) or 1.0 for own in run.at(run.times)]
-        return np.where(self.capacitor, *largest)
+        return np.where(self.inductor, *largest[::-1])
 
     def gain(self, derivative: np.ndarray, size: np.ndarray) -> float:
         """Amplification of an error within the period to that of the periodic state."""

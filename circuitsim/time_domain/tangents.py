@@ -29,6 +29,8 @@ from circuitsim.time_domain.beginning import Start
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+Rows = Mapping[int, Sequence[float]]
+"""Rows of smooth devices, by element."""
 FLAT = 1e-12
 """Smallest conductance of a linearised device, relative to the ratio of the largest current and voltage."""
 TOUCH = 1e-9
@@ -60,6 +62,14 @@ class Changes(NamedTuple):
     value: np.ndarray
     devices: Sequence[tuple[int, int, np.ndarray]] = ()
 
+    def of_row(self, k: int, row: Sequence[float]) -> np.ndarray:
+        """Changes of the row of a smooth device (entries, p)."""
+        found = np.zeros((len(row), self.value.shape[1]))
+        for j, own, slopes in self.devices:
+            if own == k:
+                found[:, j] = slopes
+        return found
+
 
 class Change(NamedTuple):
     """Change of an operating point in p directions: of potentials (nodes, p), and of voltages and currents (m, p) of
@@ -89,6 +99,7 @@ class Tangents:
         self.kind, first, second, self.value, self.nodes = arrays
         m = self.kind.size
         self.smooth = {k: d for k, d in circuit.devices.items() if isinstance(d, SmoothDevice)}
+        self.rows = {k: device.row() for k, device in self.smooth.items()}
         value = self.value.copy()
         value[[self.parts[k][0] for k in self.smooth]] = 1.0  # conductances of companion models
         laws = law_arrays(self.circuit.laws)
@@ -128,7 +139,7 @@ class Tangents:
         return np.asarray(found)
 
     # ------------------------------------------------------------------ at a point
-    def column_at(self, point: OperatingPoint, column: np.ndarray, sizes: Sizes) -> np.ndarray:
+    def column_at(self, point: OperatingPoint, column: np.ndarray, sizes: Sizes, rows: Rows) -> np.ndarray:
         """Values of the elementary elements (m,), from those of the circuit's own (n,), with linearised smooth
         devices."""
         found = self.value.copy()
@@ -137,17 +148,18 @@ class Tangents:
         found[: column.size][own] = column[own]
         least = FLAT * sizes.amperes / sizes.volts
         for k, device in self.smooth.items():
-            row = device.row()
+            row = rows[k]
             slope = type(device).junction(row, point.junctions[k])[1]
             found[self.parts[k][0]] = row[0] + 1.0 / max(float(slope), least)
         return found
 
-    def changes_at(self, point: OperatingPoint, changes: Changes) -> np.ndarray:
+    def changes_at(self, point: OperatingPoint, changes: Changes, rows: Rows) -> np.ndarray:
         """Changes of the elementary elements' values (m, p)."""
         found = np.zeros((self.kind.size, changes.value.shape[1]))
         found[: len(changes.value)] = changes.value
         for j, k, slopes in changes.devices:
-            found[list(self.parts[k]), j] = of_parts(self.own.devices[k], slopes, point.junctions.get(k, 0.0))
+            junction = point.junctions.get(k, 0.0)
+            found[list(self.parts[k]), j] = of_parts(self.own.devices[k], slopes, junction, rows.get(k))
         return found
 
     def conducting(self, point: OperatingPoint, before: np.ndarray, sizes: Sizes) -> np.ndarray:
@@ -165,6 +177,7 @@ class Tangents:
         value: np.ndarray,
         sizes: Sizes,
         laws: Mapping[int, np.ndarray],
+        rows: Rows,
     ) -> Change:
         """The change of an operating point.
 
@@ -180,13 +193,15 @@ class Tangents:
         sizes : Sizes
         laws : mapping of int to (p,) float array
             Changes of the constants of controlled sources, V, A.
+        rows : mapping of int to sequence of float
+            Of smooth devices.
 
         Raises
         ------
         ConvergenceError
             The linearised circuit has no unique solution.
         """
-        inner, column = point.elementary or point, self.column_at(point, column, sizes)
+        inner, column = point.elementary or point, self.column_at(point, column, sizes, rows)
         place, (inside, nodal, ohmic, held, given, _) = self.equations.own, self.roles
         across, ohms = value * inner.currents[:, None], column[nodal, None]
         # Changes of current sources, and of the Norton equivalents of resistors.
@@ -214,11 +229,18 @@ class Tangents:
         source[inside] = found[place[inside]]
         return Change(potentials, drops, source)
 
+    def junction_change(self, k: int, found: Change, current: float, changes: Changes) -> np.ndarray:
+        """The change (p,) of the voltage of a smooth device's junction, V, where the device carries this current, A."""
+        resistor, _, source = self.parts[k]
+        through = found.currents[resistor] + found.currents[source]
+        return np.asarray(found.drops[k] - self.rows[k][0] * through - current * changes.of_row(k, self.rows[k])[0])
+
 
 def change_at_rest(
     start: Start, changes: Changes, held: Mapping[str, np.ndarray], before: np.ndarray | None = None
 ) -> np.ndarray:
-    """The change (m, p) of capacitor voltages and inductor currents at the operating point at the start of a run.
+    """The change (m, p) of capacitor and junction voltages and of inductor currents at the operating point at the start
+    of a run.
 
     Parameters
     ----------
@@ -244,9 +266,12 @@ def change_at_rest(
     if before is not None:
         conducting[: before.size] = before
     sizes = Sizes(*(float(np.abs(own).max(initial=0.0)) or 1.0 for own in (point.drops, point.currents)))
-    value = tangents.changes_at(point, changes._replace(value=value))
-    found = tangents.change(point, column, conducting, value, sizes, {})
-    return np.where((kind[:m] == CAPACITOR)[:, None], found.drops[:m], found.currents[:m])
+    value = tangents.changes_at(point, changes._replace(value=value), tangents.rows)
+    found = tangents.change(point, column, conducting, value, sizes, {}, tangents.rows)
+    level = np.where((kind[:m] == CAPACITOR)[:, None], found.drops[:m], found.currents[:m])
+    for k in tangents.smooth:
+        level[k] = tangents.junction_change(k, found, float(point.currents[k]), changes)
+    return level
 
 
 __all__ = ["Change", "Changes", "Sizes", "Tangents", "change_at_rest"]

@@ -11,7 +11,7 @@ from spice import needed
 import circuitsim
 from circuitsim.errors import UsageError
 from circuitsim.small_signal import ac
-from circuitsim.time_domain import Value, transient, waveform_gradient
+from circuitsim.time_domain import Integral, TransientResult, Value, transient, waveform_gradient
 
 MODEL = ".model D1N D(IS=2.52n N=1.752 RS=0.568 CJO=4p VJ=0.7 M=0.4 FC=0.5 TT=20n)\n"
 MULTIPLIER = (
@@ -58,10 +58,56 @@ def test_small_signals_see_the_capacitance() -> None:
     np.testing.assert_allclose(found, 1.0 / (1.0 + 2j * np.pi * hertz * 1e4 * farads), rtol=1e-6)
 
 
-def test_a_gradient_is_refused_by_name() -> None:
-    run = transient(circuitsim.loads(f"t\nV1 in 0 SIN(0 1 1k)\nR1 in a 1k\nD1 a 0 D1N\n{MODEL}.tran 0.1m 1m\n"))
-    with pytest.raises(UsageError, match="D1 has a charge"):
-        waveform_gradient(run, [Value("v(a)", 5e-4)], ["R1"])
+CAPACITOR = ".model DC D(IS=1e-20 CJO=1n M=0)\n"
+"""A junction that is a capacitor of 1 nF in reverse."""
+
+
+def test_the_voltage_of_a_junction_is_stated() -> None:
+    """``ic=`` of a run with ``uic``, kept by `circuitsim.dumps`; a diode without a charge has no such state."""
+    deck = circuitsim.loads(f"t\nR1 a 0 1k\nD1 a 0 DC IC=-3\n{CAPACITOR}.tran 1u 3u uic\n")
+    for own in (deck, circuitsim.loads(circuitsim.dumps(deck))):
+        run = transient(own, accuracy=1e-6)
+        np.testing.assert_allclose(run.voltage("a"), -3.0 * np.exp(-run.times / 1e-6), rtol=1e-5)
+    ideal = circuitsim.loads("t\nV1 a 0 1\nR1 a b 1k\nD1 b 0 IC=1\nC1 b 0 1n\n.tran 1n 10n uic\n")
+    assert "D1" in next(note.message for note in ideal.notes if "without a charge" in note.message)
+    with pytest.raises(UsageError, match="D1 is no capacitor, inductor or junction with a charge"):
+        transient(ideal, initial={"D1": 1.0})
+
+
+def test_steady_state() -> None:
+    """Of a junction that is a capacitor, in closed form; of a rectifier whose junction stores charge over several
+    periods, as a run of 100 periods ends."""
+    deck = f"t\nV1 in 0 SIN(-5 2 159154.943091895)\nR1 in a 1k\nD1 a 0 DC\n{CAPACITOR}.tran 0.1u 10u\n"
+    steady = circuitsim.steady_state(circuitsim.loads(deck), accuracy=1e-6)
+    angle = 1e6 * steady.times
+    np.testing.assert_allclose(steady.voltage("a"), -5.0 + np.sin(angle) - np.cos(angle), atol=5e-6)
+    deck = "t\nV1 in 0 SIN(0 10 1meg)\nR1 in a 50\nD1 a out DS\nC1 out 0 2n\nR2 out 0 1k\n"
+    deck += ".model DS D(IS=1n RS=0.5 CJO=100p TT=2u)\n.tran 10n 100u 99u\n"
+    late = transient(circuitsim.loads(deck), accuracy=1e-6)
+    steady = circuitsim.steady_state(circuitsim.loads(deck), accuracy=1e-6)
+    assert steady.shooting.multipliers.size == 2
+    np.testing.assert_allclose(
+        steady.voltage("out", times=np.clip(late.times - 99e-6, 0.0, 1e-6)), late.voltage("out"), atol=1e-4
+    )
+
+
+def test_gradients() -> None:
+    """Of a voltage, a current and an integral, by parameters of the junction too, beside differences."""
+    deck = "t\nV1 in 0 SIN(0 5 50k)\nR1 in a {R1}\nL1 a b 1m\nD1 b out DS\nC1 out 0 {C1}\nR2 out 0 1k\n"
+    deck += ".model DS D(IS={is} RS={rs} CJO={cjo} VJ={vj} M=0.4 TT={tt})\n.tran 1u 30u\n"
+    values = {"R1": 100.0, "C1": 1e-7, "D1.is": 1e-12, "D1.rs": 2.0, "D1.cjo": 1e-9, "D1.vj": 0.8, "D1.tt": 5e-7}
+    functionals = [Value("v(out)", 2.7e-5), Value("i(L1)", 2.1e-5), Integral("v(b)", 5e-6, 2.5e-5)]
+
+    def run(scale: float) -> TransientResult:
+        numbers = {name.removeprefix("D1."): value * scale for name, value in values.items()}
+        return transient(circuitsim.loads(deck.format(**numbers)), accuracy=1e-7)
+
+    middle = run(1.0)
+    low, high = (waveform_gradient(run(1.0 + own), functionals, []).values for own in (-1e-3, 1e-3))
+    for own, below, above in zip(functionals, low, high):
+        gradient = waveform_gradient(middle, [own], list(values)).gradient
+        along = sum(gradient[name] * value for name, value in values.items())
+        assert along == pytest.approx((above - below) / 2e-3, rel=1e-3)
 
 
 @needed
