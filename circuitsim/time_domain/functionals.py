@@ -9,7 +9,7 @@ import numpy as np
 from circuitsim.analysis.probes import parse_probe
 from circuitsim.circuit import Circuit
 from circuitsim.errors import UsageError
-from circuitsim.models.smooth import SmoothDevice
+from circuitsim.time_domain.beginning import charged_junctions
 from circuitsim.time_domain.result import TransientResult
 
 
@@ -103,16 +103,16 @@ def check(result: TransientResult, functional: Functional) -> None:
 
 
 def junction_of(circuit: Circuit, quantity: str) -> tuple[int, float] | None:
-    """The smooth device whose junction has the voltage ``u(D1)``, and its series resistance, Ω; None of another
+    """The junction with a charge that has the voltage ``u(D1)``, and its series resistance, Ω; None of another
     quantity."""
     k = circuit.element_index(quantity[2:-1]) if quantity.startswith("u(") else -1
-    device = circuit.devices.get(k)
-    return (k, device.row()[0]) if isinstance(device, SmoothDevice) else None
+    device = charged_junctions(circuit).get(k)
+    return None if device is None else (k, device.row()[0])
 
 
 def own_weights(result: TransientResult, quantity: str) -> tuple[np.ndarray, np.ndarray]:
     """A quantity as weights (m,) of branch voltages and currents of the circuit's own elements: a voltage, a current,
-    or the voltage u(D1) of a smooth device's junction.
+    or the voltage u(D1) of a junction with a charge.
 
     Raises
     ------

@@ -118,7 +118,7 @@ class ImplicitSensitivities:
         quantities = ["" if isinstance(f, EventTime) else f.quantity for f in functionals]
         quantities += [f"i({own})" if isinstance(own, str) else f"v({own[0]},{own[1]})" for own in controls]
         of_junctions = ((r, junction_of(result.circuit, quantity)) for r, quantity in enumerate(quantities))
-        self.junctions = [(r, own[0]) for r, own in of_junctions if own is not None and own[0] in self.charged]
+        self.junctions = [(r, own[0]) for r, own in of_junctions if own is not None]
         # Parasitic capacitances are not part of the shown circuit.
         self.weights = np.zeros((2, len(quantities), len(own.own)))
         for r, quantity in enumerate(quantities):
