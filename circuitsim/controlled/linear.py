@@ -267,6 +267,10 @@ class Factor:
         Whether to factor a matrix of up to `DENSE` unknowns densely: faster, but rounding hides zero pivots, so that a
         solution does not prove the matrix regular.
 
+    Attributes
+    ----------
+    matrix : (size, size) float array or csr_matrix
+
     Raises
     ------
     ArithmeticError
@@ -274,10 +278,8 @@ class Factor:
     """
 
     def __init__(self, terms: Terms, quick: bool = False) -> None:
-        self.terms = terms
-        matrix, self.left, self.right = scaled(
-            terms.dense() if quick and terms.ends.size <= DENSE + 1 else terms.matrix()
-        )
+        self.terms, self.matrix = terms, terms.dense() if quick and terms.ends.size <= DENSE + 1 else terms.matrix()
+        matrix, self.left, self.right = scaled(self.matrix)
         self.lu = factored(matrix)
 
     def rough(self, right: np.ndarray) -> np.ndarray:
@@ -322,7 +324,7 @@ class Factor:
 
         A matrix that is singular to rounding has a solution, but that of the exact decimals is far from it.
         """
-        rounding = np.finfo(float).eps * (abs(self.terms.matrix()) @ np.abs(x))
+        rounding = np.finfo(float).eps * (abs(self.matrix) @ np.abs(x))
         signs = np.sign(np.random.default_rng(0).standard_normal((x.size, 3)))
         moved = self.rough(rounding[:, None] * signs)
         return bool(np.abs(moved).max(initial=0.0) <= POOR * np.abs(x).max(initial=0.0))

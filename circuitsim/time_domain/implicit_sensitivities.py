@@ -225,12 +225,15 @@ class ImplicitSensitivities:
         value[places] = np.where(now.switches[:, None], *of.ohms)
         laws = self._transformers(point)
         _, drops, currents = found = tangents.change(point.solved, column, before, value, self.sizes, laws, rows)
-        slopes = np.where(capacitor, currents[own.storing], drops[own.storing]) / weight - slope * self.weight / weight
-        x = base[:q] + g * slopes + slope * by_g
+        x, slopes = np.empty((2, *base.shape))
+        slopes[:q] = (
+            np.where(capacitor, currents[own.storing], drops[own.storing]) / weight - slope * self.weight / weight
+        )
+        x[:q] = base[:q] + g * slopes[:q] + slope * by_g
         volts = {e: tangents.junction_change(e, found, float(point.current[e]), self.changes) for e in self.charged}
         for k, (e, (capacitance, by)) in enumerate(zip(self.charged, charges), q):
-            charge_x = capacitance * volts[e] + by
-            x, slopes = np.vstack([x, charge_x]), np.vstack([slopes, (charge_x - base[k] - point.slope[k] * by_g) / g])
+            x[k] = capacitance * volts[e] + by
+            slopes[k] = (x[k] - base[k] - point.slope[k] * by_g) / g
         _, first, second, *_ = own.own.arrays()
         current = self.tangents.expansion.entering(currents, first.size)
         current[own.storing[~own.capacitor]] = x[:q][~own.capacitor]
@@ -260,6 +263,8 @@ class ImplicitSensitivities:
         """Derivatives of the transformers' voltages and currents by their turns and by the cores' inductances, by
         element."""
         own, windings = self.companion, self.companion.windings
+        if not windings.inductors.size:
+            return {}
         r, slope = windings.independent, point.slope[own.place]
         volts = np.tensordot(windings.inductance[:r] * slope, self.turns, 1)
         volts += np.triu(windings.turns, 1)[:r].T @ (slope[:, None] * self.weight[own.place])

@@ -8,7 +8,7 @@ solved with the same factors. What the diodes leave indeterminate is resolved as
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from circuitsim.controlled.linear import Factor
 from circuitsim.errors import ConvergenceError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.beginning import Start
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 Rows = Mapping[int, Sequence[float]]
 """Rows of smooth devices, by element."""
@@ -107,22 +104,21 @@ class Tangents:
         self.equations, self.roles = self._system.eq, self._system.roles
         signs, ends = np.repeat([1.0, -1.0], m), np.concatenate([first, second])
         self._incidence = csr_array((signs, (ends, np.tile(np.arange(m), 2))), shape=(self.nodes, m))
-        self._kept: dict[bytes, tuple[Factor, csr_array]] = {}
+        self._kept: dict[bytes, Factor] = {}
 
     # ------------------------------------------------------------------ equations
-    def _factor(self, column: np.ndarray, conducting: np.ndarray) -> tuple[Factor, csr_array]:
-        """The factors of the equations, and their matrix."""
+    def _factor(self, column: np.ndarray, conducting: np.ndarray) -> Factor:
+        """The factors of the equations."""
         eq, on = self.equations, conducting[self.equations.diode]
         value = term_values(column, eq.share, eq.gain, eq.under)
         key = value.tobytes() + on.tobytes()
         if key not in self._kept:
             if len(self._kept) == KEPT:
                 self._kept.pop(next(iter(self._kept)))
-            terms = self._system.tied_terms(on, value)
-            self._kept[key] = Factor(terms, quick=True), terms.matrix()
+            self._kept[key] = Factor(self._system.tied_terms(on, value), quick=True)
         return self._kept[key]
 
-    def _solved(self, factor: Factor, matrix: csr_array, right: np.ndarray) -> np.ndarray:
+    def _solved(self, factor: Factor, right: np.ndarray) -> np.ndarray:
         """The solutions for right-hand sides (n, p).
 
         Raises
@@ -131,9 +127,9 @@ class Tangents:
             One is not accurate.
         """
         found = factor.rough(right)
-        found = found + factor.rough(right - matrix @ found)
-        scale = factor.left[:, None] * (abs(matrix) @ np.abs(found) + np.abs(right))
-        off = factor.left[:, None] * np.abs(right - matrix @ found)
+        found = found + factor.rough(right - factor.matrix @ found)
+        scale = factor.left[:, None] * (abs(factor.matrix) @ np.abs(found) + np.abs(right))
+        off = factor.left[:, None] * np.abs(right - factor.matrix @ found)
         if not (off.max(axis=0, initial=0.0) <= ACCURATE * scale.max(axis=0, initial=0.0)).all():
             raise ArithmeticError("inaccurate")
         return np.asarray(found)
@@ -220,7 +216,7 @@ class Tangents:
             right[place[k]] += gain * sum(c * source[e] for c, e in law.currents)
         right[self.equations.pinned - 1] = 0.0
         try:
-            found = self._solved(*self._factor(column, self.conducting(point, before, sizes)), right)
+            found = self._solved(self._factor(column, self.conducting(point, before, sizes)), right)
         except ArithmeticError:
             raise ConvergenceError("the tangents at some time have no unique solution") from None
         potentials = np.vstack([np.zeros((1, value.shape[1])), found[: self.nodes - 1]])
