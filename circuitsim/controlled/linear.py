@@ -301,7 +301,7 @@ class Factor:
         """
         terms, (right, beyond) = self.terms, right
         high, low, residual = np.zeros(right.size), np.zeros(right.size), np.empty(right.size)
-        correct = kernel(corrected, right.size)
+        correct = kernel(corrected, terms.value.size)
         change = self.rough(right) if rough is None else rough
         first = before = math.inf
         for corrections in range(CORRECTIONS + 1):
