@@ -195,6 +195,9 @@ WEAK = 1e-7
 """A current below this fraction of the largest at its ends must be accurate on its own scale, because it may set a
 voltage."""
 
+PAIRS = 2.0**-104
+"""Rounding of pairs of doubles, as potentials are: smaller fractions of the largest current count as zero."""
+
 RESOLUTION = 1e-13
 """Fraction of the largest current in a biconnected component that is the scale of smaller ones (1e-22 at 1e-9)."""
 
@@ -449,7 +452,7 @@ def resolved_violations(kind, first, second, zeroable, value, v, low, i, drops, 
     loops = np.empty((2, kind.size))
     if not resolved_drops(first, second, v, low, drops, resolution, loops):
         return False
-    least, printed = np.zeros(kind.size), np.zeros((2, 0))
+    least, printed = np.full(kind.size, PAIRS * np.abs(i).max()), np.zeros((2, 0))
     violations(kind, first, second, zeroable, value, i, drops, loops, least, printed, at_node, worst, relative)
     return True
 

@@ -188,7 +188,7 @@ class StageMatrices:
         matrix = StageMatrix(
             arrays,
             *smooth.places(value.size),
-            smooth.rows.copy(),
+            smooth.rows,
             system.eq,
             system.roles,
             RightSide(sources.constant, *(part[others] for part in sources[1:])),

@@ -609,7 +609,7 @@ class Implicit:
                     ) from None
                 want, self._refused = LEAST * length, at.time + length
                 continue
-            except InfeasibleError:  # the certified waveforms end at its start
+            except (InfeasibleError, NoOperatingPointError, ConvergenceError):  # a shorter step may have none
                 if length <= NOISE * self._end:
                     raise
                 want = LEAST * length

@@ -148,8 +148,9 @@ def put_states(made, states, base, share, device, branch, x, slope):
     """Fill in states and their derivatives."""
     for c in range(states.charged.size):
         row, u = made.rows[states.charged[c]], device[NEAR, states.charged[c]]
-        row[RATE] = 0.0
+        rate, row[RATE] = row[RATE], 0.0
         current, slope_of_law = junction(row, u)
+        row[RATE] = rate
         j = states.storing.size + c
         x[j] = charge(row, u, current, slope_of_law)[0]
         slope[j] = (x[j] - base[j]) / share
