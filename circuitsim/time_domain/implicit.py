@@ -124,7 +124,7 @@ class Ledger:
         """The energy turned over so far, J; at least that of rounded voltages and currents in the least resistance, for
         circuits where all currents, or all voltages, vanish."""
         volts, amperes, ohms = NOISE * self.watch.volts, NOISE * self.watch.amperes, self._least
-        rounded = self._time * (volts**2 / ohms + amperes**2 * ohms) if ohms < math.inf else 0.0
+        rounded = self._time * (volts * volts / ohms + amperes * amperes * ohms) if ohms < math.inf else 0.0
         return max(self.turned + max(self._first, self._last), rounded)
 
     def energies(self) -> Energies:
