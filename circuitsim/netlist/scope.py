@@ -124,7 +124,7 @@ class ElementCard(NamedTuple):
     tolerance : float or None
         Fraction of its value by which the element may deviate (``tol=``).
     initial : Value or None
-        ``ic=`` of a capacitor, V, or inductor, A.
+        ``ic=`` of a capacitor or junction, V, or inductor, A.
     wave : Waveform or None
         Time function of a source; its numbers may need evaluation.
     phasor : Phasor or None

@@ -612,7 +612,7 @@ class Implicit:
                     ) from None
                 want, self._refused = LEAST * length, at.time + length
                 continue
-            except (InfeasibleError, NoOperatingPointError, ConvergenceError):  # a shorter step may have none
+            except (InfeasibleError, NoOperatingPointError, ConvergenceError):  # a shorter step may be solved
                 if length <= NOISE * self._end:
                     raise
                 want = LEAST * length
