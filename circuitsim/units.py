@@ -88,10 +88,10 @@ def parse(text: str) -> float:
 def rkm(text: str) -> float:
     """The value of a number with its scale in place of the decimal point (IEC 60062): ``2K2``, ``4R7``, ``1M5``.
 
-    The scales are SPICE's: ``M`` is milli.
+    ``M`` is mega, ``m`` milli.
 
-    >>> rkm("2K2"), rkm("4R7"), rkm("1Meg5")
-    (2200.0, 4.7, 1500000.0)
+    >>> rkm("2K2"), rkm("4R7"), rkm("1M5"), rkm("1m5")
+    (2200.0, 4.7, 1500000.0, 0.0015)
 
     Raises
     ------
@@ -102,7 +102,7 @@ def rkm(text: str) -> float:
     if found is None:
         raise NumberError(f"{short(text)!r} is not a number", hint_for(text[:80]))
     sign, whole, scale, digits = found.groups()
-    return parse(f"{sign}{whole}.{digits}{'' if scale in 'rR' else scale}")
+    return parse(f"{sign}{whole}.{digits}{'' if scale in 'rR' else 'meg' if scale == 'M' else scale}")
 
 
 def scan(text: str, start: int) -> tuple[float, int, str]:

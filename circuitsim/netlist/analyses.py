@@ -44,7 +44,7 @@ from circuitsim.netlist.deck import (
     points,
 )
 from circuitsim.netlist.elaborate import Elaborator
-from circuitsim.netlist.expression import Evaluator
+from circuitsim.netlist.expression import Code, Evaluator
 from circuitsim.netlist.scope import CARD_MODELS, Model, checked_temperature, letter_of, value_of
 from circuitsim.units import short
 
@@ -151,12 +151,15 @@ class Analyses:
     ----------
     card, word, words : Card, str, list of Token
         The current card, its name, and its words not yet read.
+    formulas : list of (Token, Code)
+        Numbers of ``.tran``, ``.ac`` and ``.dc`` that are formulas.
     """
 
     def __init__(self, elaborator: Elaborator, circuit: Circuit) -> None:
         self.reporter, self.environment, self.circuit = elaborator.reporter, elaborator.environment, circuit
         self.reader, self.scope = elaborator.reader, elaborator.top
         self.evaluator = Evaluator(elaborator.evaluator.constants)
+        self.formulas = list[tuple[Token, Code]]()
 
     def read(self) -> tuple[Analysis, ...]:
         """Evaluate all requests of the deck and report their errors."""
@@ -167,7 +170,23 @@ class Analyses:
                 request = self.one()
                 finish(card)
                 found += [request] if request is not None else []
+        steps = {str(step.sweep.vary).lower().removeprefix("param:") for step in found if isinstance(step, Step)}
+        for token, formula in self.formulas:
+            for name in sorted(steps & self.reached(formula)):
+                message = f"{short(token.text)} keeps its value at the first value of {name}: .step does not change it"
+                self.reporter.warning("analysis", message, token, "write a number that suits all values")
         return tuple(found)
+
+    def reached(self, formula: Code) -> set[str]:
+        """All names that a formula depends on."""
+        found, left = set[str](), [*formula.names]
+        while left:
+            if (name := left.pop()) not in found:
+                found.add(name)
+                owner = self.environment.owner(name)
+                bound = None if owner is None else owner.binding(name)
+                left += bound[0].names if bound is not None and isinstance(bound[0], Code) else ()
+        return found
 
     def one(self) -> Analysis | None:
         """The request on the current card; None if it is not supported."""
@@ -257,7 +276,10 @@ class Analyses:
 
     def number(self, token: Token) -> float:
         """The value of a token."""
-        return self.evaluator.value(value_of(token, self.scope), self.environment)
+        value = value_of(token, self.scope)
+        if isinstance(value, Code) and self.word in (".tran", ".ac", ".dc"):
+            self.formulas.append((token, value))
+        return self.evaluator.value(value, self.environment)
 
     def temperatures(self) -> tuple[float, ...]:
         """The values of ``.temp``, °C."""

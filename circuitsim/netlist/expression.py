@@ -262,6 +262,9 @@ class _Reader:
                 raise ExpressionError(str(error), self.code.card.at(self.at), error.hint, "number") from None
             scope.readings.append(self.code.card.at(self.at)._replace(text=word.group()))
             value, self.end, letters = read, word.end(), ""
+        if letters[:1] == "A":
+            message, hint = no_ampere(self.text[self.at : self.end], letters)
+            raise ExpressionError(message, self.code.card.at(self.at), hint, "atto")
         if letters[:1] == "M" and letters[:3].lower() not in ("meg", "mil"):
             self.code.mega = self.text[self.at : self.end]
         found = Node(NUMBER, value, self.at)
@@ -305,6 +308,13 @@ class _Reader:
         self.expect(")")
         # Resolved at evaluation: a deck's own .func of that name has precedence over a built-in one.
         return Node(CALL, name, at, tuple(parts))
+
+
+def no_ampere(text: str, letters: str) -> tuple[str, str]:
+    """Message and hint for a number whose trailing letters begin with A."""
+    digits = short(text.removesuffix(letters))
+    message = f"{short(text)} is {digits}e-18 in SPICE, where A is atto, not ampere"
+    return message, f"write {digits} for ampere, {digits}e-18 for atto"
 
 
 def read_rkm(text: str) -> float | None:

@@ -320,7 +320,7 @@ class ElementReader:
         number = value.mega if isinstance(value, Code) else token.text
         letters = _DIGITS.sub("", number, 1)
         digits = short(number[: len(number) - len(letters)])
-        if code == RESISTOR and letters[:1] == "M" and scale_of(letters) == "m":
+        if code == RESISTOR and letters[:1] == "M" and scale_of(letters) == "m" and not letters[1:2].isdigit():
             self.reporter.warning(
                 "mega",
                 f"{self.shown}: {short(number)} is {digits} milliohm: M is milli in SPICE",
@@ -336,14 +336,14 @@ class ElementReader:
                 token,
                 names=[self.name.text],
             )
-        if letters[:1] in ("a", "A") and code == VOLTAGE:
+        if letters[:1] == "a" and code == VOLTAGE:
             raise CardError(
                 f"{self.shown}: {short(number)} is {digits}e-18 in SPICE, where A is atto, not ampere",
                 token,
                 f"write {digits} for ampere, {digits}e-18 for atto",
                 "atto",
             )
-        if letters[:1] in ("a", "A"):
+        if letters[:1] == "a":
             self.reporter.warning(
                 "atto",
                 f"{self.shown}: {short(number)} is atto (1e-18) in SPICE, not ampere",

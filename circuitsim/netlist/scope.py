@@ -48,12 +48,13 @@ from circuitsim.netlist.expression import (
     Evaluator,
     ExpressionError,
     Signal,
+    no_ampere,
     outwards,
     parse,
     read_rkm,
 )
 from circuitsim.netlist.functions import CONSTANTS, Row, Waveform
-from circuitsim.units import NumberError, exact, short
+from circuitsim.units import NumberError, exact, scan, short
 from circuitsim.units import parse as parse_number
 
 VALUED = (RESISTOR, CAPACITOR, INDUCTOR, VOLTAGE, CURRENT)
@@ -409,7 +410,11 @@ def value_of(token: Token, scope: Scope) -> Value:
     if token.kind == EXPRESSION:
         return constant(of_token(token, scope))
     try:
-        return parse_number(token.text) + 0.0  # no negative zero
+        number, letters = parse_number(token.text) + 0.0, scan(token.text, 0)[2]  # no negative zero
+        if letters[:1] == "A":
+            message, hint = no_ampere(token.text, letters)
+            raise CardError(message, token, hint, "atto")
+        return number
     except NumberError as error:
         if (value := read_rkm(token.text)) is not None:
             scope.readings.append(token)

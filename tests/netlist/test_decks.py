@@ -300,3 +300,10 @@ def test_plain_lines_together_are_what_each_is_alone() -> None:
         deck = loads("\n".join(["t", *(f"I{k} a 0 {text}" for k, text in enumerate(texts)), ""]))
         assert deck.circuit.columns()[3].tolist() == [float(text) for text in texts]
     assert 100 < read < 200
+
+
+def test_numbers_of_analyses_keep_their_first_values() -> None:
+    """As `.step` does not change them, a warning says so, of names behind names too."""
+    deck = "t\nV1 a 0 AC 1\nR1 a 0 1k\n.param b={2*f}\n.step param f list 10 100\n.ac list {b}\n"
+    with pytest.warns(DeckWarning, match="b keeps its value at the first value of f"):
+        circuitsim.ac(loads(deck))
