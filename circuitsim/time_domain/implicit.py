@@ -563,11 +563,8 @@ class Implicit:
                     raise
                 instant *= 1e3
                 continue
-            off = self._local(step.change - jump.change, step)
-            if found is not None and off > 0.5 * missed:  # states jump at any length, and slopes have fewer digits
-                return found
-            found = jump, step, instant
-            if off <= 1.0 or instant <= ULPS * math.ulp(time):
+            found, off = (jump, step, instant), self._local(step.change - jump.change, step)
+            if off <= 1.0 or off > 0.5 * missed or instant <= ULPS * math.ulp(time):
                 return found
             missed, instant = off, max(1e-3 * instant, ULPS * math.ulp(time))
 
